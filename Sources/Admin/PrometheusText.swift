@@ -48,7 +48,7 @@ package struct PrometheusText {
 
     /// Adds all samples of a histogram.
     package mutating func sample(_ labels: [String] = [], _ histogram: Histogram) {
-        precondition(metric?.kind == .histogram, "a histogram is one by its type")
+        precondition(metric?.kind == .histogram, "only a histogram has buckets")
         var total: UInt64 = 0
         for (bucket, count) in histogram.counts.enumerated() {
             total &+= count

@@ -55,7 +55,7 @@ struct RawSession: ~Copyable {
             unsafe nghttp2_session_mem_recv(pointer, $0.baseAddress, $0.count)
         }
         guard consumed >= 0 else { throw HTTP2Error(library: Int32(consumed)) }
-        precondition(consumed == bytes.count, "nghttp2 takes everything unless a callback pauses it, and none does")
+        precondition(consumed == bytes.count, "nghttp2 must consume all input, because no callback pauses it")
     }
 
     /// Appends complete frames until none is left or `limit` bytes are reached.

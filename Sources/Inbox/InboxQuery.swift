@@ -38,7 +38,7 @@ struct InboxQuery {
         for (name, value) in parameters {
             guard names.contains(name) else {
                 let known = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
-                throw Failure(message: "there is no parameter \"\(name)\" here; \(known)")
+                throw Failure(message: "unknown parameter \"\(name)\"; \(known)")
             }
             guard seen.insert(name).inserted else { throw Failure(message: "\(name) is given more than once") }
             switch name {

@@ -233,7 +233,7 @@ extension Dispatch {
             hold(handle, entry, in: closed, at: now)
             return true
         }
-        guard let began = entry.firstTry else { preconditionFailure("what ended was tried") }
+        guard let began = entry.firstTry else { preconditionFailure("an ended notification must have an attempt") }
         let elapsed = now.instant - began
         guard hasAttemptsLeft(entry), retries.count < maximumWaitingRetries,
             let pause = settings.retry.pause(afterAttempts: entry.troubles, elapsed: elapsed, using: &random)

@@ -123,7 +123,7 @@ struct InboxServerTests {
             ("topic", "", "topic is empty"),
             (
                 "count", "1",
-                #"there is no parameter "count" here; it has device-token, topic, limit, after, before"#
+                #"unknown parameter "count"; it has device-token, topic, limit, after, before"#
             ),
         ])
     func wrongParameter(name: String, value: String, sentence: String) throws {

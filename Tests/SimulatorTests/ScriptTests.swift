@@ -141,41 +141,41 @@ struct ScriptTests {
     @Test(
         "An error has its place and a suggestion",
         arguments: [
-            ("tokne dead*: silence", "demo.script:1:1: \"tokne\" is no condition; did you mean \"token\"?"),
-            ("token slow*: silence", "demo.script:1:7: no device token has a \"s\""),
+            ("tokne dead*: silence", "demo.script:1:1: \"tokne\" is not a condition; did you mean \"token\"?"),
+            ("token slow*: silence", "demo.script:1:7: a device token cannot contain \"s\""),
             (
                 "token dead*: 410 Unregisterd",
-                "demo.script:1:18: \"Unregisterd\" is none of Apple's reasons (another one goes in quotes); did you "
+                "demo.script:1:18: \"Unregisterd\" is not one of Apple's reasons (put others in quotes); did you "
                     + "mean \"Unregistered\"?"
             ),
             (
                 "token dead*: statsu 410",
-                "demo.script:1:14: \"statsu\" is nothing that can happen; did you mean \"status\"?"
+                "demo.script:1:14: \"statsu\" is not an action; did you mean \"status\"?"
             ),
             ("token dead* silence", "demo.script:1:13: here the line needs \":\""),
-            ("token dead*:", "demo.script:1:13: here the line needs what is to happen"),
-            ("token dead*: delay soon", "demo.script:1:20: \"soon\" is no duration"),
-            ("token dead*: delay 2s..1s", "demo.script:1:20: the shorter duration stands first"),
-            ("token dead*: rst REFUSED", "demo.script:1:18: \"REFUSED\" is no HTTP/2 error code"),
-            ("token dead*: 99", "demo.script:1:14: 99 is no status from 200 to 599"),
+            ("token dead*:", "demo.script:1:13: here the line needs an action"),
+            ("token dead*: delay soon", "demo.script:1:20: \"soon\" is not a duration"),
+            ("token dead*: delay 2s..1s", "demo.script:1:20: the shorter duration must be first"),
+            ("token dead*: rst REFUSED", "demo.script:1:18: \"REFUSED\" is not an HTTP/2 error code"),
+            ("token dead*: 99", "demo.script:1:14: 99 is not a status from 200 to 599"),
             ("token dead*: 410 time=1", "demo.script:1:18: \"time\" is not known here"),
             (
                 "token dead*: goaway last=2",
                 "demo.script:1:21: last is all, this, before, none or the odd number of a stream"
             ),
             ("token dead*: goaway close=soon", "demo.script:1:21: close is one of answered, now, never, not \"soon\""),
-            ("token dead*: silence cut", "demo.script:1:22: the line should have ended before \"cut\""),
+            ("token dead*: silence cut", "demo.script:1:22: expected the end of the line before \"cut\""),
             ("token dead*: settings", "demo.script:1:22: here the line needs streams=, window=, table= or frame="),
             ("connect: silence", "demo.script:1:10: \"silence\" needs a request"),
             ("after 5s: goaway last=before", "demo.script:1:11: \"goaway\" needs a request"),
-            ("every 0 requests: cut", "demo.script:1:7: \"0\" is no number from 1"),
+            ("every 0 requests: cut", "demo.script:1:7: \"0\" is not a number from 1"),
             ("every 5 connections: cut", "demo.script:1:9: here the line needs \"request\""),
-            ("chance 101%: cut", "demo.script:1:8: \"101%\" is no percentage"),
-            ("type alarm: cut", "demo.script:1:6: \"alarm\" is no push type; did you mean \"alert\"?"),
-            ("token \"dead: cut", "demo.script:1:7: the quotation has no end"),
+            ("chance 101%: cut", "demo.script:1:8: \"101%\" is not a percentage"),
+            ("type alarm: cut", "demo.script:1:6: \"alarm\" is not a push type; did you mean \"alert\"?"),
+            ("token \"dead: cut", "demo.script:1:7: the closing quote is missing"),
             (
                 "set enviroment production",
-                "demo.script:1:5: \"enviroment\" is no setting; did you mean \"environment\"?"
+                "demo.script:1:5: \"enviroment\" is not a setting; did you mean \"environment\"?"
             ),
             ("set key ABC team=DEF123GHIJ", "demo.script:1:9: a key ID has ten characters"),
             ("set key ABC123DEFG", "demo.script:1:19: here the line needs team="),
@@ -186,7 +186,7 @@ struct ScriptTests {
             ("set key ABC123DEFG team=DEF123GHIJ related=ABC", "demo.script:1:36: a key ID has ten characters"),
             ("set topic com.example.New later=5s", "demo.script:1:27: \"later\" is not known here"),
             ("set device-limit 5 10s", "demo.script:1:20: here the line needs \"per\""),
-            ("set error-limit 0", "demo.script:1:17: \"0\" is no number from 1"),
+            ("set error-limit 0", "demo.script:1:17: \"0\" is not a number from 1"),
             ("token 00*: 200 frame=0", "demo.script:1:16: frame is a number from 1 to 16384"),
             ("token 00*: rst CANCEL again=2", "demo.script:1:23: \"again\" is not known here"),
             ("connect: early", "demo.script:1:10: \"early\" needs a request"),

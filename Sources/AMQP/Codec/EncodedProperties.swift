@@ -80,7 +80,7 @@ package struct PropertyWriter: ~Copyable {
     }
 
     private mutating func begin(_ flag: PropertyFlags) {
-        precondition(flags.rawValue & (flag.rawValue | (flag.rawValue - 1)) == 0, "properties come in their order")
+        precondition(flags.rawValue & (flag.rawValue | (flag.rawValue - 1)) == 0, "properties must be encoded in order")
         flags.formUnion(flag)
     }
 
@@ -102,7 +102,7 @@ package struct PropertyWriter: ~Copyable {
         content.append(UInt8(count))
         let start = content.count
         write(&content)
-        precondition(content.count == start + count, "a string has the length that was said")
+        precondition(content.count == start + count, "a string must have the announced length")
     }
 
     /// Appends a field table's content that `write` produces, see ``FieldTable/encoded()``.
@@ -163,7 +163,7 @@ extension PublicationProperties {
             self = try PublicationProperties(properties)
             persistent = properties.deliveryMode != nil
         } catch {
-            preconditionFailure("what was written is well formed: \(error)")
+            preconditionFailure("encoded properties must be well formed: \(error)")
         }
     }
 }

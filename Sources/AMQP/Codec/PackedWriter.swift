@@ -25,7 +25,7 @@ struct PackedWriter {
 
     @inline(__always)
     mutating func append(_ byte: UInt8) {
-        precondition(count < capacity, "the frame was measured before it is written")
+        precondition(count < capacity, "a frame must be measured before it is written")
         unsafe base[count] = byte
         count += 1
     }
@@ -33,7 +33,7 @@ struct PackedWriter {
     @inline(__always)
     mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         let size = MemoryLayout<Integer>.size
-        precondition(count + size <= capacity, "the frame was measured before it is written")
+        precondition(count + size <= capacity, "a frame must be measured before it is written")
         unsafe UnsafeMutableRawPointer(base + count).storeBytes(of: value.bigEndian, as: Integer.self)
         count += size
     }
@@ -41,7 +41,7 @@ struct PackedWriter {
     @inline(__always)
     mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard let source = bytes.baseAddress else { return }
-        precondition(count + bytes.count <= capacity, "the frame was measured before it is written")
+        precondition(count + bytes.count <= capacity, "a frame must be measured before it is written")
         unsafe (base + count).update(from: source, count: bytes.count)
         count += bytes.count
     }

@@ -69,7 +69,7 @@ package final class AMQPConnection {
         random: any RandomNumberGenerator = SystemRandomNumberGenerator(),
         backoff: Backoff = Backoff(limit: longestPause)
     ) {
-        precondition(!addresses.isEmpty, "a connection goes somewhere")
+        precondition(!addresses.isEmpty, "a connection needs an address")
         self.configuration = configuration
         self.addresses = addresses
         self.network = network
@@ -207,7 +207,7 @@ package final class AMQPConnection {
 
     /// Publishes a message. Call it only while ``canPublish``; see ``AMQPEngine/publish(_:)``.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
-        guard let engine else { preconditionFailure("a publish is written only where the broker takes it") }
+        guard let engine else { preconditionFailure("a publish requires a lane that accepts publishes") }
         return try engine.publish(publication)
     }
 

@@ -21,7 +21,7 @@ struct Consumer {
     var messages: UInt32?
 
     init(queue: ConsumerQueue, tag: String) {
-        precondition(queue.prefetch > 0, "a consumer without a limit would be flooded")
+        precondition(queue.prefetch > 0, "a consumer requires a prefetch limit")
         self.queue = queue
         self.tag = tag
         name = tag
@@ -88,7 +88,7 @@ extension AMQPEngine {
     /// Changes a queue's prefetch. Its consumer is registered again, because the broker reads the prefetch only then.
     /// Source: rabbitmq.com/docs/consumer-prefetch.
     package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
-        precondition(prefetch > 0, "a consumer without a limit would be flooded")
+        precondition(prefetch > 0, "a consumer requires a prefetch limit")
         self.now = now
         let index = queue.index
         guard consumers[index].queue.prefetch != prefetch else { return }

@@ -74,7 +74,7 @@ package struct DeclarationComparison {
             state = .over(
                 differences.isEmpty
                     ? .asWanted(messages: counts.messages, consumers: counts.consumers) : different(rest: nil))
-        case (.over, _): preconditionFailure("nothing is asked any more")
+        case (.over, _): preconditionFailure("the comparison must not have more requests")
         }
     }
 

@@ -175,7 +175,7 @@ package struct DeliveryLedger {
             }
             return .one(tag)
         }
-        preconditionFailure("every island lies between the head and the end")
+        preconditionFailure("every island must lie between the head and the end")
     }
 
     /// Moves the head to the next held tag; settled tags before it become neighbours.

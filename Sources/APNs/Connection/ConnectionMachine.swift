@@ -77,22 +77,22 @@ package enum ConnectionMachine: ~Copyable {
     package mutating func protocolNegotiated(isHTTP2: Bool) -> Action {
         switch consume self {
         case .handshaking(let deadline, let speaksHTTP2):
-            precondition(!speaksHTTP2, "ALPN answers once")
+            precondition(!speaksHTTP2, "ALPN is reported once")
             self = .handshaking(deadline: deadline, speaksHTTP2: isHTTP2)
             return isHTTP2 ? .none : .refuseProtocol
         case .closed:
             self = .closed
             return .none
         case .connecting: preconditionFailure("there is no handshake without a transport")
-        case .ready: preconditionFailure("ALPN answers in the handshake")
-        case .draining: preconditionFailure("ALPN answers in the handshake")
+        case .ready: preconditionFailure("ALPN is reported during the handshake")
+        case .draining: preconditionFailure("ALPN is reported during the handshake")
         }
     }
 
     package mutating func settingsReceived() -> Action {
         switch consume self {
         case .handshaking(_, let speaksHTTP2):
-            precondition(speaksHTTP2, "there is no SETTINGS before ALPN's answer")
+            precondition(speaksHTTP2, "SETTINGS must follow ALPN")
             self = .ready
             return .announceReady
         case .ready: self = .ready

@@ -228,7 +228,7 @@ extension APNsPool {
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.line.popFirst()
-                precondition(taken == handle, "who was placed is who leaves the line")
+                precondition(taken == handle, "the placed request must be the head of the queue")
                 send(handle, entry, on: connections[index], token, at: now.instant)
             } else {
                 shortage = .other
@@ -269,7 +269,7 @@ extension APNsPool {
         _ handle: Handle, _ entry: Entry, on connection: PoolConnection, _ token: ProviderToken?, at now: Instant
     ) {
         let hasPermit = connection.limiter.take(at: now)
-        precondition(hasPermit, "a request is placed only where there is a permit")
+        precondition(hasPermit, "a request must be placed on a connection with a permit")
         do throws(APNsError) {
             try connection.engine.submit(entry.request, handle: handle, authorization: token, at: now)
             entry.sentAt = now

@@ -200,7 +200,7 @@ package final class APNsPool {
     ///   - isProbe: whether to send it on a fresh connection, because the existing ones may be bound to what is
     ///     refused. If APNs accepts it there, the older connections are replaced.
     package func submit(_ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant) {
-        precondition(!isDraining, "a pool that drains takes no more requests")
+        precondition(!isDraining, "a draining pool must not receive requests")
         let rank = request.rank
         let former = entries.updateValue(Entry(request: request, isProbe: isProbe), forKey: handle)
         precondition(former == nil, "a handle names one request at a time")

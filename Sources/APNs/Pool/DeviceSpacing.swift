@@ -37,7 +37,7 @@ package struct DeviceSpacing {
     package init(interval: Duration, maximumDevices: Int, maximumWaiting: Int) {
         precondition(
             interval > .zero && maximumDevices > 0 && maximumWaiting > 0,
-            "spacing takes time, and somebody to be spaced")
+            "a device throttle needs a positive delay and capacity")
         self.maximumWaiting = maximumWaiting
         self.interval = interval
         self.maximumDevices = maximumDevices

@@ -29,7 +29,7 @@ package struct Dialer {
     private var attempts: [Instant] = []
 
     package init(maximumPerMinute: Int, backoff: Backoff, breakerThreshold: Int = 10, toleratedFarewells: Int = 8) {
-        precondition(maximumPerMinute > 0, "a pool has to connect at some time")
+        precondition(maximumPerMinute > 0, "a pool needs a positive connect limit")
         precondition(breakerThreshold > 0 && toleratedFarewells >= 0, "a breaker opens after a failure")
         self.breakerThreshold = breakerThreshold
         self.toleratedFarewells = toleratedFarewells
@@ -62,7 +62,7 @@ package struct Dialer {
     }
 
     package mutating func attempted(at now: Instant) {
-        precondition(now >= nextAttempt, "attempts keep their distance")
+        precondition(now >= nextAttempt, "attempts must be separated by the backoff")
         if attempts.count == maximumPerMinute { attempts.removeFirst() }
         attempts.append(now)
         if isBreakerOpen { notBefore = now + backoff.limit }

@@ -28,8 +28,8 @@ package struct ErrorBrake: Sendable {
 
     /// - Parameter divisor: the initial divisor, for a connection that replaces a slowed one.
     package init(limits: Limits = Limits(), divisor: Int = 1, at now: Instant) {
-        precondition(limits.window > .zero && limits.maximumDivisor >= 1, "a brake has a window and a lowest rate")
-        precondition(1...limits.maximumDivisor ~= divisor, "no rate is below the lowest")
+        precondition(limits.window > .zero && limits.maximumDivisor >= 1, "a brake needs a window and a lowest rate")
+        precondition(1...limits.maximumDivisor ~= divisor, "the rate must not be below the lowest")
         self.divisor = divisor
         self.limits = limits
         windowEnd = now + limits.window

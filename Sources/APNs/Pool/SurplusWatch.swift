@@ -31,7 +31,7 @@ package struct SurplusWatch: Sendable {
     private var sentCount = 0
 
     package init(period: Duration, at now: Instant) {
-        precondition(period > .zero, "need is watched for a while")
+        precondition(period > .zero, "the observation period must be positive")
         self.period = period
         since = now
     }

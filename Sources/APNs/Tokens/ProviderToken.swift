@@ -97,7 +97,7 @@ package final class ProviderTokenSource: Sendable {
                 issuedAt: WallTime(milliseconds: now.wall.seconds * 1000))
             chosen = state.newest
         }
-        guard let chosen else { preconditionFailure("only what was signed is chosen") }
+        guard let chosen else { preconditionFailure("only a signed token can be chosen") }
         return chosen
     }
 

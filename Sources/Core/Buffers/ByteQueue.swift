@@ -40,7 +40,7 @@ package struct ByteQueue: ~Copyable {
 
     /// Removes the oldest `count` bytes.
     package mutating func consume(_ count: Int) {
-        precondition(count >= 0 && count <= tail - head, "a queue gives only the bytes it has")
+        precondition(count >= 0 && count <= tail - head, "cannot remove more bytes than the queue has")
         head += count
         if head == tail { removeAll() }
     }
@@ -63,7 +63,7 @@ package struct ByteQueue: ~Copyable {
     ) throws(Failure) -> Int {
         reserve(count)
         let written = try unsafe body(UnsafeMutableBufferPointer(start: base + tail, count: count))
-        precondition(written >= 0 && written <= count, "the writer stays within its room")
+        precondition(written >= 0 && written <= count, "the writer must not exceed its buffer")
         tail += written
         return written
     }
@@ -119,7 +119,7 @@ package struct ByteQueue: ~Copyable {
     /// Overwrites bytes in the queue, in network byte order; `offset` counts from the oldest byte.
     package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
         precondition(
-            offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only what is in the queue is overwritten")
+            offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only bytes in the queue can be overwritten")
         unsafe UnsafeMutableRawPointer(base + head + offset).storeBytes(of: value.bigEndian, as: Integer.self)
     }
 

@@ -37,7 +37,7 @@ package struct HandleQueue: Sendable {
 
     /// Appends a handle that is not in the queue.
     package mutating func append(_ handle: Handle) {
-        precondition(!contains(handle), "a handle is in the queue once")
+        precondition(!contains(handle), "a handle must be in the queue once")
         while links.count <= handle.index { links.append(Self.absent) }
         links[handle.index] = Link(previous: tail, next: Self.end)
         if tail == Self.end { head = handle.value } else { links[Int(tail)].next = handle.value }
@@ -47,7 +47,7 @@ package struct HandleQueue: Sendable {
 
     /// Removes a handle from any position.
     package mutating func remove(_ handle: Handle) {
-        precondition(contains(handle), "only what is in the queue is removed")
+        precondition(contains(handle), "only a handle in the queue can be removed")
         let link = links[handle.index]
         if link.previous == Self.end { head = link.next } else { links[Int(link.previous)].next = link.next }
         if link.next == Self.end { tail = link.previous } else { links[Int(link.next)].previous = link.previous }

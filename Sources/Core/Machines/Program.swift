@@ -9,7 +9,7 @@ package struct Program: Sendable, Equatable {
 
     /// - Parameter name: `nil` uses the first word of the command.
     package init(command: [String], environment: [String] = [], name: String? = nil) {
-        precondition(!command.isEmpty, "a command begins with a program")
+        precondition(!command.isEmpty, "a command must start with a program")
         self.name = name ?? command[0]
         self.command = command
         self.environment = environment

@@ -17,8 +17,8 @@ package struct RateLimiter: Sendable {
 
     /// A full bucket.
     package init(perSecond: Int, burst: Int, at now: Instant) {
-        precondition((1...1_000_000_000).contains(perSecond), "a bucket refills")
-        precondition((1...1_000_000_000).contains(burst), "a bucket holds a permit")
+        precondition((1...1_000_000_000).contains(perSecond), "a bucket must refill")
+        precondition((1...1_000_000_000).contains(burst), "a bucket must hold at least one permit")
         self.perSecond = perSecond
         self.burst = burst
         (price, refill) = Self.parts(perSecond)
@@ -28,7 +28,7 @@ package struct RateLimiter: Sendable {
 
     /// Changes the rate. Existing permits are kept, down to a part of one.
     package mutating func change(perSecond: Int, at now: Instant) {
-        precondition((1...1_000_000_000).contains(perSecond), "a bucket refills")
+        precondition((1...1_000_000_000).contains(perSecond), "a bucket must refill")
         advance(to: now)
         let before = price
         self.perSecond = perSecond

@@ -64,7 +64,7 @@ package struct WorkerWatch: Sendable {
     }
 
     package mutating func answered(_ worker: Int, _ snapshot: WorkerSnapshot, at now: Instant) {
-        precondition(workers[worker].answered < workers[worker].asked, "a worker answers what it was asked")
+        precondition(workers[worker].answered < workers[worker].asked, "a response must match a request")
         workers[worker].answered += 1
         workers[worker].snapshot = snapshot
         workers[worker].answeredAt = now

@@ -10,7 +10,7 @@ package struct DeadLetterOrderTally: Equatable, Sendable {
 
     package mutating func add(_ order: String, _ end: String) {
         guard let index = Self.ends.firstIndex(of: end), counts[order] != nil else {
-            preconditionFailure("an order has one of the names and one of the ends that there are")
+            preconditionFailure("unknown verb or end of a dead-letter operation")
         }
         counts[order]?[index] += 1
     }

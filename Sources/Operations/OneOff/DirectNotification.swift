@@ -91,7 +91,7 @@ package final class DirectNotification: Run {
             case .finish(let notification, let report, _): outbox.finish(notification, report, at: now)
             case .conclude(let end): outbox.conclude(end, at: now)
             case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
-            default: preconditionFailure("one try is all that is asked for")
+            default: preconditionFailure("the one-off notification must have one attempt")
             }
         }
         while let pending = outbox.nextPublication(on: .queues, at: now) {

@@ -102,7 +102,7 @@ package struct AppGate {
 
     /// APNs refuses the app, independent of a notification.
     package mutating func close(_ cause: Cause, at now: Instant) {
-        precondition(isOpen, "a gate is closed once")
+        precondition(isOpen, "a gate must not be closed twice")
         pause = Pause(cause: cause, since: now, length: Self.firstPause, until: now + Self.firstPause)
     }
 

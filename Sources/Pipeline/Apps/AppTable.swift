@@ -92,7 +92,7 @@ package struct PipelineApp {
 
     /// Replaces the description of the app, but keeps its current state.
     package mutating func change(to other: PipelineApp) {
-        precondition(isSame(other), "an app stays what it is called")
+        precondition(isSame(other), "an app must keep its name")
         let (lanes, answeredAt) = (lanes, answeredAt)
         self = other
         self.lanes = lanes

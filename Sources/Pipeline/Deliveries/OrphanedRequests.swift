@@ -41,7 +41,7 @@ package struct OrphanedRequests {
 
     private mutating func remove(_ request: InFlightRequest, _ key: RedeliveryKey) {
         guard let index = requests[key]?.firstIndex(where: { $0 === request }) else {
-            preconditionFailure("an orphan is adopted or finished once")
+            preconditionFailure("an orphan must be adopted or finished once")
         }
         requests[key]?.remove(at: index)
         if requests[key]?.isEmpty == true { requests[key] = nil }

@@ -24,7 +24,7 @@ struct RefusedResults {
     }
 
     init(patience: Duration, limit: Int) {
-        precondition(limit > 0, "some requests may wait")
+        precondition(limit > 0, "the limit must be positive")
         self.patience = patience
         self.limit = limit
     }
@@ -71,7 +71,7 @@ struct RefusedResults {
     mutating func ended(_ pending: PendingPublication) {
         guard pending.refusedSince != nil else { return }
         let queue = pending.publication.routingKey
-        guard let place = place(of: pending) else { preconditionFailure("what is refused is held") }
+        guard let place = place(of: pending) else { preconditionFailure("a refused result must be held") }
         pending.refusedSince = nil
         pending.isWaiting = false
         held[queue]?[place].results.removeAll { $0 === pending }

@@ -24,7 +24,9 @@ struct WorkerPools {
 
     /// A pool that holds a notification in flight.
     subscript(id: PoolID) -> APNsPool {
-        guard let pool = roster.pools[id.index] else { preconditionFailure("what is in flight keeps its pool") }
+        guard let pool = roster.pools[id.index] else {
+            preconditionFailure("a pool with requests in flight must be kept")
+        }
         return pool
     }
 

@@ -43,14 +43,14 @@ package struct DrainMachine {
 
     /// Everything that can be settled is settled.
     package mutating func settled(at now: Instant) {
-        precondition(stage == .finishing, "a drain settles once")
+        precondition(stage == .finishing, "a drain must settle once")
         stage = .flushing
         deadline = min(deadline ?? now, now + Self.closeTimeout)
     }
 
     /// The broker has received all settlements, or the deadline has passed.
     package mutating func flushed(at now: Instant) {
-        precondition(stage == .flushing, "what is settled is flushed once")
+        precondition(stage == .flushing, "settlements must be flushed once")
         stage = .closing
         deadline = now + Self.closeTimeout
     }

@@ -140,7 +140,7 @@ extension Worker {
 
     private func add(_ plan: PoolPlan, _ context: Handoff<TLSContext>?, _ tokens: ProviderTokens) -> PoolID {
         guard let context = context?.take() else {
-            preconditionFailure("there is a context for what the plan before does not have")
+            preconditionFailure("a new identity must have a TLS context")
         }
         let pool = pools.make(plan, context, tokens, now.instant)
         let number = pools.roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)

@@ -55,7 +55,7 @@ package final class SimulatorEngine: Engine {
         do {
             http = try HTTP2ServerSession(settings: Self.settings(context))
         } catch {
-            throw SimulatorError(.listener, "HTTP/2 has no session to give", underlying: error)
+            throw SimulatorError(.listener, "nghttp2 cannot create a session", underlying: error)
         }
     }
 

@@ -21,13 +21,13 @@ extension ScriptParser {
     }
 
     private func action(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptAction {
-        let word = try words.next("what is to happen, as in status 503 ServiceUnavailable")
+        let word = try words.next("an action, as in status 503 ServiceUnavailable")
         if let status = UInt16(word.text) { return .answer(try answer(status, word.column, &words)) }
         switch word.text {
         case "status":
             let number = try words.next("a status from 200 to 599")
             guard let status = UInt16(number.text) else {
-                throw ScriptComplaint(number.column, "\"\(number.text)\" is no status from 200 to 599")
+                throw ScriptComplaint(number.column, "\"\(number.text)\" is not a status from 200 to 599")
             }
             return .answer(try answer(status, number.column, &words))
         case "delay": return .delay(try delay(&words))
@@ -39,13 +39,13 @@ extension ScriptParser {
         case "ping": return .ping(try words.count("how many, from 1"))
         case "goaway": return .goaway(try goaway(&words))
         case "settings": return .settings(try settings(&words))
-        default: throw ScriptComplaint(word, "\"\(word.text)\" is nothing that can happen", known: Self.verbs)
+        default: throw ScriptComplaint(word, "\"\(word.text)\" is not an action", known: Self.verbs)
         }
     }
 
     private func answer(_ status: UInt16, _ column: Int, _ words: inout ScriptWords) throws(ScriptComplaint) -> Answer {
         guard (200...599).contains(status) else {
-            throw ScriptComplaint(column, "\(status) is no status from 200 to 599")
+            throw ScriptComplaint(column, "\(status) is not a status from 200 to 599")
         }
         var answer = Answer(status)
         if let word = words.peek, !word.isSymbol(","), word.isQuoted || !word.text.contains("=") {
@@ -55,7 +55,7 @@ extension ScriptParser {
             switch option.name {
             case "timestamp":
                 guard let number = Int64(option.value) else {
-                    throw ScriptComplaint(option.column, "\"\(option.value)\" is no time in milliseconds since 1970")
+                    throw ScriptComplaint(option.column, "\"\(option.value)\" is not a time in milliseconds since 1970")
                 }
                 answer.timestamp = number
             case "body":
@@ -91,7 +91,7 @@ extension ScriptParser {
         }
         guard Reasons.all.contains(word.text) else {
             throw ScriptComplaint(
-                word, "\"\(word.text)\" is none of Apple's reasons (another one goes in quotes)", known: Reasons.all)
+                word, "\"\(word.text)\" is not one of Apple's reasons (put others in quotes)", known: Reasons.all)
         }
         return word.text
     }
@@ -104,13 +104,13 @@ extension ScriptParser {
         }
         let least = try ScriptWords.duration(word.text[..<dots.lowerBound], word.column)
         let most = try ScriptWords.duration(word.text[dots.upperBound...], word.column)
-        guard least <= most else { throw ScriptComplaint(word.column, "the shorter duration stands first") }
+        guard least <= most else { throw ScriptComplaint(word.column, "the shorter duration must be first") }
         return least...most
     }
 
     private func errorCode(_ word: ScriptWord) throws(ScriptComplaint) -> HTTP2ErrorCode {
         guard let code = HTTP2ErrorCode.names.firstIndex(of: word.text) else {
-            throw ScriptComplaint(word, "\"\(word.text)\" is no HTTP/2 error code", known: HTTP2ErrorCode.names)
+            throw ScriptComplaint(word, "\"\(word.text)\" is not an HTTP/2 error code", known: HTTP2ErrorCode.names)
         }
         return HTTP2ErrorCode(rawValue: UInt32(code))
     }

@@ -42,7 +42,7 @@ struct ScriptParser {
     mutating func read(_ text: some StringProtocol, number: Int) {
         let line = ScriptLine(text)
         do throws(ScriptComplaint) {
-            if let column = line.unfinishedQuote { throw ScriptComplaint(column, "the quotation has no end") }
+            if let column = line.unfinishedQuote { throw ScriptComplaint(column, "the closing quote is missing") }
             var words = ScriptWords(line)
             guard let first = words.peek else { return }
             if first.isSymbol("set") {
@@ -50,7 +50,7 @@ struct ScriptParser {
                 try set(&words)
             } else {
                 let trigger = try trigger(&words)
-                try words.expect(":", "after the condition, before what is to happen")
+                try words.expect(":", "after the condition, before the action")
                 script.rules.append(ScriptRule(trigger: trigger, actions: try actions(&words, trigger)))
             }
         } catch {
@@ -96,7 +96,7 @@ struct ScriptParser {
             if let stray {
                 throw ScriptComplaint(
                     pattern.column,
-                    "no device token has a \"\(stray)\": they are hexadecimal digits, and * stands for any of them")
+                    "a device token cannot contain \"\(stray)\": expected hexadecimal digits, or * for any of them")
             }
             return .token(Glob(pattern.text.lowercased().utf8))
         case "topic":
@@ -105,14 +105,14 @@ struct ScriptParser {
             let name = try words.next("a push type")
             let known = PushTypeRule.all.map(\.name.description)
             guard known.contains(name.text) else {
-                throw ScriptComplaint(name, "\"\(name.text)\" is no push type", known: known)
+                throw ScriptComplaint(name, "\"\(name.text)\" is not a push type", known: known)
             }
             return .pushType(Array(name.text.utf8))
         case "operation":
             let name = try words.next("create, read, delete or list")
             guard let operation = ScriptOperation(rawValue: name.text) else {
                 throw ScriptComplaint(
-                    name, "\"\(name.text)\" is no operation on channels",
+                    name, "\"\(name.text)\" is not an operation on channels",
                     known: ScriptOperation.allCases.map(\.rawValue))
             }
             return .operation(operation)
@@ -122,7 +122,7 @@ struct ScriptParser {
             return .chance(try words.percentage())
         default:
             guard let counting = ScriptCondition.Counting(rawValue: word.text) else {
-                throw ScriptComplaint(word, "\"\(word.text)\" is no condition", known: Self.triggers)
+                throw ScriptComplaint(word, "\"\(word.text)\" is not a condition", known: Self.triggers)
             }
             let number = try words.count("how many, as in 100 requests")
             if !words.take("requests") { try words.expect("request", "after the number") }
@@ -131,7 +131,7 @@ struct ScriptParser {
                 let name = try words.next("connection or server")
                 guard let named = ScriptCondition.Scope(rawValue: name.text) else {
                     throw ScriptComplaint(
-                        name, "\"\(name.text)\" does not count", known: ScriptCondition.Scope.allCases.map(\.rawValue))
+                        name, "\"\(name.text)\" is not a scope", known: ScriptCondition.Scope.allCases.map(\.rawValue))
                 }
                 scope = named
             }
@@ -178,14 +178,16 @@ struct ScriptWords {
     }
 
     mutating func expectEnd() throws(ScriptComplaint) {
-        if let word = peek { throw ScriptComplaint(word.column, "the line should have ended before \"\(word.text)\"") }
+        if let word = peek {
+            throw ScriptComplaint(word.column, "expected the end of the line before \"\(word.text)\"")
+        }
     }
 
     /// From 1.
     mutating func count(_ wanted: String) throws(ScriptComplaint) -> Int {
         let word = try next(wanted)
         guard let number = Int(word.text), number > 0 else {
-            throw ScriptComplaint(word.column, "\"\(word.text)\" is no number from 1")
+            throw ScriptComplaint(word.column, "\"\(word.text)\" is not a number from 1")
         }
         return number
     }
@@ -193,7 +195,7 @@ struct ScriptWords {
     mutating func percentage() throws(ScriptComplaint) -> Double {
         let word = try next("a percentage, as in 1.5%")
         guard word.text.hasSuffix("%"), let number = Double(word.text.dropLast()), (0...100).contains(number) else {
-            throw ScriptComplaint(word.column, "\"\(word.text)\" is no percentage from 0% to 100%")
+            throw ScriptComplaint(word.column, "\"\(word.text)\" is not a percentage from 0% to 100%")
         }
         return number / 100
     }
@@ -210,7 +212,8 @@ struct ScriptWords {
 
     static func duration(_ text: some StringProtocol, _ column: Int) throws(ScriptComplaint) -> Duration {
         guard let duration = duration(text) else {
-            throw ScriptComplaint(column, "\"\(text)\" is no duration, which is a whole number with us, ms, s, m or h")
+            throw ScriptComplaint(
+                column, "\"\(text)\" is not a duration: expected a whole number with us, ms, s, m or h")
         }
         return duration
     }

@@ -38,7 +38,7 @@ extension ScriptParser {
         case "connection-limit": configuration.connectionLimit = try words.rate()
         case "bad-token-limit": configuration.badTokenLimit = try words.count("how many, from 1")
         case "error-limit": configuration.errorLimit = try words.count("how many, from 1")
-        default: throw ScriptComplaint(name, "\"\(name.text)\" is no setting", known: Self.settings)
+        default: throw ScriptComplaint(name, "\"\(name.text)\" is not a setting", known: Self.settings)
         }
         try words.expectEnd()
     }
@@ -141,7 +141,7 @@ extension ScriptWords {
     fileprivate mutating func bundleID() throws(ScriptComplaint) -> String {
         let word = try next("a bundle ID")
         guard Array(word.text.utf8)[...].isBundleID else {
-            throw ScriptComplaint(word.column, "\"\(word.text)\" is no bundle ID")
+            throw ScriptComplaint(word.column, "\"\(word.text)\" is not a bundle ID")
         }
         return word.text
     }

@@ -6,7 +6,7 @@ package struct Descriptor: ~Copyable, Sendable {
 
     /// Takes over an open descriptor.
     package init(adopting number: Int32) {
-        precondition(number >= 0, "a descriptor is open")
+        precondition(number >= 0, "a descriptor must be open")
         self.number = number
     }
 

@@ -13,7 +13,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
     private let waiting = Guarded<[Message]>([])
 
     package init(capacity: Int = Mailbox.defaultCapacity) throws(EventLoopError) {
-        precondition(capacity > 0, "a mailbox holds something")
+        precondition(capacity > 0, "a mailbox needs a capacity")
         self.capacity = capacity
         do {
             wakeUp = try EventDescriptor(.byLoop)

@@ -99,7 +99,7 @@ struct ProgramProcess: ~Copyable {
 
         let arguments = CStrings(program.command)
         let environment = CStrings(inherited(beside: program.environment) + program.environment)
-        guard let path = unsafe arguments.list[0] else { preconditionFailure("a command begins with a program") }
+        guard let path = unsafe arguments.list[0] else { preconditionFailure("a command must start with a program") }
         var id = pid_t()
         let result = unsafe posix_spawnp(
             &id, path, &actions, &attributes, arguments.list, environment.list)

@@ -99,7 +99,7 @@ final class ReadBuffer {
 
     /// Lends the first `count` bytes.
     func withBytes(_ count: Int, _ body: (Span<UInt8>) -> Void) {
-        precondition(count <= size, "the buffer lends what it has")
+        precondition(count <= size, "cannot lend more bytes than the buffer has")
         unsafe body(Span(_unsafeStart: UnsafePointer(base), count: count))
     }
 }

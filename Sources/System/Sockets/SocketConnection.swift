@@ -59,7 +59,7 @@ final class SocketConnection {
     /// An existing connection.
     init(_ engine: any Engine, over socket: consuming Descriptor, in network: SocketNetwork) {
         self.engine = engine
-        endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has left", port: 0)
+        endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
         timeout = .zero
         self.network = network
         attempts = ConnectAttempts([], deadline: .distantFuture)

@@ -72,7 +72,7 @@ package struct CertificateAuthority: Sendable {
                 unsafe body(certificate, key)
             }
         } catch {
-            preconditionFailure("an authority reads what it wrote: \(error)")
+            preconditionFailure("an authority must read its own certificate: \(error)")
         }
     }
 }

@@ -76,7 +76,7 @@ enum PEM {
     static func reader(of bytes: [UInt8]) -> Owned {
         let source = unsafe Owned(BIO_new(BIO_s_mem()), { unsafe _ = BIO_free($0) })!
         let written = unsafe BIO_write(source.pointer, bytes, Int32(bytes.count))
-        precondition(written == bytes.count || bytes.isEmpty, "a memory BIO takes everything")
+        precondition(written == bytes.count || bytes.isEmpty, "a memory BIO must accept all bytes")
         return source
     }
 

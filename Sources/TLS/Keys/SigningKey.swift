@@ -41,7 +41,7 @@ package final class SigningKey {
                     unsafe EVP_DigestSignInit(context.pointer, nil, shim_sha256(), nil, key.pointer) == 1
                     && EVP_DigestSign(context.pointer, room.baseAddress, &count, message.baseAddress, message.count)
                         == 1
-                precondition(done, "a P-256 key signs whatever it is given")
+                precondition(done, "a P-256 key must be able to sign")
                 filled = count
             }
         }

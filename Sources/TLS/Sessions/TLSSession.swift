@@ -37,7 +37,7 @@ package final class TLSSession {
     /// - Parameter serverName: for a client, the host that the server's certificate must contain. It is a DNS name
     ///   (also sent, RFC 6066 section 3) or an IP address (not sent). Without it only the chain is checked.
     package init(context: TLSContext, serverName: String?) {
-        precondition(serverName?.isEmpty != true, "an empty name would be taken for none")
+        precondition(serverName?.isEmpty != true, "an empty name means no name")
         self.context = context
         self.serverName = serverName
         ErrorQueue.clear()
@@ -82,7 +82,7 @@ package final class TLSSession {
         guard !ciphertext.isEmpty, failure == nil else { return }
         unsafe ciphertext.withUnsafeBufferPointer { bytes in
             let written = unsafe BIO_write(input, bytes.baseAddress, Int32(bytes.count))
-            precondition(written == bytes.count, "a memory BIO takes everything")
+            precondition(written == bytes.count, "a memory BIO must accept all bytes")
         }
     }
 

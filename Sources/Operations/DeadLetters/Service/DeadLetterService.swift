@@ -23,7 +23,7 @@ final class DeadLetterService {
     func start(
         _ order: DeadLetterOrder, _ configuration: Configuration, _ resolver: Resolver
     ) throws(EventLoopError) {
-        precondition(!isBusy, "one order at a time")
+        precondition(!isBusy, "only one operation may run")
         let commands = try Mailbox<DeadLetterThread.Command>()
         let task = DeadLetterThread.Task(
             order: order, configuration: configuration, resolver: resolver, commands: commands, reports: reports)
