@@ -207,7 +207,7 @@ package final class AMQPConnection {
 
     /// Publishes a message. Call it only while ``canPublish``; see ``AMQPEngine/publish(_:)``.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
-        guard let engine else { preconditionFailure("a publish requires a lane that accepts publishes") }
+        guard let engine else { preconditionFailure("a publish requires a connection that accepts it") }
         return try engine.publish(publication)
     }
 

@@ -14,7 +14,7 @@ extension AMQPEngine {
     /// Throws when a string is longer than 255 bytes or the properties exceed one frame. Then nothing was written, and
     /// the connection remains usable.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
-        precondition(canPublish, "a publish requires a lane that accepts publishes")
+        precondition(canPublish, "a publish requires a connection that accepts it")
         let frames = try PublicationWriter(publication, frameMax: Int(handshake.frameMax))
         frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(handshake.frameMax), to: &output)
         // The body of a returned message is kept only up to that size.

@@ -87,7 +87,7 @@ package final class Worker {
         decoders = parts.decoders
         index = parts.index
         consumer = parts.consumer
-        precondition(parts.publishers.count == PublishLane.allCases.count, "each lane has a connection")
+        precondition(parts.publishers.count == PublishLane.allCases.count, "each kind of publish needs a connection")
         publishers = parts.publishers
         inquiries = parts.inquiries
         pools = WorkerPools(make: parts.makePool)
