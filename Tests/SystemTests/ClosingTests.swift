@@ -141,7 +141,7 @@ struct ClosingTests {
         served.fixture.network.expire(at: later)
         #expect(served.engine.endings.count == 1)
         #expect(served.engine.failure?.code.rawValue == "ETIMEDOUT")
-        #expect(served.engine.failure?.message.contains("did not take the last") == true)
+        #expect(served.engine.failure?.message.contains("did not accept the last") == true)
         #expect(served.fixture.network.connectionCount == 0)
     }
 

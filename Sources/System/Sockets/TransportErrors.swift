@@ -41,7 +41,7 @@ extension TransportError {
     static func farewellTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "ETIMEDOUT"),
-            message: "closed the connection to \(endpoint): it did not take the last \(unsent) bytes within \(time)")
+            message: "closed the connection to \(endpoint): it did not accept the last \(unsent) bytes within \(time)")
     }
 
     /// An accepted socket could not become a connection of this loop.

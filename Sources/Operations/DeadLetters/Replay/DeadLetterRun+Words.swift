@@ -22,8 +22,8 @@ extension DeadLetterRun {
         case .stopped: "interrupted: messages that were not sent are still in the queue"
         case .aborted: "aborted: \(tally.arrivals) messages came into the queue while \(tally.done) were replayed"
         case .locked:
-            "another run has the queue \(Self.lockName(of: settings.queue)); the name of its connection says which "
-                + "process that is (rabbitmqctl list_connections client_properties)"
+            "another run holds the lock, queue \(Self.lockName(of: settings.queue)); the name of its connection shows "
+                + "the process (rabbitmqctl list_connections client_properties)"
         case .unwritable(let message): "cannot write the file: \(message)"
         case .failed(let message): message
         }
