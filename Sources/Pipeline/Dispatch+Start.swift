@@ -30,13 +30,14 @@ extension Dispatch {
         var refusals = decoded.refusals[...]
         var finding: String?
         var checked: Int?
+        var fanOut: RequestKey.FanOut?
         for place in 0..<decoded.count {
             let position = decoded.count == 1 ? nil : place
             if let refusal = refusals.first, refusal.position == place {
                 refusals.removeFirst()
                 if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
                 if done?.contains(place) != true {
-                    let id = notificationID(refusal.id, position: position, of: request, key: decoded.key)
+                    let id = notificationID(refusal.id, position, of: request, key: decoded.key, &fanOut)
                     let report = Report(outcome: .invalid, detail: refusal.failure.detail)
                     actions.append(
                         .conclude(Conclusion(request: request, position: position, id: id, report: report)))
@@ -52,7 +53,7 @@ extension Dispatch {
                 finding = self.finding(in: notification, of: request, at: now)
             }
             checked = index
-            let id = notificationID(notification.id, position: position, of: request, key: decoded.key)
+            let id = notificationID(notification.id, position, of: request, key: decoded.key, &fanOut)
             start(notification, position: position, id: id, finding: finding, of: request, at: now)
         }
     }
@@ -75,13 +76,17 @@ extension Dispatch {
         actions.append(.putOff(request, isShort ? pause : max(pause, settings.ladder.shortest)))
     }
 
+    /// - Parameter fanOut: `nil` before the first notification of a fan-out.
     private func notificationID(
-        _ own: NotificationID?, position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?
+        _ own: NotificationID?, _ position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?,
+        _ fanOut: inout RequestKey.FanOut?
     ) -> NotificationID {
-        RequestKey.notificationID(
-            own: own, position: position, of: request.delivery,
-            queue: settings.queues[request.delivery.queue.index].name,
-            key: key)
+        let queue = settings.queues[request.delivery.queue.index].name
+        guard own == nil, let position else {
+            return RequestKey.notificationID(own: own, position: position, of: request.delivery, queue: queue, key: key)
+        }
+        if fanOut == nil { fanOut = RequestKey.FanOut(of: request.delivery, queue: queue, key: key) }
+        return fanOut!.notificationID(at: position)
     }
 
     mutating func start(

@@ -24,6 +24,8 @@ package final class InFlightRequest {
     let namedKey: RedeliveryKey?
     /// Results that are published in one message.
     var results: [PartialResult] = []
+    /// What the results of a fan-out have in common; `nil` before the first one.
+    var sharedResult: SharedResult?
     /// `nil` unless the request is traced.
     var trace: RequestTrace?
     /// Notifications that wait for the next round.

@@ -16,8 +16,14 @@ enum WorkerBenchmarks {
         worker("worker, apns-json", Samples.all[2]), worker("worker, apns-headers", Samples.all[3]),
         worker("worker, 999 idle apps", Samples.all[2], idleApps: 999),
         worker("worker, one at a time", Samples.all[2], batch: 1),
-        worker("worker, traced", Samples.all[2], isTraced: true),
+        worker("worker, traced", Samples.all[2]) {
+            $0.tracing = Configuration.Tracing(
+                endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: 1)
+        },
         worker("worker, fan-out, a device", Samples.all[2], batch: 1, devices: 256),
+        worker("worker, fan-out, one result", Samples.all[2], batch: 1, devices: 256) {
+            $0.results.per = .request
+        },
     ]
 
     private static let log = Logger(label: "benchmark") { _ in SwiftLogNoOpLogHandler() }
@@ -62,7 +68,7 @@ enum WorkerBenchmarks {
     ///   - devices: notifications of a request; an operation is one notification.
     private static func worker(
         _ name: String, _ sample: Samples.Sample, idleApps: Int = 0, batch: Int = EngineBenchmarks.batch,
-        isTraced: Bool = false, devices: Int = 1
+        devices: Int = 1, _ configure: @escaping @Sendable (inout Configuration) -> Void = { _ in }
     ) -> Benchmark {
         Benchmark(name) { meter in
             let files = try BenchmarkFiles()
@@ -74,10 +80,7 @@ enum WorkerBenchmarks {
             }
             let metered = MeteredNetwork(network, meter)
             var configuration = try files.configuration(idleApps: idleApps)
-            if isTraced {
-                configuration.tracing = Configuration.Tracing(
-                    endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: 1)
-            }
+            configure(&configuration)
             let plan = try AppPlan(configuration)
             let environment = WorkerFactory.Environment(
                 brokerNetwork: metered, apnsNetwork: metered, programs: NoPrograms(), log: log, seed: 1)

@@ -126,6 +126,33 @@ package struct PropertyWriter: ~Copyable {
         content.append(bigEndian: value)
     }
 
+    /// The properties written so far, for ``append(_:)``.
+    package var beginning: Beginning {
+        Beginning(
+            bytes: content.copy()[Self.flagsSize...], flags: flags, overlong: overlong,
+            correlationIDOffset: correlationIDOffset)
+    }
+
+    /// Properties that several messages begin with.
+    package struct Beginning {
+        fileprivate let bytes: ArraySlice<UInt8>
+        fileprivate let flags: PropertyFlags
+        fileprivate let overlong: PropertyFlags?
+        fileprivate let correlationIDOffset: UInt32
+    }
+
+    /// Begins with properties that were written before.
+    package mutating func append(_ beginning: Beginning) {
+        precondition(content.count == Self.flagsSize, "a message has one beginning")
+        content.append(beginning.bytes)
+        flags = beginning.flags
+        overlong = beginning.overlong
+        correlationIDOffset = beginning.correlationIDOffset
+    }
+
+    /// In bytes.
+    private static let flagsSize = 2
+
     /// Ends the properties: everything appended to ``content`` afterwards belongs to the body.
     package mutating func endProperties() {
         content.overwrite(at: 0, bigEndian: flags.rawValue)

@@ -38,6 +38,18 @@ extension UInt64 {
     }
 }
 
+extension Int {
+    /// The number of its decimal digits, without a sign.
+    package var decimalDigits: Int {
+        var (count, rest) = (1, magnitude)
+        while rest >= 10 {
+            rest /= 10
+            count += 1
+        }
+        return count
+    }
+}
+
 extension [UInt8] {
     /// Appends a number as decimal digits, with a minus sign if negative.
     package mutating func append(decimal value: Int) {

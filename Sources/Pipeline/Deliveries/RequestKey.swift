@@ -26,13 +26,34 @@ package enum RequestKey {
             name.append(decimal: position)
             return NotificationID(sha1: Digest.sha1(name))
         }
+        if let position {
+            var fanOut = FanOut(of: delivery, queue: queue, key: key)
+            return fanOut.notificationID(at: position)
+        }
         var name = start(in: namespace)
         appendName(of: delivery, queue: queue, key: key, to: &name)
-        if let position {
-            name.append(UInt8(ascii: "#"))
-            name.append(decimal: position)
-        }
         return NotificationID(sha1: Digest.sha1(name))
+    }
+
+    /// The `apns-id`s of a fan-out whose notifications have none of their own. What they share is computed once.
+    struct FanOut {
+        /// Ends with a position.
+        private var name: [UInt8]
+        private let shared: Int
+
+        /// - Parameters: as of ``RequestKey/notificationID(own:position:of:queue:key:)``.
+        init(of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?) {
+            name = start(in: namespace)
+            appendName(of: delivery, queue: queue, key: key, to: &name)
+            name.append(UInt8(ascii: "#"))
+            shared = name.count
+        }
+
+        mutating func notificationID(at position: Int) -> NotificationID {
+            name.removeLast(name.count - shared)
+            name.append(decimal: position)
+            return NotificationID(sha1: Digest.sha1(name))
+        }
     }
 
     private static func appendName(

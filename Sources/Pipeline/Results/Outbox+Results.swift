@@ -35,20 +35,19 @@ extension Outbox {
         let delivery = request.delivery
         let route = resultRoute(for: delivery, outcome: report.outcome)
         let feedback = report.outcome == .unregistered && end.givesFeedback ? settings.feedback : nil
-        if route != nil || feedback != nil {
-            let result = encoder.encode(
-                report, id: end.id, position: end.position, notification: end.notification, topic: end.entry?.topic,
-                environment: end.entry?.environment ?? end.notification?.environment, delivery: delivery,
-                format: settings.queues[delivery.queue.index].resultFormat)
-            if let route {
-                if settings.resultsPer == .request {
-                    request.results.append(
-                        PartialResult(report: report, id: end.id, position: end.position, json: result.body))
-                } else {
-                    let note = PendingPublication.ResultNote(
-                        report: report, id: end.id, unfailed: settings.callsForDeadLetter(report.outcome) ? 0 : 1)
-                    publish(result.publication(to: route), for: request, .result(note), at: now)
-                }
+        let format = settings.queues[delivery.queue.index].resultFormat
+        let isGathered = settings.resultsPer == .request
+        if route != nil, isGathered {
+            let body = encoder.body(of: end, format: format)
+            request.results.append(
+                PartialResult(report: report, id: end.id, position: end.position, json: body))
+        }
+        if route != nil && !isGathered || feedback != nil {
+            let result = encoder.encode(end, format: format)
+            if let route, !isGathered {
+                let note = PendingPublication.ResultNote(
+                    report: report, id: end.id, unfailed: settings.callsForDeadLetter(report.outcome) ? 0 : 1)
+                publish(result.publication(to: route), for: request, .result(note), at: now)
             }
             if let feedback {
                 publish(result.publication(to: feedback), for: request, .feedback, at: now)
@@ -70,8 +69,13 @@ extension Outbox {
     /// - Returns: `false` if it has no results, or a reload removed their route.
     private mutating func publishResults(of request: InFlightRequest, at now: Moment) -> Bool {
         guard !request.results.isEmpty else { return false }
-        let results = request.results.sorted { $0.position ?? 0 < $1.position ?? 0 }
+        var results = request.results
         request.results = []
+        // Usually they end in order.
+        let isInOrder = results.indices.dropFirst().allSatisfy {
+            results[$0 - 1].position ?? 0 <= results[$0].position ?? 0
+        }
+        if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
         guard let route = resultRoute(for: request.delivery, outcome: note.report.outcome) else { return false }
         let format = settings.queues[request.delivery.queue.index].resultFormat
@@ -82,10 +86,10 @@ extension Outbox {
 
     /// The first result that is not accepted represents all.
     private func note(on results: [PartialResult]) -> PendingPublication.ResultNote {
-        let shown = results.first { $0.report.outcome != .accepted } ?? results[0]
+        let shown = results.indices.first { results[$0].report.outcome != .accepted } ?? 0
         return PendingPublication.ResultNote(
-            report: shown.report, id: shown.id,
-            unfailed: results.count { !settings.callsForDeadLetter($0.report.outcome) })
+            report: results[shown].report, id: results[shown].id,
+            unfailed: results.indices.count { !settings.callsForDeadLetter(results[$0].report.outcome) })
     }
 
     /// `reply_to` through the default exchange; otherwise the configured route.

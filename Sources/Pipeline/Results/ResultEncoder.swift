@@ -42,6 +42,7 @@ package final class ResultEncoder {
     }
 
     private var writer = PropertyWriter()
+    private var scratch = ByteQueue(minimumCapacity: 1024)
 
     package init() {}
 
@@ -58,6 +59,47 @@ package final class ResultEncoder {
         topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,
         format: Configuration.ResultFormat = .harebell
     ) -> EncodedResult {
+        let subject = Subject(
+            id: id, position: position, target: notification?.target, topic: topic ?? notification?.topic,
+            environment: environment ?? notification?.environment, delivery: delivery)
+        return encode(report, of: subject, format: format)
+    }
+
+    /// The result of a notification that ended.
+    func encode(_ end: borrowing Conclusion, format: Configuration.ResultFormat) -> EncodedResult {
+        encode(end.report, of: Subject(end), format: format)
+    }
+
+    /// The body alone, for one message with several results.
+    func body(of end: borrowing Conclusion, format: Configuration.ResultFormat) -> ArraySlice<UInt8> {
+        scratch.removeAll()
+        Self.append(end.report, of: Subject(end), format: format, to: &scratch)
+        return scratch.copy()[...]
+    }
+
+    private func encode(_ report: Report, of subject: Subject, format: Configuration.ResultFormat) -> EncodedResult {
+        appendProperties(report, of: subject, format)
+        Self.append(report, of: subject, format: format, to: &writer.content)
+        let (properties, body) = writer.finish()
+        return EncodedResult(encodedProperties: properties, body: body)
+    }
+
+    private func appendProperties(_ report: Report, of subject: Subject, _ format: Configuration.ResultFormat) {
+        guard let shared = subject.shared, report.isCommon else {
+            beginProperties(report, of: subject.delivery, format)
+            return endProperties(id: subject.id, position: subject.position)
+        }
+        if let known = shared.properties {
+            writer.append(known)
+        } else {
+            beginProperties(report, of: subject.delivery, format)
+            shared.properties = writer.beginning
+        }
+        endProperties(id: subject.id, position: subject.position)
+    }
+
+    /// The properties before the message id.
+    private func beginProperties(_ report: Report, of delivery: Delivery, _ format: Configuration.ResultFormat) {
         let contentType =
             switch format {
             case .harebell, .gorush: Self.contentType
@@ -68,44 +110,25 @@ package final class ResultEncoder {
             if report.isCommon { $0.append(Self.commonHeaders) } else { Self.appendHeaders(report, to: &$0) }
             Self.appendTrace(of: delivery, to: &$0)
         }
-        endProperties(of: delivery, id: id, position: position)
-        switch format {
-        case .harebell:
-            Self.append(
-                report, id: id, notification: notification, topic: topic, environment: environment,
-                messageID: delivery.messageID, to: &writer.content)
-        case .cloudevents:
-            let json = Self.bytes {
-                Self.append(
-                    report, id: id, notification: notification, topic: topic, environment: environment,
-                    messageID: delivery.messageID, to: &$0)
-            }
-            var name: [UInt8] = []
-            if let id {
-                id.append(to: &name)
-                name += position.map(Self.suffix) ?? []
-            }
-            writer.content.append(ResultEvent.json(around: json, id: name[...]))
-        case .gorush:
-            writer.content.append(GorushFeedback(report, notification, position: position ?? 0, of: delivery).json)
-        }
-        let (properties, body) = writer.finish()
-        return EncodedResult(encodedProperties: properties, body: body)
-    }
-
-    /// All properties except content type and headers.
-    private func endProperties(of delivery: Delivery, id: NotificationID?, position: Int?) {
         writer.appendPersistent()
         writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
+    }
+
+    private func endProperties(id: NotificationID?, position: Int?) {
         if let id {
-            let suffix = position.map(Self.suffix) ?? []
-            writer.append(.messageID, NotificationID.textLength + suffix.count) {
-                id.append(to: &$0)
-                $0.append(suffix)
-            }
+            let suffix = position.map { 1 + $0.decimalDigits } ?? 0
+            writer.append(.messageID, NotificationID.textLength + suffix) { Self.append(id, position, to: &$0) }
         }
         writer.append(.type, Self.type)
         writer.endProperties()
+    }
+
+    /// With the position in a fan-out, which distinguishes its results.
+    private static func append(_ id: NotificationID, _ position: Int?, to text: inout ByteQueue) {
+        id.append(to: &text)
+        guard let position else { return }
+        text.append(UInt8(ascii: "-"))
+        text.append(decimal: position)
     }
 
     /// Encodes several results of one request as an array. The message id is that of the first; the headers contain the
@@ -116,44 +139,58 @@ package final class ResultEncoder {
         let first = results[0]
         writer.append(.contentType, format == .cloudevents ? ResultEvent.batchContentType : Self.contentType)
         writer.appendHeaders {
-            let status = results.allSatisfy { $0.report.status == first.report.status } ? first.report.status : nil
-            let reason = results.allSatisfy { $0.report.reason == first.report.reason } ? first.report.reason : nil
-            let isMixed = results.contains { $0.report.outcome != first.report.outcome }
+            // By index, because a copy of each result would cost more than the comparison.
+            let all = results.indices
+            let status = all.allSatisfy { results[$0].report.status == first.report.status } ? first.report.status : nil
+            let reason = all.allSatisfy { results[$0].report.reason == first.report.reason } ? first.report.reason : nil
+            let isMixed = all.contains { results[$0].report.outcome != first.report.outcome }
             Self.appendHeaders(isMixed ? "mixed" : first.report.outcome.name, status, reason, to: &$0)
             HeaderBytes.append("harebell-results", integer: Int32(results.count), to: &$0)
             Self.appendTrace(of: delivery, to: &$0)
         }
-        endProperties(of: delivery, id: first.id, position: first.position)
-        for (index, result) in results.enumerated() {
+        writer.appendPersistent()
+        writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
+        endProperties(id: first.id, position: first.position)
+        for index in results.indices {
             writer.content.append(index == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
-            writer.content.append(result.json)
+            writer.content.append(results[index].json)
         }
         writer.content.append(UInt8(ascii: "]"))
         let (properties, body) = writer.finish()
         return EncodedResult(encodedProperties: properties, body: body)
     }
 
-    /// Distinguishes the results of a fan-out.
-    private static func suffix(_ position: Int) -> [UInt8] {
-        var suffix = [UInt8(ascii: "-")]
-        suffix.append(decimal: position)
-        return suffix
+    /// Appends the body of a result.
+    private static func append(
+        _ report: Report, of subject: Subject, format: Configuration.ResultFormat, to body: inout ByteQueue
+    ) {
+        switch format {
+        case .harebell: append(report, of: subject, to: &body)
+        case .cloudevents:
+            let json = bytes { append(report, of: subject, to: &$0) }
+            let name = subject.id.map { id in bytes { append(id, subject.position, to: &$0) } } ?? []
+            body.append(ResultEvent.json(around: json, id: name[...]))
+        case .gorush:
+            let position = subject.position ?? 0
+            body.append(GorushFeedback(report, subject.target, position: position, of: subject.delivery).json)
+        }
     }
 
-    private static func append(
-        _ report: Report, id: NotificationID?, notification: Notification?, topic: ArraySlice<UInt8>?,
-        environment: Environment?, messageID: ArraySlice<UInt8>?, to json: inout ByteQueue
-    ) {
+    private static func append(_ report: Report, of subject: Subject, to json: inout ByteQueue) {
         json.append("{\"apns-id\":")
-        if let id {
+        if let id = subject.id {
             json.append(UInt8(ascii: "\""))
             id.append(to: &json)
             json.append("\",\"device-token\":")
         } else {
             json.append("null,\"device-token\":")
         }
-        switch notification?.target {
-        case .device(let token): append(token.hex, to: &json)
+        switch subject.target {
+        case .device(let token):
+            json.append(UInt8(ascii: "\""))
+            json.append(token.hex)
+            json.append(UInt8(ascii: "\""))
+            if let shared = subject.shared { return appendRest(report, of: subject, shared, to: &json) }
         case .channel(let channel):
             json.append("null,\"apns-channel-id\":")
             append(channel, to: &json)
@@ -162,10 +199,28 @@ package final class ResultEncoder {
             append(report.channel?.channelID ?? operation.channelID, to: &json)
         case .none: json.append("null")
         }
+        appendRest(report, of: subject, to: &json)
+    }
+
+    /// The members after the recipient, which most results of a fan-out share.
+    private static func appendRest(
+        _ report: Report, of subject: Subject, _ shared: SharedResult, to json: inout ByteQueue
+    ) {
+        guard report.isCommon, report.detail == nil else { return appendRest(report, of: subject, to: &json) }
+        let key = SharedResult.Key(
+            topic: subject.topic, environment: subject.environment, attempts: report.attempts,
+            processed: report.processed)
+        if let known = shared.rest, known.key == key { return json.append(known.json) }
+        let rest = bytes { appendRest(report, of: subject, to: &$0) }
+        shared.rest = (key, rest)
+        json.append(rest)
+    }
+
+    private static func appendRest(_ report: Report, of subject: Subject, to json: inout ByteQueue) {
         json.append(",\"apns-topic\":")
-        append(topic ?? notification?.topic, to: &json)
+        append(subject.topic, to: &json)
         json.append(",\"environment\":")
-        switch environment ?? notification?.environment {
+        switch subject.environment {
         case .production: json.append("\"production\"")
         case .development: json.append("\"development\"")
         case .none: json.append("null")
@@ -176,10 +231,10 @@ package final class ResultEncoder {
         json.append(",\"processed\":\"")
         json.append(report.processed.name)
         json.append("\",\"message-id\":")
-        append(messageID, to: &json)
+        append(subject.delivery.messageID, to: &json)
         json.append(",\"detail\":")
         append(report.detail, to: &json)
-        if case .management(let operation) = notification?.target { append(operation, report.channel, to: &json) }
+        if case .management(let operation) = subject.target { append(operation, report.channel, to: &json) }
         json.append(UInt8(ascii: "}"))
     }
 
@@ -255,6 +310,56 @@ extension Report {
     fileprivate var isCommon: Bool {
         outcome == .accepted && status == 200 && reason == nil && timestamp == nil && uniqueID == nil
     }
+}
+
+/// The subject of a result.
+private struct Subject {
+    let id: NotificationID?
+    let position: Int?
+    let target: Notification.Target?
+    let topic: ArraySlice<UInt8>?
+    let environment: Environment?
+    let delivery: Delivery
+    /// `nil` for a single notification.
+    var shared: SharedResult?
+
+    init(
+        id: NotificationID?, position: Int?, target: Notification.Target?, topic: ArraySlice<UInt8>?,
+        environment: Environment?, delivery: Delivery
+    ) {
+        self.id = id
+        self.position = position
+        self.target = target
+        self.topic = topic
+        self.environment = environment
+        self.delivery = delivery
+    }
+
+    init(_ end: borrowing Conclusion) {
+        self.init(
+            id: end.id, position: end.position, target: end.notification?.target,
+            topic: end.entry?.topic ?? end.notification?.topic,
+            environment: end.entry?.environment ?? end.notification?.environment, delivery: end.request.delivery)
+        guard end.position != nil else { return }
+        shared = end.request.sharedResult ?? SharedResult()
+        end.request.sharedResult = shared
+    }
+}
+
+/// What the accepted results of one fan-out have in common, encoded with the first of them.
+final class SharedResult {
+    /// What ``rest`` depends on.
+    struct Key: Equatable {
+        let topic: ArraySlice<UInt8>?
+        let environment: Environment?
+        let attempts: Int
+        let processed: Processed
+    }
+
+    /// The properties before the message id.
+    var properties: PropertyWriter.Beginning?
+    /// The members after the device token.
+    var rest: (key: Key, json: [UInt8])?
 }
 
 /// A header that is copied from a request into all messages about it.

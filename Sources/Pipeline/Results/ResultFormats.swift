@@ -9,9 +9,9 @@ struct GorushFeedback {
     private let token: ArraySlice<UInt8>
     private let names: (id: JSONPart?, message: JSONPart?)
 
-    init(_ report: Report, _ notification: Notification?, position: Int, of delivery: Delivery) {
+    init(_ report: Report, _ target: Notification.Target?, position: Int, of delivery: Delivery) {
         self.report = report
-        if case .device(let token)? = notification?.target { self.token = token.hex } else { token = [] }
+        if case .device(let token)? = target { self.token = token.hex } else { token = [] }
         names = GorushDecoder.names(of: delivery, at: position)
     }
 
