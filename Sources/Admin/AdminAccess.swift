@@ -8,7 +8,7 @@ struct AdminAccess {
     /// - Parameter authorization: the header's value.
     func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
         switch page?.access {
-        case .everyone: true
+        case .unrestricted: true
         case .readers, nil: token == nil || hasToken(authorization)
         case .operators: hasToken(authorization)
         }

@@ -4,7 +4,7 @@ package import Core
 package struct AdminPage: Sendable {
     /// Who may access a page.
     package enum Access: Sendable {
-        case everyone
+        case unrestricted
         /// Clients with the token; all clients if no token is configured.
         case readers
         /// Clients with the token; no clients if no token is configured.
@@ -75,7 +75,7 @@ package struct AdminRequest: Sendable {
     }
 }
 
-package struct AdminAnswer: Sendable {
+package struct AdminResponse: Sendable {
     /// The policy of responses that are not HTML.
     private static let noContent = "default-src 'none'; frame-ancestors 'none'"
 
@@ -94,8 +94,8 @@ package struct AdminAnswer: Sendable {
     }
 
     /// A response with one line of plain text.
-    package static func text(_ status: UInt32, _ line: String) -> AdminAnswer {
-        AdminAnswer(status: status, contentType: "text/plain; charset=utf-8", body: Array((line + "\n").utf8))
+    package static func text(_ status: UInt32, _ line: String) -> AdminResponse {
+        AdminResponse(status: status, contentType: "text/plain; charset=utf-8", body: Array((line + "\n").utf8))
     }
 }
 
@@ -104,6 +104,6 @@ package protocol AdminPages: AnyObject {
     var pages: [AdminPage] { get }
 
     /// The response for one of ``pages``. `nil` if it is not ready; the request is then repeated after
-    /// ``AdminServer/answerWaiting(at:)``.
-    func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer?
+    /// ``AdminServer/respondToWaiting(at:)``.
+    func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse?
 }

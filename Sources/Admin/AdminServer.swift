@@ -230,7 +230,7 @@ package final class AdminServer {
         return true
     }
 
-    private static let tooLong = AdminAnswer.text(413, "413 the body has more than \(maximumBody) bytes")
+    private static let tooLong = AdminResponse.text(413, "413 the body has more than \(maximumBody) bytes")
 
     private func received(_ part: [UInt8], on connection: DaemonConnection) {
         let state = state(of: connection)
@@ -253,7 +253,7 @@ package final class AdminServer {
     }
 
     private func answer(
-        _ connection: DaemonConnection, _ page: AdminPage?, _ answer: AdminAnswer,
+        _ connection: DaemonConnection, _ page: AdminPage?, _ answer: AdminResponse,
         _ header: (StaticString, String)? = nil
     ) -> Bool {
         let path = page?.path.description ?? AdminStatistics.other
@@ -268,7 +268,7 @@ package final class AdminServer {
     }
 
     /// Repeats the requests whose pages were not ready.
-    package func answerWaiting(at now: Moment) {
+    package func respondToWaiting(at now: Moment) {
         self.now = now
         for connection in connections.values where connection.isWaiting { resume(connection) }
     }

@@ -6,9 +6,9 @@ package struct AdminStatistics: Sendable {
     package var closedByLimits: UInt64 = 0
 
     /// Responses by page and status. Unknown pages are counted together, so that clients cannot grow the table.
-    package var requests: [Answer: UInt64] = [:]
+    package var requests: [Response: UInt64] = [:]
 
-    package struct Answer: Hashable, Sendable {
+    package struct Response: Hashable, Sendable {
         /// One of the pages' paths, or ``other``.
         package let page: String
         package let status: UInt32

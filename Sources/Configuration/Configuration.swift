@@ -156,7 +156,7 @@ extension Configuration {
         /// How long a connection must be surplus before it is closed.
         package var surplusTime: Duration
         /// How long a device is throttled after 429 `TooManyRequests`.
-        package var deviceSpacing: Duration
+        package var deviceThrottleInterval: Duration
         /// Whether a connection reduces its rate while many of its requests are refused.
         package var slowsOnErrors: Bool
         /// The local numeric address for outgoing connections; `nil` lets the kernel choose.

@@ -54,7 +54,7 @@ struct ConfigurationBuilder {
                 connectTimeout: seconds("apns.connect_timeout_seconds"), stallLimit: seconds("apns.stall_seconds"),
                 connectsPerMinute: integer("apns.connections.per_minute"),
                 surplusTime: seconds("apns.connections.surplus_seconds"),
-                deviceSpacing: seconds("apns.device_spacing_seconds"),
+                deviceThrottleInterval: seconds("apns.device_spacing_seconds"),
                 slowsOnErrors: values.boolean("apns.slow_on_errors") ?? true,
                 bindAddress: values.text("apns.bind_address"), validate: choice("apns.validate"),
                 badTokenPause: badTokenPause()),

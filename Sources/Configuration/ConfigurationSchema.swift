@@ -4,7 +4,7 @@ package import Settings
 extension DecoderRegistry {
     /// All keys of the configuration file, including the options of the given formats.
     package var schema: Schema {
-        Schema(Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.behindDecoders)
+        Schema(Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.afterDecoders)
     }
 }
 
@@ -15,7 +15,7 @@ extension Setting {
     static let permits = 1...10_000_000
 
     fileprivate static let beforeDecoders = broker + queues
-    fileprivate static let behindDecoders = routes + retry + apns + apps + process
+    fileprivate static let afterDecoders = routes + retry + apns + apps + process
 
     private static let broker = [
         Setting("broker", .section, default: "{}", "The RabbitMQ broker."),

@@ -42,7 +42,7 @@ public enum Harebell {
             // Parser errors and intended exits have a code; other errors would exit with 1.
             guard RootCommand.exitCode(for: error) == .failure else { Self.end(error, path) }
             complain("\(error)")
-            RootCommand.exit(withError: Status.unforeseen(error))
+            RootCommand.exit(withError: Status.unexpected(error))
         }
         RootCommand.exit()
     }

@@ -13,7 +13,7 @@ enum Status {
 
     /// The code for an error that no command handled. TLS errors concern a configured file here: errors caused by a
     /// peer end a connection, not a command.
-    static func unforeseen(_ error: any Error) -> ExitCode {
+    static func unexpected(_ error: any Error) -> ExitCode {
         error is TLSError ? configuration : `internal`
     }
 }
@@ -51,8 +51,8 @@ func say(lines: [String]) {
 }
 
 /// Writes a JSON object to standard output immediately, on one line.
-func say(json members: [(String, JSONAnswer)]) {
-    say(json: JSONAnswer.text(of: members))
+func say(json members: [(String, JSONOutput)]) {
+    say(json: JSONOutput.text(of: members))
 }
 
 /// Writes JSON to standard output immediately, on one line.

@@ -20,8 +20,8 @@ package final class InboxServer {
     private var server: AdminServer?
     /// When the first waiting request times out; `nil` if none waits.
     private var firstTimeout: Instant?
-    private var hasNews = false
-    private var lastLook = Instant.distantPast
+    private var hasNewEntries = false
+    private var lastCheck = Instant.distantPast
 
     /// Listens for as long as the loop lives.
     ///
@@ -48,34 +48,34 @@ package final class InboxServer {
     package func add(_ entry: InboxEntry) {
         guard entry.isAccepted else { return refused.append(entry) }
         accepted.append(entry)
-        hasNews = true
+        hasNewEntries = true
     }
 
     /// When to step it even if no event arrives.
     package var nextDeadline: Instant? {
-        firstTimeout.map { hasNews ? min($0, lastLook + Self.interval) : $0 }
+        firstTimeout.map { hasNewEntries ? min($0, lastCheck + Self.interval) : $0 }
     }
 
     /// Answers the waiting requests if there are new notifications, or if a request has timed out.
     package func step(at now: Moment) {
         guard let deadline = nextDeadline, deadline <= now.instant else { return }
         firstTimeout = nil
-        hasNews = false
-        lastLook = now.instant
-        server?.answerWaiting(at: now)
+        hasNewEntries = false
+        lastCheck = now.instant
+        server?.respondToWaiting(at: now)
     }
 }
 
 extension InboxServer: AdminPages {
     package var pages: [AdminPage] {
         [
-            AdminPage("/", .everyone), AdminPage("/notifications", .everyone),
-            AdminPage("/notifications", .everyone, .delete), AdminPage("/notifications/wait", .everyone),
-            AdminPage("/refused", .everyone),
+            AdminPage("/", .unrestricted), AdminPage("/notifications", .unrestricted),
+            AdminPage("/notifications", .unrestricted, .delete), AdminPage("/notifications/wait", .unrestricted),
+            AdminPage("/refused", .unrestricted),
         ]
     }
 
-    package func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+    package func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         do throws(InboxQuery.Failure) {
             switch (request.page.path.description, request.page.method) {
             case ("/", _): return InboxPage.document.answer
@@ -94,7 +94,7 @@ extension InboxServer: AdminPages {
         }
     }
 
-    private func wait(_ request: AdminRequest, at now: Moment) throws(InboxQuery.Failure) -> AdminAnswer? {
+    private func wait(_ request: AdminRequest, at now: Moment) throws(InboxQuery.Failure) -> AdminResponse? {
         let query = try InboxQuery(request.query, names: InboxQuery.waitNames, size: size)
         let count = accepted.matches(query).count
         if count >= query.count { return Self.json(accepted.json(query)) }
@@ -106,7 +106,7 @@ extension InboxServer: AdminPages {
         return nil
     }
 
-    private static func json(_ bytes: [UInt8]) -> AdminAnswer {
-        AdminAnswer(contentType: "application/json", body: bytes)
+    private static func json(_ bytes: [UInt8]) -> AdminResponse {
+        AdminResponse(contentType: "application/json", body: bytes)
     }
 }

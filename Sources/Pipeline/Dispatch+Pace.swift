@@ -5,7 +5,7 @@ package import Core
 /// The rate limit of one queue: a token bucket, and the notifications that wait for a permit.
 struct QueuePace {
     private var limiter: RateLimiter
-    var line = RequestLine()
+    var backlog = RequestQueue()
 
     init?(_ queue: PipelineQueue) {
         guard let limit = queue.rateLimit else { return nil }
@@ -19,7 +19,7 @@ struct QueuePace {
 
     /// When the next permit for the head of the queue is due; `nil` if none waits.
     mutating func nextTurn(at now: Instant) -> Instant? {
-        line.isEmpty ? nil : limiter.nextPermit(at: now)
+        backlog.isEmpty ? nil : limiter.nextPermit(at: now)
     }
 
     /// - Returns: whether there was a permit.
@@ -37,9 +37,9 @@ extension Dispatch {
     mutating func takesPermit(_ handle: Handle, _ entry: InFlightNotification, hasTurn: Bool, at now: Moment) -> Bool {
         let index = entry.request.delivery.queue.index
         guard paces[index] != nil else { return true }
-        if hasTurn || paces[index]?.line.isEmpty == true, paces[index]?.take(at: now.instant) == true { return true }
-        paces[index]?.line.append(handle, rank: entry.request.delivery.priority)
-        waits(entry, at: now)
+        if hasTurn || paces[index]?.backlog.isEmpty == true, paces[index]?.take(at: now.instant) == true { return true }
+        paces[index]?.backlog.append(handle, rank: entry.request.delivery.priority)
+        startWaiting(entry, at: now)
         nextTurn = min(nextTurn, paces[index]?.nextTurn(at: now.instant) ?? .distantFuture)
         return false
     }
@@ -52,7 +52,7 @@ extension Dispatch {
         nextTurn = .distantFuture
         for index in paces.indices {
             while budget > 0, let turn = paces[index]?.nextTurn(at: now.instant), turn <= now.instant,
-                let handle = paces[index]?.line.popFirst()
+                let handle = paces[index]?.backlog.popFirst()
             {
                 budget -= 1
                 gates.withdrawn(handle, notifications[handle])
@@ -66,29 +66,29 @@ extension Dispatch {
     /// The available permits of a queue's rate limit and the notifications that wait for it; `nil` without a limit.
     package func pace(ofQueue index: Int, at now: Instant) -> (permits: Int, waiting: Int)? {
         guard !paces.isEmpty, var pace = paces[index] else { return nil }
-        return (pace.permits(at: now), pace.line.count)
+        return (pace.permits(at: now), pace.backlog.count)
     }
 
     /// Whether a notification waits for its queue's rate limit.
     func waitsForPace(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
-        !paces.isEmpty && paces[entry.request.delivery.queue.index]?.line.contains(handle) == true
+        !paces.isEmpty && paces[entry.request.delivery.queue.index]?.backlog.contains(handle) == true
     }
 
     /// Removes a notification from those that wait for its queue's rate limit.
     ///
     /// - Returns: whether it waited there.
-    mutating func leavesLine(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
+    mutating func removePaced(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         guard waitsForPace(handle, entry) else { return false }
-        paces[entry.request.delivery.queue.index]?.line.remove(handle)
+        paces[entry.request.delivery.queue.index]?.backlog.remove(handle)
         gates.withdrawn(handle, entry)
         return true
     }
 
     /// Removes all notifications that wait for a rate limit. Requests return to their queue, or are parked if another
     /// of their notifications has ended.
-    package mutating func giveBackPaced(at now: Moment) {
+    package mutating func requeuePaced(at now: Moment) {
         guard nextTurn != .distantFuture else { return }
-        leave(.giveBack, notifications.handles.filter { waitsForPace($0, notifications[$0]) }, at: now)
+        stopWaiting(.requeue, notifications.handles.filter { waitsForPace($0, notifications[$0]) }, at: now)
         nextTurn = .distantFuture
     }
 }

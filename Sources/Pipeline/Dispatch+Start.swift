@@ -10,7 +10,7 @@ extension Dispatch {
         if let seconds = decoded.notBefore, seconds > now.wall.seconds {
             let start = WallTime(milliseconds: seconds * 1000)
             let expires = decoded.notifications.allSatisfy { hasExpired($0, of: request, at: start) }
-            guard expires else { return putOff(request, until: start, at: now) }
+            guard expires else { return postpone(request, until: start, at: now) }
             now.wall = start
         }
         request.notifications = decoded.count
@@ -65,7 +65,7 @@ extension Dispatch {
 
     /// A request waits for its `not-before` in the retry queues. If the shortest delay exceeds ``longestStretch``, the
     /// wait may end late by less than that delay.
-    private func putOff(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
+    private func postpone(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
         let pause = Duration.milliseconds(start.milliseconds - now.wall.milliseconds)
         // A request that waited before was admitted by the clock of the first worker.
         guard pause <= Self.longestAhead || request.history.deferrals > 0 else {
@@ -73,7 +73,7 @@ extension Dispatch {
             return actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
         }
         let isShort = pause <= Self.longestStretch
-        actions.append(.putOff(request, isShort ? pause : max(pause, settings.ladder.shortest)))
+        actions.append(.postpone(request, isShort ? pause : max(pause, settings.ladder.shortest)))
     }
 
     /// - Parameter fanOut: `nil` before the first notification of a fan-out.

@@ -23,7 +23,7 @@ package struct Dispatch {
     /// When the next notification that waits for a rate limit is due.
     var nextTurn = Instant.distantFuture
     /// Whether APNs can be reached, as far as known.
-    var outlook = Outlook()
+    var reachability = Reachability()
     var findingLog = LogLimit(interval: .seconds(60))
     /// Reasons that were already logged.
     var announced: Set<String> = []
@@ -56,14 +56,14 @@ package struct Dispatch {
 
     /// A pool has a connection that accepts requests, or lost its last one.
     package mutating func pool(_ number: PoolID, isConnected: Bool) {
-        outlook.pool(number, isConnected: isConnected)
+        reachability.pool(number, isConnected: isConnected)
     }
 
     /// Mutating, like ``isSuspended``: a worker reads both in every turn, and a nonmutating getter would copy the whole
     /// value.
     package var nextDeadline: Instant? {
         mutating get {
-            let earliest = min(retries.earliest, gates.nextDeadline, outlook.nextLook, nextTurn)
+            let earliest = min(retries.earliest, gates.nextDeadline, reachability.nextCheck, nextTurn)
             return earliest == .distantFuture ? nil : earliest
         }
     }
@@ -82,29 +82,29 @@ package struct Dispatch {
             budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
         }
         if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }
-        if outlook.nextLook <= now.instant { lookAtTheWaiting(hasRoom: hasRoom, at: now) }
+        if reachability.nextCheck <= now.instant { checkWaiting(hasRoom: hasRoom, at: now) }
     }
 }
 
 /// What a dispatch knows about the reachability of APNs.
-struct Outlook {
+struct Reachability {
     /// When waiting notifications are checked next; never if none wait.
-    var nextLook = Instant.distantFuture
+    var nextCheck = Instant.distantFuture
     var standstill = Standstill()
     /// When APNs last gave a final response.
-    var lastAnswer: Instant?
+    var lastResponse: Instant?
     /// When each pool last received any response.
-    private var poolAnswers: [Instant?] = []
+    private var poolResponses: [Instant?] = []
     /// The pools with a connection that accepts requests.
     private var connectedPools: [Bool] = []
 
     mutating func answered(_ pool: PoolID, at now: Instant) {
-        while poolAnswers.count <= pool.index { poolAnswers.append(nil) }
-        poolAnswers[pool.index] = now
+        while poolResponses.count <= pool.index { poolResponses.append(nil) }
+        poolResponses[pool.index] = now
     }
 
-    func lastAnswer(of pool: PoolID) -> Instant? {
-        poolAnswers.indices.contains(pool.index) ? poolAnswers[pool.index] : nil
+    func lastResponse(of pool: PoolID) -> Instant? {
+        poolResponses.indices.contains(pool.index) ? poolResponses[pool.index] : nil
     }
 
     mutating func pool(_ number: PoolID, isConnected: Bool) {

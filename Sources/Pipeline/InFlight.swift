@@ -61,7 +61,7 @@ package final class InFlightRequest {
     var isUntouched: Bool {
         parked.count == started
             && parked.allSatisfy { parked in
-                parked.trouble == nil && parked.entry.isUntried
+                parked.cause == nil && parked.entry.isUnattempted
             }
     }
 
@@ -101,10 +101,10 @@ package final class InFlightNotification {
     /// Tries that APNs may have processed, plus one for each round without such a try; includes earlier rounds.
     private(set) var attempts: Int
     /// Failed tries of this round, whether they count as attempts or not. Retries in this process are limited by them.
-    private(set) var troubles = 0
+    private(set) var failedAttempts = 0
     /// What APNs did in all tries: `unknown` if that is unknown for one of them.
     private(set) var processed: Processed
-    var firstTry: Instant?
+    var firstAttempt: Instant?
     /// Since when it waits to be sent, for its app or in a pool; includes tries in between.
     var waitingSince: Instant?
     /// When it was last submitted to a pool.
@@ -143,12 +143,12 @@ package final class InFlightNotification {
     }
 
     /// Whether this process made no try, and a redelivery may send it.
-    var isUntried: Bool {
-        troubles == 0 && attempts == request.history.attempts && notification.target.maySendAgain
+    var isUnattempted: Bool {
+        failedAttempts == 0 && attempts == request.history.attempts && notification.target.maySendAgain
     }
 
     /// A try ended.
-    package func tried(_ processed: Processed) {
+    package func attemptEnded(_ processed: Processed) {
         guard processed != .no else { return }
         attempts += 1
         if self.processed != .unknown { self.processed = processed }
@@ -160,9 +160,9 @@ package final class InFlightNotification {
     }
 
     /// A try failed and may be repeated.
-    package func tried(inVain processed: Processed) {
-        troubles += 1
-        tried(processed)
+    package func attemptFailed(_ processed: Processed) {
+        failedAttempts += 1
+        attemptEnded(processed)
     }
 }
 

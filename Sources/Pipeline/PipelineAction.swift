@@ -16,24 +16,24 @@ package enum PipelineAction {
     case start(Request, InFlightRequest)
     /// A message is not a valid request: ``Outbox/refuse(_:_:id:)``.
     case refuse(InFlightRequest, DecodingFailure, NotificationID?)
-    /// The decoder defers a message: ``Outbox/putOff(_:for:at:)``.
-    case putOff(InFlightRequest, Duration)
+    /// The decoder defers a message: ``Outbox/postpone(_:for:at:)``.
+    case postpone(InFlightRequest, Duration)
     /// Settle a delivery of the current epoch.
     case settle(Delivery, Settlement)
 
     // MARK: Dispatch
 
-    /// Submit a notification to its pool: ``Dispatch/replied(_:_:at:)``, ``Dispatch/lost(_:_:at:)`` or
+    /// Submit a notification to its pool: ``Dispatch/responded(_:_:at:)``, ``Dispatch/lost(_:_:at:)`` or
     /// ``Dispatch/expired(_:at:)``. A probe needs a new connection, which APNs binds to the current credential.
     case submit(Handle, InFlightNotification, isProbe: Bool)
-    /// Withdraw a notification from a pool: ``Dispatch/tookBack(_:_:at:)`` or ``Dispatch/wasSent(_:)``.
+    /// Withdraw a notification from a pool: ``Dispatch/withdrawn(_:_:at:)`` or ``Dispatch/wasSent(_:)``.
     case withdraw(Handle, pool: PoolID, Withdrawal)
     /// A notification has its outcome: ``Outbox/finish(_:_:givesFeedback:at:)``.
     case finish(InFlightNotification, Report, givesFeedback: Bool)
     /// A notification or message ended without being sent: ``Outbox/conclude(_:at:)``.
     indirect case conclude(Conclusion)
-    /// A notification waits for a later round: ``Outbox/park(_:givesBack:at:)``.
-    case park(ParkedNotification, givesBack: Bool)
+    /// A notification waits for a later round: ``Outbox/park(_:requeues:at:)``.
+    case park(ParkedNotification, requeues: Bool)
     /// The broker redelivers an unsent request: ``Intake/drop(_:)``.
     case drop(InFlightRequest)
     /// No app can send: ``Intake/suspend()``.
@@ -47,10 +47,10 @@ package enum PipelineAction {
 
     /// All parts of a request have ended: ``Intake/complete(_:at:)``.
     case complete(InFlightRequest)
-    /// An unsent request returns to its queue: ``Intake/giveBack(_:)``.
-    case giveBack(InFlightRequest)
-    /// A request waits in the worker, at most this long: ``Intake/hold(_:for:at:)``.
-    case hold(InFlightRequest, Duration)
+    /// An unsent request returns to its queue: ``Intake/requeue(_:)``.
+    case requeue(InFlightRequest)
+    /// A request waits in the worker, at most this long: ``Intake/decodeLater(_:for:at:)``.
+    case decodeLater(InFlightRequest, Duration)
 }
 
 /// The end of a notification, or of a message that could not be decoded, with the content of its result.
@@ -77,15 +77,15 @@ package enum Withdrawal {
     /// Its app uses another pool, or was removed.
     case resend
     /// It leaves this worker.
-    case leave(Leaving)
+    case stopWaiting(WaitDestination)
 }
 
 /// The destination of a notification that stops waiting in this worker.
-package enum Leaving {
+package enum WaitDestination {
     /// A retry queue.
     case park
     /// Its queue, or a retry queue if another part of its request has ended.
-    case giveBack
+    case requeue
     /// None: the broker redelivers it.
     case drop
 }

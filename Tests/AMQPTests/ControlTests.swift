@@ -69,7 +69,7 @@ struct ControlTests {
         pair.engine.request(.get(queue: "q"), at: pair.now)
         pair.engine.request(.inspectQueue("missing"), at: pair.now)
         pair.settle()
-        #expect(pair.takeEvents().names == ["opened", "replied", "closed"])
+        #expect(pair.takeEvents().names == ["opened", "responded", "closed"])
         #expect(broker.messages(in: "q").count == 1)
     }
 }

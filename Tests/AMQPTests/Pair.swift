@@ -57,8 +57,8 @@ final class Pair {
         takeEvents().compactMap { if case .confirmed(let sequence, let end) = $0 { (sequence, end) } else { nil } }
     }
 
-    func takeReplies() -> [ControlReply] {
-        takeEvents().compactMap { if case .replied(let reply) = $0 { reply } else { nil } }
+    func takeReplies() -> [ControlResponse] {
+        takeEvents().compactMap { if case .responded(let reply) = $0 { reply } else { nil } }
     }
 
     /// The error that ended the connection; nil while it is open or after an orderly close.

@@ -36,7 +36,7 @@ struct ChannelPairTests {
                 }
             }
             var engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true)
-            engine.maximumReplyBody = APNsEngine.Configuration.maximumChannelList
+            engine.maximumResponseBody = APNsEngine.Configuration.maximumChannelList
             var settings = APNsPool.Configuration(engine: engine)
             settings.connections = 0...1
             pool = APNsPool(
@@ -48,14 +48,14 @@ struct ChannelPairTests {
         }
 
         /// The outcome of one request.
-        func ask(_ request: APNsRequest) throws -> APNsReply {
+        func ask(_ request: APNsRequest) throws -> APNsResponse {
             handles = handles.advanced(by: 1)
             pool.submit(request, handle: handles, at: network.now)
-            var reply: APNsReply?
+            var reply: APNsResponse?
             network.settle { [unowned self] in
                 pool.step(at: network.moment)
                 while let event = pool.nextEvent() {
-                    if case .replied(handles, let found, _) = event { reply = found }
+                    if case .responded(handles, let found, _) = event { reply = found }
                 }
                 return pool.nextDeadline.map { $0 <= network.now } ?? false
             }
@@ -64,7 +64,7 @@ struct ChannelPairTests {
 
         func manage(
             _ operation: ChannelOperation, topic: String = "com.example.app", payload: String? = nil
-        ) throws -> APNsReply {
+        ) throws -> APNsResponse {
             var request = APNsRequest(operation, bundleID: ArraySlice(topic.utf8), id: Self.id)
             if let payload { request.payload = ArraySlice(payload.utf8) }
             return try ask(request)
@@ -82,7 +82,7 @@ struct ChannelPairTests {
     }
 
     /// Status and reason, as in Apple's tables.
-    private func text(_ reply: APNsReply) -> String {
+    private func text(_ reply: APNsResponse) -> String {
         "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
     }
 

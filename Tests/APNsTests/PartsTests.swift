@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Placement")
 struct PlacementTests {
-    private func placement(_ lanes: [Placement.Lane]) -> Placement {
+    private func placement(_ capacities: [Placement.Capacity]) -> Placement {
         var placement = Placement()
-        for lane in lanes { placement.add(lane) }
+        for capacity in capacities { placement.add(capacity) }
         return placement
     }
 
@@ -19,7 +19,7 @@ struct PlacementTests {
         ])
         let places = (0..<6).map { _ in placement.place(size: 1) }
         #expect(places == [1, 2, 1, 2, 1, 2])
-        #expect(placement.lanes.map(\.inFlight) == [3, 3, 4])
+        #expect(placement.capacities.map(\.inFlight) == [3, 3, 4])
     }
 
     @Test("Ties rotate")
@@ -50,16 +50,16 @@ struct PlacementTests {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<500 {
-            let lanes = (0..<Int.random(in: 1...6, using: &random)).map { _ in
-                Placement.Lane(
+            let capacities = (0..<Int.random(in: 1...6, using: &random)).map { _ in
+                Placement.Capacity(
                     freeStreams: Int.random(in: 0...5, using: &random), permits: Int.random(in: 0...5, using: &random),
                     window: Int.random(in: 0...50, using: &random), inFlight: Int.random(in: 0...5, using: &random))
             }
-            var placement = placement(lanes)
-            var taken = [Int](repeating: 0, count: lanes.count)
-            while let lane = placement.place(size: 10) { taken[lane] += 1 }
-            for (lane, count) in zip(lanes, taken) {
-                #expect(count <= min(lane.freeStreams, lane.permits), "seed \(seed)")
+            var placement = placement(capacities)
+            var taken = [Int](repeating: 0, count: capacities.count)
+            while let capacity = placement.place(size: 10) { taken[capacity] += 1 }
+            for (capacity, count) in zip(capacities, taken) {
+                #expect(count <= min(capacity.freeStreams, capacity.permits), "seed \(seed)")
             }
         }
     }
@@ -124,13 +124,13 @@ struct DialerTests {
         var random = SplitMix64(seed: seed)
         var dialer = Dialer(
             maximumPerMinute: 1000, backoff: Backoff(base: .milliseconds(500), limit: .seconds(30)),
-            breakerThreshold: 10, toleratedFarewells: 8)
-        for _ in 0..<8 { #expect(!dialer.leftEarly(at: .seconds(100), using: &random)) }
+            breakerThreshold: 10, toleratedEarlyCloses: 8)
+        for _ in 0..<8 { #expect(!dialer.peerClosedEarly(at: .seconds(100), using: &random)) }
         for _ in 0..<9 {
-            #expect(dialer.leftEarly(at: .seconds(100), using: &random))
+            #expect(dialer.peerClosedEarly(at: .seconds(100), using: &random))
             #expect(dialer.nextAttempt <= .seconds(105), "seed \(seed)")
         }
-        #expect(dialer.leftEarly(at: .seconds(100), using: &random))
+        #expect(dialer.peerClosedEarly(at: .seconds(100), using: &random))
         #expect(dialer.isBreakerOpen && dialer.nextAttempt == .seconds(130))
     }
 
@@ -171,7 +171,7 @@ struct LivenessTests {
     func answer() {
         var liveness = liveness()
         _ = liveness.check(isBusy: true, at: .seconds(10))
-        liveness.heard(at: .seconds(12))
+        liveness.noteTraffic(at: .seconds(12))
         #expect(liveness.deadline(isBusy: true) == .seconds(22))
     }
 
@@ -183,8 +183,8 @@ struct LivenessTests {
     }
 }
 
-@Suite("ReplyBody")
-struct ReplyBodyTests {
+@Suite("ResponseBody")
+struct ResponseBodyTests {
     @Test(
         "The reason and the timestamp are found at any position",
         arguments: [
@@ -197,7 +197,7 @@ struct ReplyBodyTests {
             ("{\n\t\"reason\":\"Forbidden\"\r\n}", "Forbidden", nil),
         ] as [(String, String, Int64?)])
     func found(text: String, reason: String, timestamp: Int64?) {
-        let body = ReplyBody(Array(text.utf8))
+        let body = ResponseBody(Array(text.utf8))
         #expect(body.reason?.rawValue == reason && body.timestamp == timestamp)
     }
 
@@ -214,14 +214,14 @@ struct ReplyBodyTests {
             #"{"a":\#(String(repeating: "[", count: 4000))"#, #"{"a":[1,]}"#, #"{"a":}"#, #"{,}"#, #"{"a":1,}"#,
         ])
     func notFound(text: String) {
-        let body = ReplyBody(Array(text.utf8))
+        let body = ResponseBody(Array(text.utf8))
         #expect(body.reason == nil && body.timestamp == nil)
     }
 
     @Test("Every prefix of a response is safe to parse")
     func beginnings() {
         let text = Array(#"{"a":[{"b":"\\\""}],"reason":"Unregistered","timestamp":1795300000000}"#.utf8)
-        for count in 0..<text.count { #expect(ReplyBody(Array(text.prefix(count))).reason == nil) }
-        #expect(ReplyBody(text).reason?.rawValue == "Unregistered")
+        for count in 0..<text.count { #expect(ResponseBody(Array(text.prefix(count))).reason == nil) }
+        #expect(ResponseBody(text).reason?.rawValue == "Unregistered")
     }
 }

@@ -21,7 +21,7 @@ private final class Rig: LoopOwner, AdminPages {
     private(set) var nextDeadline: Instant?
 
     let pages = [
-        AdminPage("/open", .everyone), AdminPage("/page"), AdminPage("/slow"),
+        AdminPage("/open", .unrestricted), AdminPage("/page"), AdminPage("/slow"),
         AdminPage("/do", .operators, .post), AdminPage("/both"),
         AdminPage("/both", .readers, .delete),
     ]
@@ -34,7 +34,7 @@ private final class Rig: LoopOwner, AdminPages {
             anyHost: anyHost, pages: self)
     }
 
-    func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+    func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         asked.append(request.isRepeated)
         peers.append(request.peer)
         queries.append(request.query.map { "\($0.name)=\($0.value)" })
@@ -218,7 +218,7 @@ struct AdminServerTests {
         try rig.checkService()
         #expect(!visitor.hasEnded)
         rig.isSlowReady = true
-        rig.server.answerWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting(at: rig.loop.now)
         try rig.run { visitor.hasEnded }
         #expect(visitor.body == "this is /slow\n")
         #expect(rig.asked == [false, false, true])
@@ -269,7 +269,7 @@ struct AdminServerTests {
         try rig.run { rig.asked.count == 5 }
         #expect(count("/slow", 200) == nil)
         rig.isSlowReady = true
-        rig.server.answerWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting(at: rig.loop.now)
         try rig.run { slow.hasEnded }
         #expect(count("/slow", 200) == 1)
     }
@@ -489,7 +489,7 @@ struct AdminServerTests {
         try rig.run { !rig.asked.isEmpty }
         rig.network.disconnect(visitor)
         rig.isSlowReady = true
-        rig.server.answerWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting(at: rig.loop.now)
         try rig.run { rig.server.statistics.connections == 0 }
         try rig.checkService()
     }

@@ -69,7 +69,7 @@ final class ClientRun: LoopOwner {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
-            case .replied(_, let reply, _):
+            case .responded(_, let reply, _):
                 answered += 1
                 if !reply.isSuccess { refused += 1 }
             case .lost(_, let loss, _): fail("a request was lost: \(loss.detail)")

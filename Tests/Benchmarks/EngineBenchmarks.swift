@@ -91,7 +91,7 @@ enum EngineBenchmarks {
                 meter.measure {
                     while let event = engine.nextEvent() {
                         isBusy = true
-                        if case .replied(_, let reply) = event { meter.result += Int(reply.status) }
+                        if case .responded(_, let reply) = event { meter.result += Int(reply.status) }
                     }
                 }
                 return isBusy

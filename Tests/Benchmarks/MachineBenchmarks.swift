@@ -18,13 +18,13 @@ enum MachineBenchmarks {
                         placement.reset()
                         for index in limiters.indices {
                             placement.add(
-                                Placement.Lane(
+                                Placement.Capacity(
                                     freeStreams: 1000, permits: limiters[index].available(at: now), window: 1 << 20,
                                     inFlight: 0))
                         }
                     }
-                    guard let lane = placement.place(size: Samples.size) else { continue }
-                    meter.result += limiters[lane].take(at: now) ? 1 : 0
+                    guard let chosen = placement.place(size: Samples.size) else { continue }
+                    meter.result += limiters[chosen].take(at: now) ? 1 : 0
                 }
             }
         }

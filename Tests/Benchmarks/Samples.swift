@@ -21,7 +21,7 @@ enum Samples {
         ) {
             self.name = name
             self.decoder = decoder ?? name
-            var handmade = HandmadeDelivery(body: Samples.filled(body))
+            var handmade = OneOffDelivery(body: Samples.filled(body))
             let headers = headers + [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
             for (name, value) in headers {
                 handmade.add(header: name, .text(value))

@@ -36,7 +36,7 @@ enum WorkerBenchmarks {
                 pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
             var world = PipelineWorld(PipelineSettings(configuration, worker: "w"), [app], log)
             let now = BenchmarkFiles.start
-            let reply = APNsReply(status: 200)
+            let reply = APNsResponse(status: 200)
             return { operations in
                 for _ in 0..<operations / EngineBenchmarks.batch {
                     meter.measure {
@@ -46,7 +46,7 @@ enum WorkerBenchmarks {
                         }
                         for handle in world.submitted {
                             world.dispatch.timed(handle, sentAt: now.instant, at: now)
-                            world.dispatch.replied(handle, reply, at: now)
+                            world.dispatch.responded(handle, reply, at: now)
                             world.perform(at: now)
                         }
                         while world.confirmed < world.published {
@@ -92,7 +92,7 @@ enum WorkerBenchmarks {
             func turn() -> Bool {
                 meter.measure {
                     worker.step(at: network.moment)
-                    if worker.tracer?.takeBatch(at: network.now) != nil { worker.tracer?.tookBatch() }
+                    if worker.tracer?.takeBatch(at: network.now) != nil { worker.tracer?.batchReceived() }
                 }
                 while worker.nextEvent() != nil {}
                 return worker.nextDeadline.map { $0 <= network.now } ?? false

@@ -236,16 +236,18 @@ struct WordTests {
 
     @Test("every documented reason has its documented action, and an unknown one that of its status class")
     func reasons() {
-        #expect(ReplyRule.rule(status: 410, reason: RejectionReason(rawValue: "Unregistered")).action == .unregister)
+        #expect(ResponseRule.rule(status: 410, reason: RejectionReason(rawValue: "Unregistered")).action == .unregister)
         #expect(
-            ReplyRule.rule(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken")).action == .renewToken
+            ResponseRule.rule(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken")).action
+                == .renewToken
         )
-        #expect(ReplyRule.rule(status: 200, reason: nil).action == .accept)
-        #expect(ReplyRule.rule(status: 400, reason: RejectionReason(rawValue: "SomethingNew")).action == .reject)
-        #expect(ReplyRule.rule(status: 403, reason: RejectionReason(rawValue: "SomethingNew")).action == .pauseTopic)
-        #expect(ReplyRule.rule(status: 502, reason: nil).action == .retryLater)
-        for rule in ReplyRule.all {
-            let found = ReplyRule.rule(status: rule.status, reason: RejectionReason(rawValue: rule.reason.description))
+        #expect(ResponseRule.rule(status: 200, reason: nil).action == .accept)
+        #expect(ResponseRule.rule(status: 400, reason: RejectionReason(rawValue: "SomethingNew")).action == .reject)
+        #expect(ResponseRule.rule(status: 403, reason: RejectionReason(rawValue: "SomethingNew")).action == .pauseTopic)
+        #expect(ResponseRule.rule(status: 502, reason: nil).action == .retryLater)
+        for rule in ResponseRule.all {
+            let found = ResponseRule.rule(
+                status: rule.status, reason: RejectionReason(rawValue: rule.reason.description))
             #expect(found.action == rule.action && found.closesConnection == rule.closesConnection)
         }
     }

@@ -43,7 +43,7 @@ struct TokenRefusalShareTests {
     func nothingElse() {
         let limit = TokenRefusalShare.Limit(answers: 100, percent: 50)
         var share = TokenRefusalShare()
-        let reached = (0..<TokenRefusalShare.enoughOfNothingElse).map { _ in
+        let reached = (0..<TokenRefusalShare.enoughRefusals).map { _ in
             share.answered(isRefusal: true, limit: limit)
         }
         #expect(reached == Array(repeating: false, count: 19) + [true])

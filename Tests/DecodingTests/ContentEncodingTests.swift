@@ -14,7 +14,7 @@ struct ContentEncodingTests {
     private static func decompress(
         _ body: [UInt8], _ encoding: String, limit: Int = limit
     ) throws(DecodingFailure) -> Delivery {
-        var delivery = HandmadeDelivery(body: body)
+        var delivery = OneOffDelivery(body: body)
         _ = delivery.set(property: "content-encoding", encoding)
         _ = delivery.set(property: "content-type", "application/json")
         return try delivery.delivery.decompressed(limit: limit)

@@ -24,7 +24,7 @@ private final class Rig {
     func ask(
         _ path: String, _ method: AdminPage.Method = .get, _ query: [(String, String)] = [],
         waited: Duration = .zero
-    ) throws -> AdminAnswer? {
+    ) throws -> AdminResponse? {
         let page = try #require(inbox.pages.first { $0.path.description == path && $0.method == method })
         let start = Moment(instant: Instant(nanoseconds: 1_000_000_000), wall: WallTime(milliseconds: 0))
         let request = AdminRequest(

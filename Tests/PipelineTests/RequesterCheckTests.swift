@@ -37,10 +37,10 @@ struct RequesterCheckTests: ~Copyable {
         let request = InFlightRequest(delivery: delivery, arrived: now)
         request.open = 1
         outbox.conclude(Conclusion(request: request, id: nil, report: Report(outcome: .accepted, status: 200)), at: now)
-        for lane in [PublishLane.provenReplies, .unprovenReplies] {
-            guard let pending = outbox.nextPublication(on: lane, at: now) else { continue }
+        for role in [PublisherRole.provenReplies, .unprovenReplies] {
+            guard let pending = outbox.nextPublication(on: role, at: now) else { continue }
             outbox.published(pending, as: 1)
-            outbox.confirmed(1, .returned(code: 312, text: "NO_ROUTE"), on: lane, at: now)
+            outbox.confirmed(1, .returned(code: 312, text: "NO_ROUTE"), on: role, at: now)
         }
     }
 

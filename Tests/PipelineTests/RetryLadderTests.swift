@@ -23,7 +23,7 @@ struct RetryLadderTests {
             (0...4).map { ladder.delay(for: .throttled, parkings: $0, within: nil)?.components.seconds }
                 == [5, 30, 120, 120, 120])
         // If only the worker is at its limit, the shortest level suffices.
-        #expect(ladder.delay(for: .crowd, parkings: 4, within: nil) == .seconds(5))
+        #expect(ladder.delay(for: .processLimit, parkings: 4, within: nil) == .seconds(5))
     }
 
     @Test(

@@ -91,7 +91,7 @@ struct LogThrottleTests {
         world.pass(.seconds(1))
         var goaway = ScriptGoaway(reason: "Shutdown")
         goaway.closing = .never
-        world.apns.disturb(Array(repeating: .goaway(goaway), count: 20_000), at: world.network.now)
+        world.apns.applyFaults(Array(repeating: .goaway(goaway), count: 20_000), at: world.network.now)
         world.pass(.seconds(10))
         let worker = try #require(world.worker)
         let suppressed = worker.snapshot(at: world.moment).suppressedLogLines
@@ -101,7 +101,7 @@ struct LogThrottleTests {
         world.pass(.seconds(60))
         #expect(Self.suppressed(lines) == ["\(suppressed)"])
         #expect(goaways().count == LogThrottle.linesPerWindow + 1)
-        let page = String(decoding: MetricsPage.render(world.observation()), as: UTF8.self)
+        let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
         #expect(page.contains("\nharebell_log_lines_suppressed_total \(suppressed)\n"))
     }
 }

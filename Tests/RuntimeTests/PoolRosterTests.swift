@@ -51,13 +51,13 @@ struct PoolRosterTests {
         var roster = PoolRoster<String>()
         let number = roster.add("a", try Self.plan(1), opens: stage != .notOpened, at: second(0))
         if stage == .connected { roster.connected(number) }
-        roster.handOver(7, to: Self.app(number))
+        roster.scheduleChange(7, to: Self.app(number))
         let now = second(stage == .late ? 10 : 9.9)
-        let due = roster.takeHandovers(at: now)
+        let due = roster.takeDueChanges(at: now)
         #expect(due.map(\.slot) == (stage == .opening ? [] : [7]))
         #expect(roster.isChanging == (stage == .opening))
         #expect(roster.nextDeadline == (stage == .opening ? second(10) : nil))
-        let again = roster.takeHandovers(at: second(20))
+        let again = roster.takeDueChanges(at: second(20))
         #expect(again.map(\.slot) == (stage == .opening ? [7] : []), "each goes over once")
     }
 
@@ -67,15 +67,15 @@ struct PoolRosterTests {
         let slow = roster.add("slow", try Self.plan(1), opens: true, at: second(0))
         let fast = roster.add("fast", try Self.plan(2), opens: true, at: second(0))
         roster.connected(fast)
-        roster.handOver(
+        roster.scheduleChange(
             0,
             to: PipelineApp(
                 topic: "t", environment: .production,
                 pools: .init(notifications: fast, broadcasts: slow, management: fast)))
-        let early = roster.takeHandovers(at: second(1))
+        let early = roster.takeDueChanges(at: second(1))
         #expect(early.isEmpty)
-        roster.handOver(0, to: Self.app(fast))
-        let due = roster.takeHandovers(at: second(1))
+        roster.scheduleChange(0, to: Self.app(fast))
+        let due = roster.takeDueChanges(at: second(1))
         #expect(due.map(\.app.pools.broadcasts) == [fast])
         let leaving = roster.retire(besides: due.map(\.app))
         #expect(leaving == ["slow"])
@@ -86,10 +86,10 @@ struct PoolRosterTests {
         var roster = PoolRoster<String>()
         let old = roster.add("old", try Self.plan(1), opens: false, at: second(0))
         let new = roster.add("new", try Self.plan(2), opens: true, at: second(0))
-        roster.handOver(0, to: Self.app(new))
+        roster.scheduleChange(0, to: Self.app(new))
         let none = roster.retire(besides: [Self.app(old)])
         #expect(none.isEmpty)
-        roster.cancelHandover(of: 0)
+        roster.cancelPendingChange(of: 0)
         let leaving = roster.retire(besides: [Self.app(old)])
         #expect(leaving == ["new"])
     }

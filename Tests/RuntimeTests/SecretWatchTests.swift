@@ -26,22 +26,22 @@ struct SecretWatchTests {
     }
 
     private static func seconds(_ watch: SecretWatch) -> Double {
-        Double(watch.nextLook.nanoseconds) / 1e9
+        Double(watch.nextCheck.nanoseconds) / 1e9
     }
 
     @Test("Another password counts when two checks in a row have found it, or the file is known to be complete")
     func renewed() throws {
         var watch = try Self.watch(Secret("one"))
-        #expect(watch.looked(.success(Secret("one")), at: Self.moment(10)) == nil)
+        #expect(watch.checked(.success(Secret("one")), at: Self.moment(10)) == nil)
         #expect(Self.seconds(watch) == 20)
-        #expect(watch.looked(.success(Secret("tw")), at: Self.moment(20)) == nil)
+        #expect(watch.checked(.success(Secret("tw")), at: Self.moment(20)) == nil)
         #expect(Self.seconds(watch) == 21)
-        #expect(watch.looked(.success(Secret("two")), at: Self.moment(21)) == nil)
-        #expect(watch.looked(.success(Secret("two")), at: Self.moment(22)) == .renewed)
+        #expect(watch.checked(.success(Secret("two")), at: Self.moment(21)) == nil)
+        #expect(watch.checked(.success(Secret("two")), at: Self.moment(22)) == .renewed)
         #expect(watch.secret == Secret("two") && watch.token == nil)
-        #expect(watch.looked(.success(Secret("three")), isComplete: true, at: Self.moment(30)) == .renewed)
-        #expect(watch.looked(.success(Secret("four")), at: Self.moment(40)) == nil)
-        #expect(watch.looked(.success(Secret("three")), at: Self.moment(41)) == nil)
+        #expect(watch.checked(.success(Secret("three")), isComplete: true, at: Self.moment(30)) == .renewed)
+        #expect(watch.checked(.success(Secret("four")), at: Self.moment(40)) == nil)
+        #expect(watch.checked(.success(Secret("three")), at: Self.moment(41)) == nil)
         #expect(watch.secret == Secret("three"))
     }
 
@@ -49,12 +49,12 @@ struct SecretWatchTests {
     func unreadable() throws {
         var watch = try Self.watch(Secret("one"))
         let missing = ConfigurationFiles.Failure(message: "missing")
-        #expect(watch.looked(.failure(missing), at: Self.moment(10)) == .unreadable("missing"))
-        #expect(watch.looked(.failure(missing), at: Self.moment(20)) == nil)
-        #expect(watch.looked(.failure(.init(message: "empty")), at: Self.moment(30)) == .unreadable("empty"))
+        #expect(watch.checked(.failure(missing), at: Self.moment(10)) == .unreadable("missing"))
+        #expect(watch.checked(.failure(missing), at: Self.moment(20)) == nil)
+        #expect(watch.checked(.failure(.init(message: "empty")), at: Self.moment(30)) == .unreadable("empty"))
         #expect(watch.secret == Secret("one"))
-        #expect(watch.looked(.success(Secret("one")), at: Self.moment(40)) == nil)
-        #expect(watch.looked(.failure(.init(message: "empty")), at: Self.moment(50)) == .unreadable("empty"))
+        #expect(watch.checked(.success(Secret("one")), at: Self.moment(40)) == nil)
+        #expect(watch.checked(.failure(.init(message: "empty")), at: Self.moment(50)) == .unreadable("empty"))
     }
 
     @Test("Near a token's expiration the file is checked more often, with one warning, until the next token")
@@ -65,7 +65,7 @@ struct SecretWatchTests {
         while now < 400 {
             now = Self.seconds(watch)
             looks.append(now)
-            if watch.looked(.success(first), at: Self.moment(now)) == .expiresSoon { warnings.append(now) }
+            if watch.checked(.success(first), at: Self.moment(now)) == .expiresSoon { warnings.append(now) }
         }
         let gaps = zip(looks, looks.dropFirst()).map { $1 - $0 }
         #expect(gaps.allSatisfy { (1...10).contains($0) })
@@ -74,10 +74,10 @@ struct SecretWatchTests {
         #expect(watch.secondsLeft(at: Self.moment(410).wall) == -10)
         // A short-lived token: the warning is in its last fifth.
         let second = Self.token(2, expires: 430)
-        #expect(watch.looked(.success(second), isComplete: true, at: Self.moment(410)) == .renewed)
+        #expect(watch.checked(.success(second), isComplete: true, at: Self.moment(410)) == .renewed)
         #expect(watch.secondsLeft(at: Self.moment(410).wall) == 20)
-        #expect(watch.looked(.success(second), at: Self.moment(425)) == nil)
-        #expect(watch.looked(.success(second), at: Self.moment(426)) == .expiresSoon)
+        #expect(watch.checked(.success(second), at: Self.moment(425)) == nil)
+        #expect(watch.checked(.success(second), at: Self.moment(426)) == .expiresSoon)
     }
 
     @Test("Nothing is watched if the password is not in a file")

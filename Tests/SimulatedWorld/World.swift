@@ -203,12 +203,13 @@ package final class World {
 
     /// Starts one more process with one worker.
     package func start() throws {
-        let outlook = WorkerNetwork(network, sabotage)
-        outlooks.append(outlook)
+        let reachability = WorkerNetwork(network, sabotage)
+        outlooks.append(reachability)
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
         let environment = WorkerFactory.Environment(
-            brokerNetwork: outlook, apnsNetwork: outlook, programs: programs, log: log, seed: seed &+ UInt64(workers))
+            brokerNetwork: reachability, apnsNetwork: reachability, programs: programs, log: log,
+            seed: seed &+ UInt64(workers))
         running.append(
             try WorkerFactory.worker(
                 index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: environment,
@@ -309,7 +310,7 @@ package final class World {
     /// - Parameter isLast: takes those as well that wait for others.
     package func takeSpans(of worker: Worker, isLast: Bool = false) {
         guard let batch = worker.tracer?.takeBatch(isLast: isLast, at: network.now) else { return }
-        worker.tracer?.tookBatch()
+        worker.tracer?.batchReceived()
         traced.spans += batch.spans
         traced.dropped += batch.dropped
     }

@@ -314,7 +314,7 @@ struct BehaviourTests {
         let context = try Provider.context()
         let providers = try (0..<3).map { _ in try Provider(context) }
         #expect(context.ledger.statistics.openConnections == 3)
-        context.disturb([.goaway(ScriptGoaway(reason: "Shutdown"))], at: Samples.start.instant)
+        context.applyFaults([.goaway(ScriptGoaway(reason: "Shutdown"))], at: Samples.start.instant)
         for provider in providers {
             try provider.exchange()
             #expect(provider.isClosed && provider.goaways.count == 1)

@@ -12,7 +12,7 @@ struct BroadcastRulesTests {
         _ changes: [String: String?] = [:], _ body: [UInt8] = Samples.payload,
         _ configuration: SimulatorConfiguration = .init(),
         keyTopics: [String] = []
-    ) -> Answer? {
+    ) -> SimulatedResponse? {
         let rules = RequestRules(configuration)
         let fields = RequestFields(Samples.broadcast(changes))
         switch rules.open(fields) {
@@ -21,7 +21,7 @@ struct BroadcastRulesTests {
             return rules.check(
                 broadcastTo: bundleID, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) }
             ) { registry.policy(of: $0, bundleID) }?.withoutCause
-        case .target: return Answer(599, "not a broadcast's path")
+        case .target: return SimulatedResponse(599, "not a broadcast's path")
         }
     }
 
@@ -31,12 +31,13 @@ struct BroadcastRulesTests {
 
     @Test("Apple's sample broadcast is accepted on a channel that exists")
     func sample() {
-        #expect(answer() == Answer(400, "ChannelNotRegistered"))
+        #expect(answer() == SimulatedResponse(400, "ChannelNotRegistered"))
         addChannel()
         #expect(answer() == nil)
         #expect(answer(["apns-push-type": "Liveactivity"]) == nil)
         #expect(answer(["apns-expiration": "1795219200"]) == nil)
-        #expect(answer([":path": "/4/broadcasts/apps/com.example.Other"]) == Answer(400, "ChannelNotRegistered"))
+        #expect(
+            answer([":path": "/4/broadcasts/apps/com.example.Other"]) == SimulatedResponse(400, "ChannelNotRegistered"))
     }
 
     @Test(
@@ -57,14 +58,14 @@ struct BroadcastRulesTests {
         ] as [(String, String?, Int, String)])
     func brokenHeader(name: String, value: String?, status: Int, reason: String) {
         addChannel()
-        #expect(answer([name: value]) == Answer(UInt16(status), reason))
+        #expect(answer([name: value]) == SimulatedResponse(UInt16(status), reason))
     }
 
     @Test("A channel without storage accepts only messages that expire at once")
     func expiration() {
         addChannel(.noMessageStored)
         #expect(answer() == nil)
-        #expect(answer(["apns-expiration": "1795219200"]) == Answer(400, "BadExpirationDate"))
+        #expect(answer(["apns-expiration": "1795219200"]) == SimulatedResponse(400, "BadExpirationDate"))
     }
 
     @Test("A broadcast has at most 5120 bytes and is a payload like others")
@@ -72,15 +73,15 @@ struct BroadcastRulesTests {
         addChannel()
         let text = { (count: Int) in Array("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: count - 10) }
         #expect(answer([:], text(5120)) == nil)
-        #expect(answer([:], text(5121)) == Answer(413, "PayloadTooLarge"))
-        #expect(answer([:], []) == Answer(400, "PayloadEmpty"))
-        #expect(answer([:], Array("{}".utf8)) == Answer(400, "PayloadEmpty"))
+        #expect(answer([:], text(5121)) == SimulatedResponse(413, "PayloadTooLarge"))
+        #expect(answer([:], []) == SimulatedResponse(400, "PayloadEmpty"))
+        #expect(answer([:], Array("{}".utf8)) == SimulatedResponse(400, "PayloadEmpty"))
     }
 
     @Test("An app that the key or the service does not cover is a mismatch")
     func topicMismatch() {
         addChannel()
-        #expect(answer(keyTopics: ["com.example.Other"]) == Answer(403, "TopicMismatch"))
+        #expect(answer(keyTopics: ["com.example.Other"]) == SimulatedResponse(403, "TopicMismatch"))
         var configuration = SimulatorConfiguration()
         configuration.acceptsUnknownChannels = true
         #expect(answer(["apns-channel-id": "AAAA"], Samples.payload, configuration) == nil)
@@ -88,7 +89,7 @@ struct BroadcastRulesTests {
 
     // MARK: Channel management
 
-    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> ChannelAnswer {
+    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> SimulatedChannelResponse {
         var random = SplitMix64(seed: 7)
         for _ in registry.channels(of: Array("com.example.MyApp".utf8)[...]) { _ = random.next() }
         var fields = RequestFields([
@@ -107,7 +108,7 @@ struct BroadcastRulesTests {
     @Test("A channel is created, read, listed and deleted, and then does not exist")
     func lifeOfAChannel() throws {
         let created = manage("POST", Self.create)
-        #expect(created.answer == Answer(201))
+        #expect(created.answer == SimulatedResponse(201))
         let channelID = try #require(created.channelID)
         #expect(RequestRules.isBase64(channelID) && channelID.count == 24)
         #expect(
@@ -118,9 +119,9 @@ struct BroadcastRulesTests {
         #expect(
             String(decoding: list.body, as: UTF8.self)
                 == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
-        #expect(manage("DELETE", channel: channelID).answer == Answer(204))
-        #expect(manage("GET", channel: channelID).answer == Answer(400, "ChannelNotRegistered"))
-        #expect(manage("DELETE", channel: channelID).answer == Answer(400, "ChannelNotRegistered"))
+        #expect(manage("DELETE", channel: channelID).answer == SimulatedResponse(204))
+        #expect(manage("GET", channel: channelID).answer == SimulatedResponse(400, "ChannelNotRegistered"))
+        #expect(manage("DELETE", channel: channelID).answer == SimulatedResponse(400, "ChannelNotRegistered"))
     }
 
     @Test(
@@ -133,19 +134,19 @@ struct BroadcastRulesTests {
             ("{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1,\"colour\":1}", "BadRequestParams"),
         ])
     func badCreation(body: String, reason: String) {
-        #expect(manage("POST", body).answer == Answer(400, reason))
+        #expect(manage("POST", body).answer == SimulatedResponse(400, reason))
     }
 
     @Test("An app has a limited number of channels")
     func channelLimit() {
-        #expect(manage("POST", Self.create).answer == Answer(201))
-        #expect(manage("POST", Self.create).answer == Answer(201))
-        #expect(manage("POST", Self.create).answer == Answer(400, "CannotCreateChannelConfig"))
+        #expect(manage("POST", Self.create).answer == SimulatedResponse(201))
+        #expect(manage("POST", Self.create).answer == SimulatedResponse(201))
+        #expect(manage("POST", Self.create).answer == SimulatedResponse(400, "CannotCreateChannelConfig"))
     }
 
     @Test("A channel request without its channel is refused as such")
     func missingChannel() {
-        #expect(manage("GET").answer == Answer(400, "MissingChannelId"))
-        #expect(manage("DELETE", channel: Array("*".utf8)).answer == Answer(400, "BadChannelId"))
+        #expect(manage("GET").answer == SimulatedResponse(400, "MissingChannelId"))
+        #expect(manage("DELETE", channel: Array("*".utf8)).answer == SimulatedResponse(400, "BadChannelId"))
     }
 }

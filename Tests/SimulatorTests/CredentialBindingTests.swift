@@ -10,7 +10,9 @@ struct CredentialBindingTests {
     var configuration = SimulatorConfiguration()
     let valid = CredentialBinding.Verdict.valid(keyTopics: [])
 
-    func refused(_ status: UInt16, _ reason: String) -> CredentialBinding.Verdict { .refused(Answer(status, reason)) }
+    func refused(_ status: UInt16, _ reason: String) -> CredentialBinding.Verdict {
+        .refused(SimulatedResponse(status, reason))
+    }
 
     mutating func check(
         _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []

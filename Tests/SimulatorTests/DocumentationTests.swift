@@ -40,7 +40,8 @@ struct DocumentationTests {
                 "\(verb)")
         }
         for (option, values) in [
-            ("body", Answer.Body.allCases.map(\.rawValue)), ("id", Answer.Identifier.allCases.map(\.rawValue)),
+            ("body", SimulatedResponse.Body.allCases.map(\.rawValue)),
+            ("id", SimulatedResponse.Identifier.allCases.map(\.rawValue)),
         ] {
             let row = lines.first { $0.hasPrefix("| `\(option)` |") } ?? ""
             for value in values { #expect(row.contains("`\(value)`"), "\(option)=\(value)") }

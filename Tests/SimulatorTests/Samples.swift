@@ -65,9 +65,9 @@ enum Samples {
     }
 }
 
-extension Answer {
+extension SimulatedResponse {
     /// For tests that compare only status and reason.
-    var withoutCause: Answer {
+    var withoutCause: SimulatedResponse {
         var answer = self
         answer.cause = nil
         return answer

@@ -31,7 +31,7 @@ struct ServiceLimitTests {
 
     @Test("Devices are forgotten when their period is over")
     func memory() {
-        var throttle = DeviceThrottle(capacity: 2)
+        var throttle = DeviceLimiter(capacity: 2)
         var now = Samples.start.instant
         func admits(_ token: String) -> Bool {
             throttle.admit(Array(token.utf8)[...], Rate(1, per: .seconds(10)), at: now)

@@ -129,7 +129,7 @@ struct SimulatorServerTests {
                 "https://localhost:\(fixture.server.port)/3/device/deaf",
             ])
         _ = try eventually("the silent request") { fixture.server.ledger.statistics.silences == 1 ? true : nil }
-        fixture.server.disturb([.cut])
+        fixture.server.applyFaults([.cut])
         #expect(try process.waitForExit() != .exited(0))
         #expect(fixture.server.ledger.statistics.cuts == 1)
     }

@@ -137,7 +137,7 @@ struct ClosingTests {
         #expect(served.engine.endings.isEmpty)
 
         var later = SystemClock.now()
-        later.instant = later.instant + SocketNetwork.farewellTime
+        later.instant = later.instant + SocketNetwork.closeGracePeriod
         served.fixture.network.expire(at: later)
         #expect(served.engine.endings.count == 1)
         #expect(served.engine.failure?.code.rawValue == "ETIMEDOUT")

@@ -16,7 +16,7 @@ final class LoopFixture: LoopOwner {
     private(set) var nextDeadline: Instant?
 
     init(
-        seed: UInt64 = 1, lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
+        seed: UInt64 = 1, lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
     ) throws {
         loop = try EventLoop()
         resolver = try Resolver(lookUp: lookUp)

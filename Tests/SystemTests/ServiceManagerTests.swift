@@ -15,10 +15,10 @@ struct ServiceManagerTests {
     func states(isAbstract: Bool) throws {
         let socket = try NotifySocket(isAbstract: isAbstract)
         let manager = try #require(makeManager(["NOTIFY_SOCKET": socket.name]))
-        try manager.tell(.ready)
-        try manager.tell(.reloading(since: Instant(nanoseconds: 12_345_678_901)))
-        try manager.tell(.alive)
-        try manager.tell(.stopping)
+        try manager.notify(.ready)
+        try manager.notify(.reloading(since: Instant(nanoseconds: 12_345_678_901)))
+        try manager.notify(.alive)
+        try manager.notify(.stopping)
         #expect(socket.messages() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=12345678", "WATCHDOG=1", "STOPPING=1"])
     }
 
@@ -50,7 +50,7 @@ struct ServiceManagerTests {
     @Test("A socket that is gone is an error that names the unsent state")
     func gone() throws {
         let manager = try #require(makeManager(["NOTIFY_SOCKET": "/nowhere/notify"]))
-        let error = #expect(throws: EventLoopError.self) { try manager.tell(.ready) }
+        let error = #expect(throws: EventLoopError.self) { try manager.notify(.ready) }
         #expect(error?.code.rawValue == "ENOENT")
         #expect(error?.message == "cannot notify the service manager of READY: No such file or directory")
     }

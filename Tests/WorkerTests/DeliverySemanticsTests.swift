@@ -238,7 +238,7 @@ struct DeliverySemanticsTests {
     }
 
     @Test("A request published again under the same message id is sent, though its first copy finished here")
-    func publishedAnew() throws {
+    func republished() throws {
         let world = try World()
         try world.start()
         try world.request(Self.body(), id: "m1")

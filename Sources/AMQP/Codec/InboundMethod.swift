@@ -19,7 +19,7 @@ enum InboundMethod {
     case consumeOk(consumerTag: String)
     case cancel(consumerTag: String)
     case cancelOk(consumerTag: String)
-    case reply(ControlReply)
+    case reply(ControlResponse)
     case other(UInt32)
 }
 

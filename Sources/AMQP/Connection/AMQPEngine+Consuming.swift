@@ -15,8 +15,8 @@ struct Consumer {
     var failures = 0
     var watch: StallWatch?
     /// The origin of each pending message count, oldest first: a broker answers in order.
-    enum Asker { case watch, owner }
-    var askers: [Asker] = []
+    enum CountRequester { case watch, owner }
+    var countRequesters: [CountRequester] = []
     /// The queue's last known message count; `nil` before the first count and while its channel is closed.
     var messages: UInt32?
 
@@ -139,7 +139,7 @@ extension AMQPEngine {
             consumers[index].failures, atMost: configuration.longestConsumerRetry)
         consumers[index].failures += 1
         consumers[index].watch = nil
-        consumers[index].askers = []
+        consumers[index].countRequesters = []
         consumers[index].messages = nil
         consumers[index].machine.channelClosed(retryAt: now + pause)
         events.append(.channelClosed(queue: QueueID(index), error))
@@ -196,7 +196,7 @@ extension AMQPEngine {
     package func countMessages(queue: QueueID, at now: Instant) {
         self.now = now
         let index = queue.index
-        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].askers.contains(.owner)
+        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].countRequesters.contains(.owner)
         else { return }
         inspectQueue(of: index, for: .owner)
     }
@@ -206,8 +206,8 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    private func inspectQueue(of index: Int, for asker: Consumer.Asker) {
-        consumers[index].askers.append(asker)
+    private func inspectQueue(of index: Int, for asker: Consumer.CountRequester) {
+        consumers[index].countRequesters.append(asker)
         let name = consumers[index].queue.name
         unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
@@ -218,9 +218,9 @@ extension AMQPEngine {
 
     /// Handles the response to a message count.
     func messagesCounted(_ messages: UInt32, _ index: Int) {
-        guard !consumers[index].askers.isEmpty else { return unexpected("a declare-ok") }
+        guard !consumers[index].countRequesters.isEmpty else { return unexpected("a declare-ok") }
         consumers[index].messages = messages
-        guard consumers[index].askers.removeFirst() == .watch else { return }
+        guard consumers[index].countRequesters.removeFirst() == .watch else { return }
         let isStalled = consumers[index].watch?.answered(messages: messages, at: now) ?? false
         guard isStalled, consumers[index].machine.state == .consuming else { return }
         fail(stalled(index, "has \(messages) messages"))

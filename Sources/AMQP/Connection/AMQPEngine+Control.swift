@@ -15,7 +15,7 @@ extension AMQPEngine {
         }
     }
 
-    /// Sends a request to the broker; control connections only. ``Event/replied(_:)`` follows, in the order of the
+    /// Sends a request to the broker; control connections only. ``Event/responded(_:)`` follows, in the order of the
     /// requests.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
@@ -31,18 +31,18 @@ extension AMQPEngine {
                 try writeRequest(request)
                 requests.isAwaitingReply = true
             } catch {
-                events.append(.replied(.refused(error)))
+                events.append(.responded(.refused(error)))
             }
         }
     }
 
-    func replyReceived(_ reply: ControlReply) {
+    func replyReceived(_ reply: ControlResponse) {
         guard requests.isAwaitingReply else {
             if machine.isOpen { unexpected("a response without a request") }
             return
         }
         requests.isAwaitingReply = false
-        events.append(.replied(reply))
+        events.append(.responded(reply))
         sendNextRequest()
     }
 

@@ -175,7 +175,7 @@ extension AMQPEngine {
         if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
         if configuration.role == .control, requests.isAwaitingReply, machine.isOpen {
             requests.isAwaitingReply = false
-            events.append(.replied(.refused(error)))
+            events.append(.responded(.refused(error)))
             if channels[0].deliveries.held == 0 {
                 channels[0].close()
                 return perform(machine.channelLost())

@@ -31,7 +31,7 @@ package final class AMQPEngine: Engine {
         /// delay.
         case channelClosed(queue: QueueID, AMQPError)
         /// The response to the oldest pending request of a control connection.
-        case replied(ControlReply)
+        case responded(ControlResponse)
         /// The connection ended; `nil` when the owner closed it. Always the last event.
         case closed(AMQPError?)
     }

@@ -53,7 +53,7 @@ package struct ExchangeDeclaration: Sendable, Equatable {
 }
 
 /// The response to a ``ControlRequest``.
-package enum ControlReply: Sendable {
+package enum ControlResponse: Sendable {
     case declared(queue: String, messages: UInt32, consumers: UInt32)
     /// A binding was added or removed, or an exchange was declared, inspected or deleted.
     case done

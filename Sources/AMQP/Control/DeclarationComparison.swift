@@ -31,14 +31,14 @@ package struct DeclarationComparison {
     private static let maximumDifferences = 24
 
     private enum State {
-        case looking
+        case inspecting
         case comparing
         case over(Finding)
     }
 
     package let wanted: Subject
     private var declared: Subject
-    private var state = State.looking
+    private var state = State.inspecting
     private var differences: [Inequivalence] = []
     private var counts: (messages: UInt32, consumers: UInt32) = (0, 0)
 
@@ -54,19 +54,19 @@ package struct DeclarationComparison {
     /// The next request; `nil` when the comparison is complete.
     package var nextRequest: ControlRequest? {
         switch (state, declared) {
-        case (.looking, .queue(let queue)): .inspectQueue(queue.name)
-        case (.looking, .exchange(let exchange)): .inspectExchange(exchange.name)
+        case (.inspecting, .queue(let queue)): .inspectQueue(queue.name)
+        case (.inspecting, .exchange(let exchange)): .inspectExchange(exchange.name)
         case (.comparing, .queue(let queue)): .declareQueue(queue)
         case (.comparing, .exchange(let exchange)): .declareExchange(exchange)
         case (.over, _): nil
         }
     }
 
-    package mutating func take(_ reply: ControlReply) {
+    package mutating func take(_ reply: ControlResponse) {
         switch (state, reply) {
-        case (.looking, .refused(let error)):
+        case (.inspecting, .refused(let error)):
             state = .over(error.code == .notFound ? .missing : .refused(error))
-        case (.looking, _):
+        case (.inspecting, _):
             if case .declared(_, let messages, let consumers) = reply { counts = (messages, consumers) }
             state = .comparing
         case (.comparing, .refused(let error)): compared(error)

@@ -74,11 +74,11 @@ extension APNsEngine {
             switch event {
             case .settings: perform(machine.settingsReceived())
             case .response(let handle, let response):
-                _ = tookNeedOfBody(handle)
-                replied(handle, response)
+                _ = takeBodyRequirement(handle)
+                responded(handle, response)
             case .reset(let handle, let code, let begun): reset(handle, code, begun)
             case .goaway(_, let code, let debugData):
-                let reason = ReplyBody(debugData).reason ?? ending.goaway?.reason
+                let reason = ResponseBody(debugData).reason ?? ending.goaway?.reason
                 ending.goaway = Goaway(reason: reason, code: code)
                 events.append(.goaway(reason: reason?.rawValue ?? code.description))
                 perform(machine.goawayReceived(drainDeadline: now + configuration.drainTimeout))
@@ -89,27 +89,27 @@ extension APNsEngine {
         endIfDrained()
     }
 
-    private func replied(_ handle: Handle, _ response: HTTP2Response) {
-        var reply = APNsReply(status: response.status)
-        if response.bodyTruncated { encounters.replyBodyLimitHits += 1 }
+    private func responded(_ handle: Handle, _ response: HTTP2Response) {
+        var reply = APNsResponse(status: response.status)
+        if response.bodyTruncated { limitCounts.responseBodyLimitHits += 1 }
         if !response.headers.isEmpty { reply.take(response.headers) }
         if !response.body.isEmpty { reply.take(response.body) }
         // Until APNs has accepted a provider token, a connection has one stream. Source: "Sending notification
         // requests to APNs", "Establish a connection to APNs".
         if !isAuthenticated, reply.rule.tokenRefusal == nil { isAuthenticated = true }
-        events.append(.replied(handle: handle, reply))
+        events.append(.responded(handle: handle, reply))
     }
 
     /// Whether the ended request needed the body of its response.
-    private func tookNeedOfBody(_ handle: Handle) -> Bool {
-        !open.answeredInBody.isEmpty && open.answeredInBody.remove(handle) != nil
+    private func takeBodyRequirement(_ handle: Handle) -> Bool {
+        !open.resultsInBody.isEmpty && open.resultsInBody.remove(handle) != nil
     }
 
     /// - Parameter begun: the received part of the response.
     private func reset(_ handle: Handle, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
-        let needsBody = tookNeedOfBody(handle)
+        let needsBody = takeBodyRequirement(handle)
         // A success has no body, so its headers are the complete response. A retry would certainly be a duplicate.
-        if let begun, ReplyRule.isSuccess(begun.status), !needsBody { return replied(handle, begun) }
+        if let begun, ResponseRule.isSuccess(begun.status), !needsBody { return responded(handle, begun) }
         let status = begun?.status
         var detail: String
         // APNs has processed a request if its response has begun, whatever the peer reports afterwards.
@@ -145,7 +145,7 @@ extension APNsEngine {
                 // A request that was never written counts as refused.
                 let isWritten = http2.isWritten(oldest.stream)
                 ending.lossDetail = "no response in time"
-                encounters.requestTimeouts += 1
+                limitCounts.requestTimeouts += 1
                 defer { ending.lossDetail = "" }
                 try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
                 takeHTTP2Events()
@@ -179,7 +179,7 @@ extension APNsEngine {
             events.append(.ready)
         case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
         case .loseStreams: close(nil)
-        case .sayGoodbye: close(ending.goaway == nil ? nil : leftByPeer())
+        case .closeGracefully: close(ending.goaway == nil ? nil : peerCloseError())
         case .giveUpHandshake:
             close(
                 APNsError(
@@ -201,13 +201,13 @@ extension APNsEngine {
         ending.lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
         http2.abandon(code: .cancel)
         takeHTTP2Events()
-        sayLastWords()
+        sendClosingFrames()
         events.append(.closed(error))
         ending.wantsDisconnect = true
     }
 
     /// Sends GOAWAY and close_notify if the connection still accepts them.
-    private func sayLastWords() {
+    private func sendClosingFrames() {
         guard tls.isEstablished else { return }
         do throws(APNsError) {
             do throws(HTTP2Error) {
@@ -223,7 +223,7 @@ extension APNsEngine {
         tls.close()
     }
 
-    private func leftByPeer() -> APNsError {
+    private func peerCloseError() -> APNsError {
         let goaway = ending.goaway
         return APNsError(
             .goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway?.text ?? "unknown")",
@@ -231,26 +231,26 @@ extension APNsEngine {
     }
 
     func closedByPeer() -> APNsError {
-        if ending.goaway != nil { return leftByPeer() }
+        if ending.goaway != nil { return peerCloseError() }
         return APNsError(.connectionClosed, "\(configuration.endpoint) closed the connection without GOAWAY")
     }
 }
 
-extension APNsReply {
+extension APNsResponse {
     fileprivate mutating func take(_ headers: [HTTP2Header]) {
         uniqueID = headers.value(of: "apns-unique-id")
         let channelID = headers.value(of: "apns-channel-id")
         let requestID = headers.value(of: "apns-request-id")
         guard channelID != nil || requestID != nil else { return }
-        channel = ChannelReply(channelID: channelID, requestID: requestID)
+        channel = ChannelResponse(channelID: channelID, requestID: requestID)
     }
 
     /// A refusal's body contains the reason. A success has a body only when channels are read.
     fileprivate mutating func take(_ body: [UInt8]) {
         if isSuccess {
-            channel = ChannelReply(channelID: channel?.channelID, requestID: channel?.requestID, body: body)
+            channel = ChannelResponse(channelID: channel?.channelID, requestID: channel?.requestID, body: body)
         } else {
-            let body = ReplyBody(body)
+            let body = ResponseBody(body)
             reason = body.reason
             timestamp = body.timestamp
         }

@@ -6,7 +6,7 @@ package import TLS
 /// The client side of one connection to APNs: TLS, HTTP/2 and requests, without socket, clock or thread.
 ///
 /// Every request accepted by ``submit(_:handle:authorization:at:)`` ends in exactly one event:
-/// ``Event/replied(handle:_:)`` or ``Event/lost(handle:_:)``. That event precedes ``Event/closed(_:)``, which is the
+/// ``Event/responded(handle:_:)`` or ``Event/lost(handle:_:)``. That event precedes ``Event/closed(_:)``, which is the
 /// last one.
 package final class APNsEngine: Engine {
     package struct Configuration: Sendable {
@@ -26,7 +26,7 @@ package final class APNsEngine: Engine {
         /// How long a PING may be unanswered.
         package var pongTimeout = Duration.seconds(5)
         /// The number of bytes kept of a response body; Apple's refusals have fewer than 100.
-        package var maximumReplyBody = 4096
+        package var maximumResponseBody = 4096
         /// The same limit for channel lists: an app's maximum number of channels, with the longest known IDs.
         package static let maximumChannelList =
             ChannelOperation.maximumChannels * (ChannelOperation.maximumChannelID + 8)
@@ -44,7 +44,7 @@ package final class APNsEngine: Engine {
     package enum Event: Sendable {
         /// Requests can be submitted, up to ``freeStreams``.
         case ready
-        case replied(handle: Handle, APNsReply)
+        case responded(handle: Handle, APNsResponse)
         case lost(handle: Handle, Loss)
         /// APNs accepts no more requests on this connection. The reason is APNs' own, otherwise the name of HTTP/2's
         /// code. It may occur more than once.
@@ -69,9 +69,9 @@ package final class APNsEngine: Engine {
     }
 
     /// How often an engine hit its limits. Limits that end it are the code of its ``Event/closed(_:)``.
-    package struct Encounters: Sendable {
+    package struct LimitCounts: Sendable {
         package var requestTimeouts = 0
-        package var replyBodyLimitHits = 0
+        package var responseBodyLimitHits = 0
         package var stallPings = 0
         package var idlePings = 0
     }
@@ -81,13 +81,13 @@ package final class APNsEngine: Engine {
         /// The streams in the order of their timeouts. The first is open; others may have ended.
         var timeouts = Deque<(stream: Int32, deadline: Instant)>()
         /// The requests whose success needs a response body.
-        var answeredInBody: Set<Handle> = []
+        var resultsInBody: Set<Handle> = []
     }
 
     /// The engine's callbacks.
     private struct Callbacks {
-        /// See ``APNsEngine/onNews``.
-        var onNews: (() -> Void)?
+        /// See ``APNsEngine/onEvents``.
+        var onEvents: (() -> Void)?
         /// Wakes the network that drives the engine.
         var wake: (() -> Void)?
         /// Whether the network was woken for requests since the last drain.
@@ -123,14 +123,14 @@ package final class APNsEngine: Engine {
     var now = Instant(nanoseconds: 0)
     package internal(set) var isEstablished = false
     /// How often it hit its limits.
-    package internal(set) var encounters = Encounters()
+    package internal(set) var limitCounts = LimitCounts()
 
     package init(configuration: Configuration, tls context: TLSContext) throws(APNsError) {
         self.configuration = configuration
         let endpoint = configuration.endpoint
         tls = TLSSession(context: context, serverName: endpoint.host)
         var settings = HTTP2ClientSession.Settings()
-        settings.maximumResponseBody = configuration.maximumReplyBody
+        settings.maximumResponseBody = configuration.maximumResponseBody
         settings.wantedHeaders = ["apns-unique-id", "apns-channel-id", "apns-request-id"]
         settings.firstStreamID = configuration.firstStreamID
         do throws(HTTP2Error) {
@@ -147,9 +147,9 @@ package final class APNsEngine: Engine {
 
     /// Called after the transport or a deadline has called: there may be events, and streams, window or phase may have
     /// changed.
-    var onNews: (() -> Void)? {
-        get { callbacks.onNews }
-        set { callbacks.onNews = newValue }
+    var onEvents: (() -> Void)? {
+        get { callbacks.onEvents }
+        set { callbacks.onEvents = newValue }
     }
 
     package var phase: ConnectionMachine.Phase {
@@ -211,7 +211,7 @@ package final class APNsEngine: Engine {
         do throws(HTTP2Error) {
             let stream = try http2.submit(body: payload, handle: handle)
             open.timeouts.append((stream, now + configuration.requestTimeout))
-            if request.answersInBody { open.answeredInBody.insert(handle) }
+            if request.hasResultInBody { open.resultsInBody.insert(handle) }
         } catch {
             throw APNsError(http2: error)
         }
@@ -224,7 +224,7 @@ package final class APNsEngine: Engine {
         callbacks.wake?()
         perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
         endIfDrained()
-        if !events.isEmpty { callbacks.onNews?() }
+        if !events.isEmpty { callbacks.onEvents?() }
     }
 
     package func nextEvent() -> Event? {
@@ -235,19 +235,19 @@ package final class APNsEngine: Engine {
 
     package func transportOpened(at now: Instant) {
         called(at: now)
-        liveness.heard(at: now)
+        liveness.noteTraffic(at: now)
         perform(machine.transportOpened(handshakeDeadline: now + configuration.handshakeTimeout))
     }
 
     private func called(at now: Instant) {
         self.now = now
-        callbacks.onNews?()
+        callbacks.onEvents?()
     }
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
         called(at: now)
         guard phase != .closed else { return }
-        liveness.heard(at: now)
+        liveness.noteTraffic(at: now)
         tls.receive(bytes)
         do throws(APNsError) {
             let isClosed = try readAll()
@@ -286,7 +286,7 @@ package final class APNsEngine: Engine {
             }
         }
         tls.drain(into: &output)
-        if !events.isEmpty { callbacks.onNews?() }
+        if !events.isEmpty { callbacks.onEvents?() }
     }
 
     package var wantsDisconnect: Bool { ending.wantsDisconnect }
@@ -312,7 +312,7 @@ package final class APNsEngine: Engine {
         switch liveness.check(isBusy: isBusy, at: now) {
         case .none: break
         case .ping:
-            if isBusy { encounters.stallPings += 1 } else { encounters.idlePings += 1 }
+            if isBusy { limitCounts.stallPings += 1 } else { limitCounts.idlePings += 1 }
             ping()
         case .giveUp:
             fail(APNsError(.stalled, "\(configuration.endpoint) did not respond to a PING in time"))

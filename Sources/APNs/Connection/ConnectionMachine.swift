@@ -23,7 +23,7 @@ package enum ConnectionMachine: ~Copyable {
         case refuseProtocol
         case announceReady
         /// No stream is open: send GOAWAY and close_notify, then close.
-        case sayGoodbye
+        case closeGracefully
         /// TLS or SETTINGS took too long.
         case giveUpHandshake
         /// Streams are still open at the drain deadline.
@@ -136,7 +136,7 @@ package enum ConnectionMachine: ~Copyable {
     package mutating func streamsEnded() -> Action {
         guard phase == .draining else { return .none }
         self = .closed
-        return .sayGoodbye
+        return .closeGracefully
     }
 
     package mutating func deadlinePassed(at now: Instant) -> Action {

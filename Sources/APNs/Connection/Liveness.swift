@@ -3,7 +3,7 @@ package import Core
 /// Sends a PING after a silence, and ends the connection when it is not answered.
 ///
 /// Sources: "Establishing a connection to APNs" (PING after an hour without traffic); RFC 9113, section 6.7. Any byte
-/// from the peer counts as an answer.
+/// from the peer counts as a response.
 package struct Liveness: Sendable {
     package enum Action: Equatable, Sendable {
         case none, ping, giveUp
@@ -26,7 +26,7 @@ package struct Liveness: Sendable {
         silentSince = now
     }
 
-    package mutating func heard(at now: Instant) {
+    package mutating func noteTraffic(at now: Instant) {
         silentSince = now
         probedAt = nil
     }

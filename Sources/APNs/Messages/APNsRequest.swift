@@ -54,7 +54,7 @@ package struct APNsRequest: Sendable {
     }
 
     /// Whether a success has its result in the body; for all other requests the headers suffice.
-    var answersInBody: Bool {
+    var hasResultInBody: Bool {
         switch target {
         case .management(.read), .management(.list): true
         case .device, .channel, .management: false

@@ -7,7 +7,7 @@ extension APNsPool {
     func noteUse(of connection: PoolConnection, at now: Instant) {
         switch connection.trial.answered(at: now) {
         case .none: break
-        case .firstAnswer: noteSuccess { $0.answered() }
+        case .firstResponse: noteSuccess { $0.answered() }
         case .proven: noteSuccess { $0.succeeded() }
         }
     }
@@ -21,10 +21,10 @@ extension APNsPool {
     /// Counts a connection that has lived long enough as a success, even without requests.
     ///
     /// - Returns: When that is due, if there are failures to reset.
-    private func noteLife(of connection: PoolConnection, at now: Instant) -> Instant? {
+    private func noteAge(of connection: PoolConnection, at now: Instant) -> Instant? {
         guard connector.dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
         guard due <= now else { return due }
-        connection.trial.outlived()
+        connection.trial.provenByAge()
         noteSuccess { $0.succeeded() }
         return nil
     }
@@ -43,10 +43,10 @@ extension APNsPool {
     }
 
     /// The peer ends a connection. If many end early, the next attempts are delayed.
-    func left(_ connection: PoolConnection, at now: Instant) {
-        guard connection.trial.left(at: now) else { return }
+    func peerClosed(_ connection: PoolConnection, at now: Instant) {
+        guard connection.trial.peerClosed(at: now) else { return }
         let wasOpen = connector.dialer.isBreakerOpen
-        if connector.leftEarly(at: now) {
+        if connector.peerClosedEarly(at: now) {
             connection.trial.countEnd()
             counters[.earlyEnds] += 1
         }
@@ -56,13 +56,13 @@ extension APNsPool {
     func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
         connector.lastDivisor = connection.brake?.divisor ?? 1
-        counters.add(connection.engine.encounters)
+        counters.add(connection.engine.limitCounts)
         counters.count(disconnect: error)
-        if error != nil, connection.trial.isVain(at: now) {
+        if error != nil, connection.trial.isUseless(at: now) {
             counters[.failures] += 1
             if !connection.trial.isEndCounted { noteFailure(at: now) }
         } else if error != nil {
-            left(connection, at: now)
+            peerClosed(connection, at: now)
         }
         events.append(.disconnected(error))
     }
@@ -80,11 +80,11 @@ extension APNsPool {
     /// - Returns: When the next check is due without an event.
     func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
-        let census = takeCensus(at: now)
-        var due = census.due
-        var connecting = census.connecting
-        var ready = census.ready
-        if let newest = census.newest { retireReplaced(by: newest, at: now) }
+        let counts = countConnections(at: now)
+        var due = counts.due
+        var connecting = counts.connecting
+        var ready = counts.ready
+        if let newest = counts.newest { retireReplaced(by: newest, at: now) }
         if shortage != nil {
             surplus.restart(at: now)
             if let next = replaceCut(at: now) { due = min(due, next) }
@@ -95,7 +95,7 @@ extension APNsPool {
         }
         var wanted = configuration.connections.lowerBound
         // Dials one more at a time, and only after the last one has had time to prove its capacity.
-        if shortage != nil, connecting == 0, census.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
+        if shortage != nil, connecting == 0, counts.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
             wanted = max(wanted, connecting + ready + 1)
@@ -120,7 +120,7 @@ extension APNsPool {
     }
 
     /// Counts of the pool's connections.
-    private struct Census {
+    private struct ConnectionCounts {
         var connecting = 0
         /// Excludes those being replaced.
         var ready = 0
@@ -132,21 +132,21 @@ extension APNsPool {
         var due = Instant.distantFuture
     }
 
-    private func takeCensus(at now: Instant) -> Census {
-        var census = Census()
+    private func countConnections(at now: Instant) -> ConnectionCounts {
+        var counts = ConnectionCounts()
         for connection in connections {
             switch connection.engine.phase {
-            case .connecting, .handshaking: census.connecting += 1
+            case .connecting, .handshaking: counts.connecting += 1
             case .ready:
-                census.newest = connection.serial
-                if let proof = noteLife(of: connection, at: now) { census.due = min(census.due, proof) }
+                counts.newest = connection.serial
+                if let proof = noteAge(of: connection, at: now) { counts.due = min(counts.due, proof) }
                 watchStreams(of: connection, at: now)
                 if connection.replacedBy != nil { continue }
-                census.ready += 1
+                counts.ready += 1
                 guard let waited = warmUpEnd(connection) else { continue }
                 if waited > now {
-                    census.warmingUp += 1
-                    if shortage != nil { census.due = min(census.due, waited) }
+                    counts.warmingUp += 1
+                    if shortage != nil { counts.due = min(counts.due, waited) }
                 } else if shortage != nil, !connection.isWarmUpOver {
                     connection.isWarmUpOver = true
                     counters[.warmUpTimeouts] += 1
@@ -154,7 +154,7 @@ extension APNsPool {
             case .draining, .closed: break
             }
         }
-        return census
+        return counts
     }
 
     /// Whether requests wait because of the error brake: another connection would be refused as well.
@@ -171,7 +171,7 @@ extension APNsPool {
         counters[.connects] += 1
         do throws(APNsError) {
             let engine = try APNsEngine(configuration: configuration.engine, tls: connector.context)
-            engine.onNews = { [weak self] in self?.becomeDue() }
+            engine.onEvents = { [weak self] in self?.becomeDue() }
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
@@ -199,14 +199,14 @@ extension APNsPool {
     private func shrink(_ ready: Int, at now: Instant) -> Bool {
         guard surplus.deadline <= now else { return false }
         let open = connections.filter(\.isServing)
-        let load = SurplusWatch.Load(
+        let load = PoolShrinkPolicy.Load(
             connections: ready, minimum: configuration.connections.lowerBound, inFlight: inFlight,
             maximumStreams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
             permitsPerSecond: configuration.permitsPerSecond)
-        guard surplus.check(load, at: now), let quietest = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })
+        guard surplus.check(load, at: now), let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })
         else { return false }
         counters[.shrinks] += 1
-        retire(quietest, at: now)
+        retire(leastBusy, at: now)
         return true
     }
 

@@ -69,7 +69,7 @@ extension APNsPool {
         else { return false }
         entry.recovery.hadNewToken = true
         counters[.renewals] += 1
-        lineUpAgain(handle)
+        enqueueAgain(handle)
         return true
     }
 
@@ -83,7 +83,7 @@ extension APNsPool {
         }
         entry.recovery.hadOlderToken = true
         counters[.renewals] += 1
-        lineUpAgain(handle)
+        enqueueAgain(handle)
         return true
     }
 
@@ -127,7 +127,7 @@ extension APNsPool {
 
     /// A probe was answered. If it was accepted, the older connections have narrower bindings. Otherwise its own
     /// connection is as useless as they are.
-    func probeEnded(on connection: PoolConnection, _ rule: ReplyRule, at now: Instant) {
+    func probeEnded(on connection: PoolConnection, _ rule: ResponseRule, at now: Instant) {
         let others = connections.filter { $0 !== connection && $0.isReady }
         if rule.proof >= .topic {
             for other in others where other.serial < connection.serial { retire(other, at: now) }

@@ -2,7 +2,7 @@ package import Core
 
 /// One turn of a pool: process the connections' events, place waiting requests, dial missing connections.
 extension APNsPool {
-    private static let crowdedDetail =
+    private static let queueFullDetail =
         "APNs throttles this device (TooManyRequests), and too many requests wait for it already"
     /// The interval between wake-ups for permits. A wake-up for each permit would cost more than it gains.
     private static let permitInterval = Duration.milliseconds(1)
@@ -12,15 +12,15 @@ extension APNsPool {
     /// Performs all due work.
     package func step(at now: Moment) {
         schedule.isStepDue = false
-        hear(at: now)
-        while let handle = waiting.spacing.release(at: now.instant) { readmit(handle) }
+        receiveEvents(at: now)
+        while let handle = waiting.deviceThrottle.release(at: now.instant) { readmit(handle) }
         place(at: now)
         var deadline = dial(at: now.instant)
         if shortage != nil {
             sweep(at: now)
             deadline = min(deadline ?? .distantFuture, schedule.nextSweep)
         }
-        if let release = waiting.spacing.nextDeadline { deadline = min(deadline ?? .distantFuture, release) }
+        if let release = waiting.deviceThrottle.nextDeadline { deadline = min(deadline ?? .distantFuture, release) }
         if shortage != nil, let permit = nextPermit(at: now.instant) {
             deadline = min(deadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
         }
@@ -36,7 +36,7 @@ extension APNsPool {
 
     // MARK: Events
 
-    private func hear(at now: Moment) {
+    private func receiveEvents(at now: Moment) {
         var isAnyClosed = false
         for connection in connections {
             while let event = connection.engine.nextEvent() { handle(event, of: connection, at: now) }
@@ -50,22 +50,22 @@ extension APNsPool {
         case .ready:
             connection.trial.becameReady(at: now.instant)
             events.append(.connected)
-        case .replied(let handle, let reply): replied(handle, reply, on: connection, at: now)
+        case .responded(let handle, let reply): responded(handle, reply, on: connection, at: now)
         case .lost(let handle, let loss):
             noteSilence(of: connection, entry(handle), at: now.instant)
             if loss.processed == .no, resends(handle, after: .lost(loss), at: now.instant) { return }
             lose(handle, loss)
         case .goaway(let reason):
             counters.count(goaway: reason)
-            lastGoaway = PoolPicture.Goaway(reason: reason, at: now.instant)
+            lastGoaway = PoolSnapshot.Goaway(reason: reason, at: now.instant)
             events.append(.goaway(reason: reason))
-            left(connection, at: now.instant)
+            peerClosed(connection, at: now.instant)
         case .closed(let error): closed(connection, error, at: now.instant)
         }
     }
 
-    private func replied(_ handle: Handle, _ reply: APNsReply, on connection: PoolConnection, at now: Moment) {
-        connection.answeredAt = now.instant
+    private func responded(_ handle: Handle, _ reply: APNsResponse, on connection: PoolConnection, at now: Moment) {
+        connection.respondedAt = now.instant
         let refusal = reply.isSuccess ? nil : reply.rule.tokenRefusal
         if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = refusals.verdict, refusal == nil, connection.serial >= known.serial { refusals.verdict = nil }
@@ -73,22 +73,22 @@ extension APNsPool {
         if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
             if recover(handle, from: refusal, on: connection, at: now) {
-                return attemptFailed(handle, .replied(reply), at: now.instant)
+                return attemptFailed(handle, .responded(reply), at: now.instant)
             }
             counters[.recoveryLimitHits] += 1
         } else if !reply.isSuccess {
             let rule = reply.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, resends(handle, after: .replied(reply), at: now.instant) { return }
+            if rule.action == .resend, resends(handle, after: .responded(reply), at: now.instant) { return }
         }
         let entry = end(handle)
         if reply.status == 429 { space(entry.request.target, reply, at: now.instant) }
         if entry.isProbe { probeEnded(on: connection, reply.rule, at: now.instant) }
-        events.append(.replied(handle: handle, reply, sentAt: entry.sentAt ?? now.instant))
+        events.append(.responded(handle: handle, reply, sentAt: entry.sentAt ?? now.instant))
     }
 
     /// A connection that only returns server errors may lead to a faulty part of APNs.
-    private func noteServerErrors(_ reply: APNsReply, on connection: PoolConnection, at now: Instant) {
+    private func noteServerErrors(_ reply: APNsResponse, on connection: PoolConnection, at now: Instant) {
         guard reply.status == 500 else {
             connection.serverErrors = 0
             return
@@ -106,7 +106,7 @@ extension APNsPool {
     /// if APNs answers its PINGs.
     private func noteSilence(of connection: PoolConnection, _ entry: Entry, at now: Instant) {
         guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
-            now - sentAt >= configuration.engine.requestTimeout, connection.answeredAt ?? .distantPast < sentAt
+            now - sentAt >= configuration.engine.requestTimeout, connection.respondedAt ?? .distantPast < sentAt
         else { return }
         counters[.replaced] += 1
         counters[.silentConnections] += 1
@@ -116,36 +116,36 @@ extension APNsPool {
     }
 
     /// Throttles a device for which APNs returned `TooManyRequests`.
-    private func space(_ target: Notification.Target, _ reply: APNsReply, at now: Instant) {
+    private func space(_ target: Notification.Target, _ reply: APNsResponse, at now: Instant) {
         guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
-        let refusal = waiting.spacing.refused(token, at: now)
-        if refusal.madeRoom { counters[.spacedDeviceLimitHits] += 1 }
+        let refusal = waiting.deviceThrottle.refused(token, at: now)
+        if refusal.madeRoom { counters[.throttledDeviceLimitHits] += 1 }
         for handle in refusal.released { readmit(handle) }
     }
 
     /// The device's throttle interval is over.
     private func readmit(_ handle: Handle) {
-        entry(handle).wasSpaced = true
-        lineUpAgain(handle)
+        entry(handle).hasWaitedForDevice = true
+        enqueueAgain(handle)
     }
 
-    func lineUpAgain(_ handle: Handle) {
+    func enqueueAgain(_ handle: Handle) {
         waiting.append(sentBefore: handle, toFreshConnection: entry(handle).needsFreshConnection)
     }
 
     /// Removes a request from the queue if its device is throttled.
     ///
     /// - Returns: `false` if the device is not throttled.
-    private func isSpaced(_ handle: Handle, _ entry: Entry) -> Bool {
-        guard !entry.wasSpaced, case .device(let token) = entry.request.target else { return false }
-        let hold = waiting.spacing.hold(handle, for: token)
+    private func waitsForDevice(_ handle: Handle, _ entry: Entry) -> Bool {
+        guard !entry.hasWaitedForDevice, case .device(let token) = entry.request.target else { return false }
+        let hold = waiting.deviceThrottle.hold(handle, for: token)
         guard hold != .none else { return false }
-        leaveLine(handle, entry)
+        dequeue(handle, entry)
         if hold == .held {
-            counters[.spaced] += 1
+            counters[.throttledNotifications] += 1
         } else {
-            counters[.crowdedDevices] += 1
-            lose(handle, Loss(processed: .no, detail: Self.crowdedDetail, isThrottled: true))
+            counters[.fullDeviceQueues] += 1
+            lose(handle, Loss(processed: .no, detail: Self.queueFullDetail, isThrottled: true))
         }
         return true
     }
@@ -167,7 +167,7 @@ extension APNsPool {
         entry.resends += 1
         counters[.resends] += 1
         attemptFailed(handle, end, at: now)
-        lineUpAgain(handle)
+        enqueueAgain(handle)
         return true
     }
 
@@ -188,7 +188,7 @@ extension APNsPool {
         guard schedule.nextSweep <= now.instant else { return }
         schedule.nextSweep = now.instant + Self.sweepInterval
         for (handle, entry) in entries.sorted(by: { $0.key < $1.key }) where isExpired(entry, at: now) {
-            if leaveLine(handle, entry) { expire(handle) }
+            if dequeue(handle, entry) { expire(handle) }
         }
     }
 
@@ -211,23 +211,23 @@ extension APNsPool {
         for connection in connections {
             let engine = connection.engine
             placement.add(
-                Placement.Lane(
+                Placement.Capacity(
                     freeStreams: engine.freeStreams, permits: connection.limiter.available(at: now.instant),
                     window: engine.window, inFlight: engine.inFlight))
         }
         let fresh = connections.firstIndex { $0.serial >= refusals.freshSerial } ?? connections.count
         var token: ProviderToken?
         var isRebinding = !waiting.rebinding.isEmpty
-        while let handle = nextInLine(isRebinding: isRebinding) {
+        while let handle = nextQueued(isRebinding: isRebinding) {
             let entry = entry(handle)
             if isExpired(entry, at: now) {
-                leaveLine(handle, entry)
+                dequeue(handle, entry)
                 expire(handle)
-            } else if !waiting.spacing.isEmpty, isSpaced(handle, entry) {
+            } else if !waiting.deviceThrottle.isEmpty, waitsForDevice(handle, entry) {
                 // It has left the queue.
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
-                let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.line.popFirst()
+                let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.queue.popFirst()
                 precondition(taken == handle, "the placed request must be the head of the queue")
                 send(handle, entry, on: connections[index], token, at: now.instant)
             } else {
@@ -240,20 +240,20 @@ extension APNsPool {
         }
     }
 
-    private func nextInLine(isRebinding: Bool) -> Handle? {
+    private func nextQueued(isRebinding: Bool) -> Handle? {
         if isRebinding, let handle = waiting.rebinding.first { return handle }
-        return waiting.line.first
+        return waiting.queue.first
     }
 
     /// Requests wait in the queue: counts what all connections lack.
     private func countShortage() {
         var isReady = false
         var hasStream = false
-        for (connection, lane) in zip(connections, placement.lanes) where connection.engine.phase == .ready {
+        for (connection, capacity) in zip(connections, placement.capacities) where connection.engine.phase == .ready {
             isReady = true
-            guard lane.freeStreams > 0 else { continue }
+            guard capacity.freeStreams > 0 else { continue }
             hasStream = true
-            if lane.permits > 0 { return counters[.turnsWithoutWindow] += 1 }
+            if capacity.permits > 0 { return counters[.turnsWithoutWindow] += 1 }
         }
         if hasStream {
             shortage = .permits

@@ -39,9 +39,9 @@ package final class APNsPool {
         /// Slows a connection while APNs refuses too many of its requests; `nil` for never.
         package var errorBrake: ErrorBrake.Limits? = ErrorBrake.Limits()
         /// How long a device is throttled after APNs returned `TooManyRequests` for it.
-        package var deviceSpacing = Duration.seconds(1)
+        package var deviceThrottleInterval = Duration.seconds(1)
         /// The maximum number of throttled devices; beyond it the oldest is released.
-        package var maximumSpacedDevices = 10_000
+        package var maximumThrottledDevices = 10_000
         /// The maximum number of waiting requests per throttled device; further requests are returned to the owner.
         package var maximumWaitingPerDevice = 60
         /// How often a request that was certainly not processed is resent before the owner receives it.
@@ -55,7 +55,7 @@ package final class APNsPool {
     }
 
     package enum Event: Sendable {
-        case replied(handle: Handle, APNsReply, sentAt: Instant)
+        case responded(handle: Handle, APNsResponse, sentAt: Instant)
         case lost(handle: Handle, Loss, sentAt: Instant?)
         /// An attempt failed, and the request is sent again: for traces.
         case resent(handle: Handle, AttemptEnd, sentAt: Instant, endedAt: Instant)
@@ -71,7 +71,7 @@ package final class APNsPool {
 
     /// How one attempt of a request ended.
     package enum AttemptEnd: Equatable, Sendable {
-        case replied(APNsReply)
+        case responded(APNsResponse)
         case lost(Loss)
     }
 
@@ -104,7 +104,7 @@ package final class APNsPool {
         var tokenGeneration: UInt32 = 0
         var resends = 0
         /// Whether it has waited for a throttled device.
-        var wasSpaced = false
+        var hasWaitedForDevice = false
         /// What was already tried after its provider token was refused; each is tried once.
         var recovery = Recovery()
         /// Whether it needs a connection that is not bound to anything that was refused.
@@ -147,10 +147,10 @@ package final class APNsPool {
     var waiting: WaitingRequests
     var refusals = Refusals()
     var placement = Placement()
-    var surplus: SurplusWatch
+    var surplus: PoolShrinkPolicy
     var events = Deque<Event>()
     var counters = PoolCounters()
-    var lastGoaway: PoolPicture.Goaway?
+    var lastGoaway: PoolSnapshot.Goaway?
     /// `nil` if no request waits for a connection.
     var shortage: Shortage?
     var schedule = Schedule()
@@ -178,16 +178,16 @@ package final class APNsPool {
         precondition((tokens != nil) == configuration.engine.usesProviderToken, "one credential per pool")
         self.configuration = configuration
         self.tokens = tokens
-        let spacing = DeviceSpacing(
-            interval: configuration.deviceSpacing, maximumDevices: configuration.maximumSpacedDevices,
+        let deviceThrottle = DeviceThrottle(
+            interval: configuration.deviceThrottleInterval, maximumDevices: configuration.maximumThrottledDevices,
             maximumWaiting: configuration.maximumWaitingPerDevice)
-        waiting = WaitingRequests(spacing: spacing)
+        waiting = WaitingRequests(deviceThrottle: deviceThrottle)
         let dialer = Dialer(
             maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
             breakerThreshold: configuration.breakerThreshold,
-            toleratedFarewells: configuration.connections.upperBound)
+            toleratedEarlyCloses: configuration.connections.upperBound)
         connector = Connector(dialer, context: context, network: network, random: random)
-        surplus = SurplusWatch(period: configuration.surplusTime, at: now)
+        surplus = PoolShrinkPolicy(period: configuration.surplusTime, at: now)
     }
 
     // MARK: Requests
@@ -208,7 +208,7 @@ package final class APNsPool {
             wantFreshConnection()
             waiting.rebinding.append(handle)
         } else {
-            waiting.line.append(handle, rank: rank)
+            waiting.queue.append(handle, rank: rank)
         }
         counters[.submitted] += 1
         becomeDue()
@@ -218,7 +218,7 @@ package final class APNsPool {
     ///
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package func cancel(_ handle: Handle) -> Bool {
-        guard let entry = entries[handle], leaveLine(handle, entry) else { return false }
+        guard let entry = entries[handle], dequeue(handle, entry) else { return false }
         entries[handle] = nil
         // The owner may use the handle for another request at once.
         events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
@@ -228,7 +228,7 @@ package final class APNsPool {
 
     /// - Returns: `false` if it is not waiting.
     @discardableResult
-    func leaveLine(_ handle: Handle, _ entry: Entry) -> Bool {
+    func dequeue(_ handle: Handle, _ entry: Entry) -> Bool {
         waiting.remove(handle, for: entry.request.target)
     }
 
@@ -260,8 +260,8 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
-        waiting.stopSpacing()
-        while let handle = waiting.rebinding.popFirst() ?? waiting.line.popFirst() {
+        waiting.endThrottling()
+        while let handle = waiting.rebinding.popFirst() ?? waiting.queue.popFirst() {
             lose(handle, Loss(processed: .no, detail: "the worker is stopping"))
         }
         for connection in connections { retire(connection, at: now) }
@@ -288,10 +288,10 @@ package final class APNsPool {
 
     package func statistics(at now: Instant) -> PoolStatistics {
         var statistics = PoolStatistics(
-            spacedDevices: waiting.spacing.count, waiting: waitingCount, counters: counters)
+            throttledDevices: waiting.deviceThrottle.count, waiting: waitingCount, counters: counters)
         for connection in connections {
             let engine = connection.engine
-            statistics.counters.add(engine.encounters)
+            statistics.counters.add(engine.limitCounts)
             statistics.streams += engine.inFlight
             switch engine.phase {
             case .connecting, .handshaking: statistics.connecting += 1

@@ -7,13 +7,13 @@ package import Core
 /// it can still become *proven* if enough responses follow.
 package struct ConnectionTrial {
     /// A connection with this many responses was useful, however soon APNs ends it.
-    package static let provingAnswers = 100
+    package static let provingResponses = 100
     /// A connection that lived this long was useful, even without requests.
-    package static let provingLife = Duration.seconds(60)
+    package static let provingAge = Duration.seconds(60)
 
     package enum Progress: Equatable {
         case none
-        case firstAnswer
+        case firstResponse
         /// For the first time.
         case proven
     }
@@ -21,7 +21,7 @@ package struct ConnectionTrial {
     private enum Stage: Equatable {
         case unproven
         /// - isCounted: whether the early end was counted as a failure.
-        case left(isCounted: Bool)
+        case peerClosed(isCounted: Bool)
         case proven
     }
 
@@ -39,44 +39,46 @@ package struct ConnectionTrial {
     package mutating func answered(at now: Instant) -> Progress {
         guard stage != .proven else { return .none }
         answers += 1
-        guard answers >= Self.provingAnswers || hasLived(at: now) else { return answers == 1 ? .firstAnswer : .none }
+        guard answers >= Self.provingResponses || hasProvingAge(at: now) else {
+            return answers == 1 ? .firstResponse : .none
+        }
         stage = .proven
         return .proven
     }
 
     /// When the connection's age alone proves it; `nil` before it is ready and once it is proven.
     package var provenAt: Instant? {
-        stage == .proven ? nil : readyAt.map { $0 + Self.provingLife }
+        stage == .proven ? nil : readyAt.map { $0 + Self.provingAge }
     }
 
     /// The connection's age has proven it.
-    package mutating func outlived() {
+    package mutating func provenByAge() {
         stage = .proven
     }
 
     /// The peer ends the connection.
     ///
     /// - Returns: whether that is early, and the first time.
-    package mutating func left(at now: Instant) -> Bool {
-        guard stage == .unproven, !hasLived(at: now) else { return false }
-        stage = .left(isCounted: false)
+    package mutating func peerClosed(at now: Instant) -> Bool {
+        guard stage == .unproven, !hasProvingAge(at: now) else { return false }
+        stage = .peerClosed(isCounted: false)
         return true
     }
 
     /// Counts the early end as a connect failure.
     package mutating func countEnd() {
-        stage = .left(isCounted: true)
+        stage = .peerClosed(isCounted: true)
     }
 
-    package var isEndCounted: Bool { stage == .left(isCounted: true) }
+    package var isEndCounted: Bool { stage == .peerClosed(isCounted: true) }
 
     /// Whether the connection was useless if it ends now.
-    package func isVain(at now: Instant) -> Bool {
-        answers == 0 && !hasLived(at: now)
+    package func isUseless(at now: Instant) -> Bool {
+        answers == 0 && !hasProvingAge(at: now)
     }
 
-    private func hasLived(at now: Instant) -> Bool {
-        readyAt.map { now - $0 >= Self.provingLife } ?? false
+    private func hasProvingAge(at now: Instant) -> Bool {
+        readyAt.map { now - $0 >= Self.provingAge } ?? false
     }
 }
 

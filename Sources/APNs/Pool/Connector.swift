@@ -33,9 +33,9 @@ struct Connector {
         dialer.failed(at: now, using: &random)
     }
 
-    /// See ``Dialer/leftEarly(at:using:)``.
-    mutating func leftEarly(at now: Instant) -> Bool {
-        dialer.leftEarly(at: now, using: &random)
+    /// See ``Dialer/peerClosedEarly(at:using:)``.
+    mutating func peerClosedEarly(at now: Instant) -> Bool {
+        dialer.peerClosedEarly(at: now, using: &random)
     }
 
     /// An attempt must wait.

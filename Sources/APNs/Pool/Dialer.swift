@@ -5,7 +5,7 @@ package import Core
 ///
 /// After ``breakerThreshold`` consecutive failures the circuit breaker opens: attempts are the maximum backoff apart
 /// until one succeeds. Connections that APNs ends early are tolerated at first, because one restart can affect all of
-/// a pool's connections. Beyond ``toleratedFarewells`` in a row they count as failures. While the breaker is closed,
+/// a pool's connections. Beyond ``toleratedEarlyCloses`` in a row they count as failures. While the breaker is closed,
 /// the next attempt is at most ``longestPauseAfterEarlyEnd`` away, because a fresh connection may serve the waiting
 /// requests. After half of a minute's attempts are used, the others are spread over the rest of the minute.
 ///
@@ -20,19 +20,19 @@ package struct Dialer {
     package static let longestPauseAfterEarlyEnd = Duration.seconds(5)
 
     package let breakerThreshold: Int
-    package let toleratedFarewells: Int
+    package let toleratedEarlyCloses: Int
     /// Consecutive connections that the peer ended before they were proven.
-    private var farewells = 0
+    private var earlyCloses = 0
     private var backoff: Backoff
     private var notBefore = Instant.distantPast
     /// The newest attempts, oldest first, at most ``maximumPerMinute``.
     private var attempts: [Instant] = []
 
-    package init(maximumPerMinute: Int, backoff: Backoff, breakerThreshold: Int = 10, toleratedFarewells: Int = 8) {
+    package init(maximumPerMinute: Int, backoff: Backoff, breakerThreshold: Int = 10, toleratedEarlyCloses: Int = 8) {
         precondition(maximumPerMinute > 0, "a pool needs a positive connect limit")
-        precondition(breakerThreshold > 0 && toleratedFarewells >= 0, "a breaker opens after a failure")
+        precondition(breakerThreshold > 0 && toleratedEarlyCloses >= 0, "a breaker opens after a failure")
         self.breakerThreshold = breakerThreshold
-        self.toleratedFarewells = toleratedFarewells
+        self.toleratedEarlyCloses = toleratedEarlyCloses
         self.maximumPerMinute = maximumPerMinute
         self.backoff = backoff
     }
@@ -84,21 +84,21 @@ package struct Dialer {
     /// The peer ended a connection that had responses but was not proven.
     ///
     /// - Returns: Whether that counts as a failure.
-    package mutating func leftEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
-        farewells += 1
-        guard farewells > toleratedFarewells else { return false }
+    package mutating func peerClosedEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
+        earlyCloses += 1
+        guard earlyCloses > toleratedEarlyCloses else { return false }
         pause(atMost: Self.longestPauseAfterEarlyEnd, at: now, using: &random)
         return true
     }
 
     /// A new connection's first response. It is a success unless many such connections ended early.
     package mutating func answered() {
-        if farewells <= toleratedFarewells { reset() }
+        if earlyCloses <= toleratedEarlyCloses { reset() }
     }
 
     /// A connection is proven.
     package mutating func succeeded() {
-        farewells = 0
+        earlyCloses = 0
         reset()
     }
 

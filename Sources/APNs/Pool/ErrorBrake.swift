@@ -12,7 +12,7 @@ package struct ErrorBrake: Sendable {
         /// The share of refusals at which the rate is halved, in percent of all responses.
         package var threshold = 20
         /// Windows with fewer responses are not judged.
-        package var minimumAnswers = 50
+        package var minimumResponses = 50
         /// The lowest rate is the permitted rate divided by this, a power of two.
         package var maximumDivisor = 8
 
@@ -45,14 +45,14 @@ package struct ErrorBrake: Sendable {
     /// - Returns: Whether ``divisor`` has changed.
     package mutating func answered(_ status: UInt16, at now: Instant) -> Bool {
         let before = divisor
-        if now >= windowEnd { judge(at: now) }
+        if now >= windowEnd { evaluateWindow(at: now) }
         answers += 1
         if Self.counts(status) { refusals += 1 }
         return divisor != before
     }
 
-    private mutating func judge(at now: Instant) {
-        if answers >= limits.minimumAnswers, refusals * 100 >= answers * limits.threshold {
+    private mutating func evaluateWindow(at now: Instant) {
+        if answers >= limits.minimumResponses, refusals * 100 >= answers * limits.threshold {
             divisor = min(divisor * 2, limits.maximumDivisor)
         } else {
             divisor = max(divisor / 2, 1)

@@ -5,7 +5,7 @@
 /// "Best Practices for Managing Connections".
 package struct Placement {
     /// The capacity of one connection.
-    package struct Lane: Equatable, Sendable {
+    package struct Capacity: Equatable, Sendable {
         package var freeStreams: Int
         package var permits: Int
         /// The remaining flow-control window, in bytes.
@@ -25,37 +25,37 @@ package struct Placement {
         }
     }
 
-    package private(set) var lanes: [Lane] = []
+    package private(set) var capacities: [Capacity] = []
     private var start = 0
 
     package init() {}
 
-    /// Removes all lanes before they are added again.
+    /// Removes all connections before they are added again.
     package mutating func reset() {
-        lanes.removeAll(keepingCapacity: true)
+        capacities.removeAll(keepingCapacity: true)
     }
 
-    package mutating func add(_ lane: Lane) {
-        lanes.append(lane)
+    package mutating func add(_ capacity: Capacity) {
+        capacities.append(capacity)
     }
 
-    /// - Parameter first: only this lane and those added after it are considered.
-    /// - Returns: The index, in the order of addition, of the lane for a request of `size` bytes.
+    /// - Parameter first: only this connection and those added after it are considered.
+    /// - Returns: The index, in the order of addition, of the connection for a request of `size` bytes.
     package mutating func place(size: Int, from first: Int = 0) -> Int? {
-        guard !lanes.isEmpty else { return nil }
+        guard !capacities.isEmpty else { return nil }
         var best: Int?
-        for offset in lanes.indices {
-            let index = (start + offset) % lanes.count
-            guard index >= first, lanes[index].isOpen else { continue }
-            if let found = best, lanes[found].inFlight <= lanes[index].inFlight { continue }
+        for offset in capacities.indices {
+            let index = (start + offset) % capacities.count
+            guard index >= first, capacities[index].isOpen else { continue }
+            if let found = best, capacities[found].inFlight <= capacities[index].inFlight { continue }
             best = index
         }
         guard let best else { return nil }
-        lanes[best].freeStreams -= 1
-        lanes[best].permits -= 1
-        lanes[best].window -= size
-        lanes[best].inFlight += 1
-        start = (best + 1) % lanes.count
+        capacities[best].freeStreams -= 1
+        capacities[best].permits -= 1
+        capacities[best].window -= size
+        capacities[best].inFlight += 1
+        start = (best + 1) % capacities.count
         return best
     }
 }

@@ -14,7 +14,7 @@ final class PoolConnection {
     /// Whether its first request was not answered in time.
     var isWarmUpOver = false
     /// The time of the newest response.
-    var answeredAt: Instant?
+    var respondedAt: Instant?
     /// It retires as soon as a connection with this serial or a later one is ready.
     var replacedBy: UInt32?
     /// Whether it refused a provider token in a way that only another connection may solve.

@@ -18,7 +18,7 @@ package struct PoolStatistics: Sendable {
     /// Ready connections with a reduced send rate, because too many of their requests are refused.
     package var braked = 0
     /// Devices that are throttled because APNs returned `TooManyRequests`.
-    package var spacedDevices = 0
+    package var throttledDevices = 0
     package var waiting = 0
     package var counters = PoolCounters()
 }
@@ -44,7 +44,7 @@ package struct PoolCounters: Sendable {
         /// How often a connection's rate was reduced, because too many of its requests were refused.
         case brakes
         /// Requests that waited for a throttled device.
-        case spaced
+        case throttledNotifications
         /// Connections whose stream limit APNs reduced to a fraction.
         case streamCuts
         /// Connections retired because the others have sufficient capacity.
@@ -76,13 +76,13 @@ package struct PoolCounters: Sendable {
         /// Refused provider tokens whose request had exhausted all recoveries.
         case recoveryLimitHits
         /// Devices released early because too many were throttled.
-        case spacedDeviceLimitHits
+        case throttledDeviceLimitHits
         /// Requests returned because their throttled device's queue was full.
-        case crowdedDevices
+        case fullDeviceQueues
         /// Requests that were not answered in time.
         case requestTimeouts
         /// Responses whose body was truncated.
-        case replyBodyLimitHits
+        case responseBodyLimitHits
         /// PINGs after a silence: with requests in flight, and without.
         case stallPings
         case idlePings
@@ -103,10 +103,10 @@ package struct PoolCounters: Sendable {
             case .silentConnections: "silent_connection"
             case .resendLimitHits: "resends"
             case .recoveryLimitHits: "recovery"
-            case .spacedDeviceLimitHits: "spaced_devices"
-            case .crowdedDevices: "crowded_device"
+            case .throttledDeviceLimitHits: "spaced_devices"
+            case .fullDeviceQueues: "crowded_device"
             case .requestTimeouts: "request_timeout"
-            case .replyBodyLimitHits: "reply_body"
+            case .responseBodyLimitHits: "reply_body"
             case .stallPings: "stall"
             default: nil
             }
@@ -128,11 +128,11 @@ package struct PoolCounters: Sendable {
         disconnects[error?.code.rawValue ?? "none", default: 0] += 1
     }
 
-    mutating func add(_ encounters: APNsEngine.Encounters) {
-        self[.requestTimeouts] += encounters.requestTimeouts
-        self[.replyBodyLimitHits] += encounters.replyBodyLimitHits
-        self[.stallPings] += encounters.stallPings
-        self[.idlePings] += encounters.idlePings
+    mutating func add(_ limitCounts: APNsEngine.LimitCounts) {
+        self[.requestTimeouts] += limitCounts.requestTimeouts
+        self[.responseBodyLimitHits] += limitCounts.responseBodyLimitHits
+        self[.stallPings] += limitCounts.stallPings
+        self[.idlePings] += limitCounts.idlePings
     }
 
     // MARK: GOAWAY

@@ -38,7 +38,7 @@ package struct Agenda {
             deadlines[member] = deadline
             heap.append(member)
             places[member] = heap.count - 1
-            rise(heap.count - 1)
+            siftUp(heap.count - 1)
         }
     }
 
@@ -96,11 +96,11 @@ package struct Agenda {
     /// Restores the heap order for the member at an index.
     private mutating func settle(_ place: Int) {
         let member = heap[place]
-        rise(place)
-        sink(places[member])
+        siftUp(place)
+        siftDown(places[member])
     }
 
-    private mutating func rise(_ place: Int) {
+    private mutating func siftUp(_ place: Int) {
         var child = place
         while child > 0 {
             let parent = (child - 1) / 2
@@ -110,7 +110,7 @@ package struct Agenda {
         }
     }
 
-    private mutating func sink(_ place: Int) {
+    private mutating func siftDown(_ place: Int) {
         var parent = place
         while true {
             var earliest = parent

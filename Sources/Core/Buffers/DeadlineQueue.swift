@@ -34,12 +34,12 @@ package struct DeadlineQueue<Element> {
         guard !heap.isEmpty else { return nil }
         heap.swapAt(0, heap.count - 1)
         let first = heap.removeLast().element
-        sinkFirst()
+        siftDownFirst()
         earliest = heap.first?.due ?? .distantFuture
         return first
     }
 
-    private mutating func sinkFirst() {
+    private mutating func siftDownFirst() {
         var parent = 0
         while true {
             var smallest = parent

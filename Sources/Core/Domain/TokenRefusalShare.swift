@@ -3,7 +3,7 @@
 /// Inactive tokens are refused as `Unregistered` and do not count. Many unknown tokens mean that the environment or
 /// the topic is wrong.
 package struct TokenRefusalShare {
-    /// The share above which the environment is suspected, in addition to ``enoughOfNothingElse``.
+    /// The share above which the environment is suspected, in addition to ``enoughRefusals``.
     package struct Limit: Equatable, Sendable {
         /// The number of newest responses to evaluate; the share is not evaluated before.
         package var answers: Int
@@ -19,7 +19,7 @@ package struct TokenRefusalShare {
 
     /// This many responses suffice if all were refusals, even if ``Limit/answers`` is larger. It limits how many
     /// device tokens are lost when the environment is wrong from the start.
-    package static let enoughOfNothingElse = 20
+    package static let enoughRefusals = 20
 
     /// Whether each of the newest responses was a refusal; a ring buffer once it is full.
     private var ring: [Bool] = []
@@ -46,7 +46,7 @@ package struct TokenRefusalShare {
             next = (next + 1) % limit.answers
         }
         if isRefusal { refused += 1 }
-        if refused == ring.count, refused >= Self.enoughOfNothingElse { return true }
+        if refused == ring.count, refused >= Self.enoughRefusals { return true }
         return ring.count == limit.answers && refused * 100 >= limit.percent * limit.answers
     }
 

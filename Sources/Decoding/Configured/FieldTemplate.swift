@@ -5,7 +5,7 @@ struct FieldTemplate: Equatable {
     private enum Part: Equatable {
         case text([UInt8])
         /// - Parameter isInString: whether it is within a JSON string.
-        case value(FieldReference, standIn: [UInt8]?, isInString: Bool)
+        case value(FieldReference, fallback: [UInt8]?, isInString: Bool)
     }
 
     private var parts: [Part] = []
@@ -15,7 +15,7 @@ struct FieldTemplate: Equatable {
         var text: [UInt8] = []
         var string = JSONStringTracker()
         while let next = rest.popFirst() {
-            guard next == "{", let place = rest.first, place == "{" || Self.beginsPlace(rest) else {
+            guard next == "{", let place = rest.first, place == "{" || Self.beginsPlaceholder(rest) else {
                 text += Array(String(next).utf8)
                 string.read(String(next).utf8)
                 continue
@@ -34,13 +34,13 @@ struct FieldTemplate: Equatable {
             text = []
             parts.append(
                 .value(
-                    try FieldReference(String(content[0])), standIn: content.count > 1 ? Array(content[1].utf8) : nil,
+                    try FieldReference(String(content[0])), fallback: content.count > 1 ? Array(content[1].utf8) : nil,
                     isInString: string.isInside))
         }
         if !text.isEmpty { parts.append(.text(text)) }
     }
 
-    private static func beginsPlace(_ text: Substring) -> Bool {
+    private static func beginsPlaceholder(_ text: Substring) -> Bool {
         text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:")
     }
 
@@ -63,13 +63,13 @@ struct FieldTemplate: Equatable {
         for part in parts {
             switch part {
             case .text(let bytes): text += bytes
-            case .value(let reference, let standIn, _):
+            case .value(let reference, let fallback, _):
                 switch message.value(of: reference) {
                 case .text(let value): text += value
                 case .integer(let value): text.append(decimal: Int(value))
                 case .missing:
-                    guard let standIn else { return .missing }
-                    text += standIn
+                    guard let fallback else { return .missing }
+                    text += fallback
                 case .other: return .other
                 }
             }
@@ -86,13 +86,13 @@ struct FieldTemplate: Equatable {
         for part in parts {
             switch part {
             case .text(let bytes): json += bytes
-            case .value(let reference, let standIn, let isInString):
+            case .value(let reference, let fallback, let isInString):
                 let isThere =
                     isInString
                     ? try append(reference, inString: message, to: &json) : append(reference, of: message, to: &json)
                 guard !isThere else { continue }
-                guard let standIn else { throw DecodingFailure("payload: \(reference.description) is missing") }
-                json += standIn
+                guard let fallback else { throw DecodingFailure("payload: \(reference.description) is missing") }
+                json += fallback
             }
         }
         return json

@@ -42,7 +42,7 @@ package final class DecoderProcess {
     private let log: Logger
     private var state: State
     private var conversation: ProcessConversation?
-    private var line: DecodingLine
+    private var queue: DecodingQueue
     /// The pending messages, by handle.
     private var deliveries: [Handle: Delivery] = [:]
     private var events = Deque<Event>()
@@ -53,7 +53,7 @@ package final class DecoderProcess {
     package private(set) var lastFailure: String?
 
     /// The time that the program has to exit when it is no longer needed.
-    package static let farewell = Duration.seconds(5)
+    package static let exitTimeout = Duration.seconds(5)
 
     package init(name: String, _ options: ProcessDecoder.Options, host: any ProgramHost, log: Logger, at now: Instant) {
         self.name = name
@@ -62,7 +62,7 @@ package final class DecoderProcess {
         var log = log
         log[metadataKey: "decoder"] = "\(name)"
         self.log = log
-        line = DecodingLine(options.line)
+        queue = DecodingQueue(options.queue)
         state = .down(until: now)
     }
 
@@ -76,12 +76,12 @@ package final class DecoderProcess {
     }
 
     /// The number of pending messages.
-    package var waiting: Int { line.count }
+    package var waiting: Int { queue.count }
 
     /// Queues a message. The handle is in use until its result is returned.
     package func ask(_ handle: Handle, _ delivery: Delivery) {
         deliveries[handle] = delivery
-        line.append(handle)
+        queue.append(handle)
     }
 
     package func nextEvent() -> Event? {
@@ -99,7 +99,7 @@ package final class DecoderProcess {
             guard let conversation else { return }
             conversation.ignore()
             conversation.end()
-            host.stop(conversation, within: Self.farewell)
+            host.stop(conversation, within: Self.exitTimeout)
         }
     }
 
@@ -109,7 +109,7 @@ package final class DecoderProcess {
         switch state {
         case .down(let until): until
         case .starting(let deadline): deadline
-        case .working: line.deadline
+        case .working: queue.deadline
         case .failing, .stopping, .stopped: nil
         }
     }
@@ -122,9 +122,9 @@ package final class DecoderProcess {
         case .starting(let deadline) where deadline <= now.instant:
             fail("it sent no hello within \(options.startTime)")
         case .working:
-            if let deadline = line.deadline, deadline <= now.instant {
+            if let deadline = queue.deadline, deadline <= now.instant {
                 counters.timeouts += 1
-                fail("it took longer than \(options.line.deadline)")
+                fail("it took longer than \(options.queue.deadline)")
             } else {
                 send(at: now)
             }
@@ -133,7 +133,7 @@ package final class DecoderProcess {
     }
 
     private func start(at now: Instant) {
-        let conversation = ProcessConversation(maximumFrame: options.maximumAnswer)
+        let conversation = ProcessConversation(maximumFrame: options.maximumResponseFrame)
         self.conversation = conversation
         state = .starting(deadline: now + options.startTime)
         host.start(options.program, conversation)
@@ -142,7 +142,7 @@ package final class DecoderProcess {
     private func send(at now: Moment) {
         while let conversation, conversation.hasRoom {
             var frame = ProcessFrame.beginMessages(at: now.wall)
-            let isAsking = line.ask(at: now.instant) { number, handle in
+            let isAsking = queue.ask(at: now.instant) { number, handle in
                 guard let delivery = deliveries[handle] else {
                     preconditionFailure("a message waits with its delivery")
                 }
@@ -166,35 +166,35 @@ package final class DecoderProcess {
                     metadata: heldBack == 0 ? [:] : ["held_back": .stringConvertible(heldBack)])
             }
         case .ended(let failure): ended(failure, at: now)
-        case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumAnswer)")
+        case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumResponseFrame)")
         case .frame(let frame):
-            do throws(ProcessAnswer.Violation) {
-                try answered(try ProcessAnswer(frame), at: now)
+            do throws(ProcessResponse.Violation) {
+                try answered(try ProcessResponse(frame), at: now)
             } catch {
                 violated(error.message)
             }
         }
     }
 
-    private func answered(_ answer: ProcessAnswer, at now: Instant) throws(ProcessAnswer.Violation) {
+    private func answered(_ answer: ProcessResponse, at now: Instant) throws(ProcessResponse.Violation) {
         switch (state, answer) {
         case (.starting, .hello(ProcessFrame.protocolVersion)):
             state = .working
             log.info("the decoder's program is there")
         case (.starting, .hello(let version)):
-            throw ProcessAnswer.Violation(
+            throw ProcessResponse.Violation(
                 message: "it speaks protocol \(version), expected \(ProcessFrame.protocolVersion)")
         case (.working, .answers(let answers)):
             for (number, answer) in answers {
-                guard let handle = line.answered(number, at: now) else {
-                    throw ProcessAnswer.Violation(message: "a response has an unknown id, or came twice")
+                guard let handle = queue.answered(number, at: now) else {
+                    throw ProcessResponse.Violation(message: "a response has an unknown id, or came twice")
                 }
                 failures = 0
                 deliveries[handle] = nil
-                events.append(.decoded(handle, ProcessAnswer.decoded(answer)))
+                events.append(.decoded(handle, ProcessResponse.decoded(answer)))
             }
         case (.starting, .answers), (.working, .hello):
-            throw ProcessAnswer.Violation(message: "expected hello first, and once")
+            throw ProcessResponse.Violation(message: "expected hello first, and once")
         case (.down, _), (.failing, _), (.stopping, _), (.stopped, _): break
         }
     }
@@ -228,13 +228,13 @@ package final class DecoderProcess {
         counters.restarts += 1
         failures += 1
         lastFailure = reason
-        let held = line.inFlight
-        if let culprit = line.failed() {
+        let held = queue.inFlight
+        if let culprit = queue.failed() {
             counters.quarantined += 1
             failures = 0
             deliveries[culprit] = nil
             log.error("a message that makes the decoder fail is quarantined", metadata: ["reason": "\(reason)"])
-            let times = DecodingLine.maximumStrikes
+            let times = DecodingQueue.maximumStrikes
             events.append(
                 .decoded(
                     culprit,

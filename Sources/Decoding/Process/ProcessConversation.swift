@@ -23,7 +23,7 @@ package final class ProcessConversation: ProgramEngine {
     private var input: [UInt8] = []
     private var missing: Int?
     private var line: [UInt8] = []
-    private var isDeaf = false
+    private var ignoresInput = false
     private var isEnding = false
 
     init(maximumFrame: Int) {
@@ -43,7 +43,7 @@ package final class ProcessConversation: ProgramEngine {
 
     /// Ignores all further output.
     func ignore() {
-        isDeaf = true
+        ignoresInput = true
     }
 
     /// Closes its standard input.
@@ -57,7 +57,7 @@ package final class ProcessConversation: ProgramEngine {
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
         var place = 0
-        while place < bytes.count, !isDeaf {
+        while place < bytes.count, !ignoresInput {
             let wanted = (missing ?? ProcessFrame.prefix - input.count)
             let count = min(wanted, bytes.count - place)
             input.append(bytes.extracting(place..<place + count))
@@ -73,7 +73,7 @@ package final class ProcessConversation: ProgramEngine {
         let length = input.reduce(0) { $0 << 8 | Int($1) }
         input = []
         guard length <= maximumFrame else {
-            isDeaf = true
+            ignoresInput = true
             return events.append(.oversize(length))
         }
         missing = length
@@ -104,7 +104,7 @@ package final class ProcessConversation: ProgramEngine {
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         endLine()
-        isDeaf = true
+        ignoresInput = true
         events.append(.ended(failure))
     }
 

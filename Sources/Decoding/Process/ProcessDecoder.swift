@@ -10,9 +10,9 @@ package struct ProcessDecoder: Decoder {
 
     package struct Options: Sendable {
         package var program: Program
-        package var line = DecodingLine.Limits()
+        package var queue = DecodingQueue.Limits()
         /// The maximum size of a frame from the program, in bytes.
-        package var maximumAnswer = 4_194_304
+        package var maximumResponseFrame = 4_194_304
         /// The time limit for its `hello`.
         package var startTime = Duration.seconds(10)
         /// The delay before a restart: the first, and the maximum.
@@ -85,10 +85,10 @@ extension ProcessDecoder.Options {
         func count(_ key: String, _ value: inout Int) {
             if let number = options.values.integer(key) { value = number }
         }
-        count("batch", &line.batch)
-        count("maximum_in_flight", &line.inFlight)
-        count("maximum_answer_bytes", &maximumAnswer)
-        milliseconds("deadline", &line.deadline)
+        count("batch", &queue.batch)
+        count("maximum_in_flight", &queue.inFlight)
+        count("maximum_answer_bytes", &maximumResponseFrame)
+        milliseconds("deadline", &queue.deadline)
         milliseconds("start", &startTime)
         milliseconds("restart", &restartPause)
         milliseconds("restart_limit", &longestRestartPause)

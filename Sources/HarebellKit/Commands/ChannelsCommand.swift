@@ -102,9 +102,9 @@ struct ChannelOptions: ParsableArguments {
         let request = APNsRequest(
             operation, bundleID: ArraySlice(app.topic.utf8), id: id)
         let runner = try LoopRunner(settings.apns.socketOptions)
-        let exchange: DirectExchange
+        let exchange: OneOffExchange
         do throws(TLSError) {
-            exchange = try DirectExchange(
+            exchange = try OneOffExchange(
                 request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,
                 seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         } catch {
@@ -179,7 +179,7 @@ struct ChannelResult {
 
     private var json: String {
         let channel = report.channel
-        return JSONAnswer.text(of: [
+        return JSONOutput.text(of: [
             ("operation", .text(operation.name.description)), ("apns-request-id", .text(id.description)),
             ("apns-channel-id", .text(channel?.channelID ?? operation.channelID)),
             ("message-storage-policy", channel?.storagePolicyNumber.map { .integer($0) } ?? .null),
@@ -210,8 +210,8 @@ extension ArraySlice<UInt8>? {
     }
 }
 
-extension JSONAnswer {
-    fileprivate static func text(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
+extension JSONOutput {
+    fileprivate static func text(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
         bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
     }
 }

@@ -48,10 +48,10 @@ struct CheckCommand: ConfiguredCommand {
         let connections =
             try connect ? document.map { try ConnectionsReport($0.configuration, showsProgress: !json) } : nil
         let mistakes = problems.count { $0.severity == .error } + (connections?.count(.wrong) ?? 0)
-        let troubles = connections?.count(.unreachable) ?? 0
+        let failures = connections?.count(.unreachable) ?? 0
         if json {
-            var members: [(String, JSONAnswer)] = [
-                ("ok", .boolean(mistakes + troubles == 0)), ("problems", .array(problems.map(Self.object))),
+            var members: [(String, JSONOutput)] = [
+                ("ok", .boolean(mistakes + failures == 0)), ("problems", .array(problems.map(Self.object))),
                 ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
             ]
             if let connections { members.append(("connections", connections.json)) }
@@ -61,10 +61,10 @@ struct CheckCommand: ConfiguredCommand {
             for app in apps { say(lines: CredentialReport(app, at: now).lines) }
             for line in connections?.lines ?? [] { say(line) }
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
-            say(Self.summary(errors: mistakes + troubles, warnings: warnings))
+            say(Self.summary(errors: mistakes + failures, warnings: warnings))
         }
         if mistakes > 0 { throw Status.configuration }
-        if troubles > 0 { throw Status.unavailable }
+        if failures > 0 { throw Status.unavailable }
     }
 
     private static func line(_ problem: ConfigurationProblem) -> Painted {
@@ -80,7 +80,7 @@ struct CheckCommand: ConfiguredCommand {
         return Painted(counted(errors, "error"), .red) + ", \(counted(warnings, "warning"))"
     }
 
-    private static func object(_ problem: ConfigurationProblem) -> JSONAnswer {
+    private static func object(_ problem: ConfigurationProblem) -> JSONOutput {
         .object([
             ("severity", .text(problem.severity == .error ? "error" : "warning")), ("file", .text(problem.file)),
             ("line", .integer(problem.location.line)), ("column", .integer(problem.location.column)),

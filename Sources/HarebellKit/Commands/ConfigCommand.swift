@@ -17,7 +17,7 @@ struct ConfigCommand: ConfiguredCommand {
         let reference = ConfigurationReference(registry.schema)
         guard !json else {
             let keys = reference.entries.map { entry in
-                JSONAnswer.object([
+                JSONOutput.object([
                     ("key", .text(entry.path)), ("type", .text(entry.type)), ("default", .text(entry.defaultValue)),
                     ("range", .optional(entry.range.isEmpty ? nil : entry.range)), ("summary", .text(entry.summary)),
                 ])

@@ -34,7 +34,7 @@ struct DecodeCommand: ConfiguredCommand {
     @Option(
         name: .customLong("property"),
         help: ArgumentHelp(
-            "One of \(HandmadeDelivery.properties.joined(separator: ", ")).", valueName: "name=value"))
+            "One of \(OneOffDelivery.properties.joined(separator: ", ")).", valueName: "name=value"))
     var properties: [String] = []
 
     @OptionGroup var configuration: ConfigurationOption
@@ -100,9 +100,9 @@ struct DecodeCommand: ConfiguredCommand {
     private static let defaultLimit = 262_144
 
     private func readDelivery(_ limit: Int) throws -> Delivery {
-        var delivery: HandmadeDelivery
+        var delivery: OneOffDelivery
         do {
-            delivery = HandmadeDelivery(body: try WholeFile.read(fileOrStandardInput: file, upTo: limit))
+            delivery = OneOffDelivery(body: try WholeFile.read(fileOrStandardInput: file, upTo: limit))
         } catch {
             throw ValidationError("--file: cannot read \(file): \(error)")
         }
@@ -116,13 +116,13 @@ struct DecodeCommand: ConfiguredCommand {
             guard let (name, value) = Self.split(property, at: "="), delivery.set(property: name, value) else {
                 throw ValidationError(
                     "--property \(property): expected name=value with one of "
-                        + HandmadeDelivery.properties.joined(separator: ", "))
+                        + OneOffDelivery.properties.joined(separator: ", "))
             }
         }
         return delivery.delivery
     }
 
-    private static func header(_ text: String) -> (String, HandmadeDelivery.HeaderValue)? {
+    private static func header(_ text: String) -> (String, OneOffDelivery.HeaderValue)? {
         guard let (name, value) = split(text, at: "=") else { return nil }
         guard name.hasSuffix(":"), name.count > 1 else { return (name, .text(value)) }
         let typed = String(name.dropLast())

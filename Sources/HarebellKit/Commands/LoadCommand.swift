@@ -78,7 +78,7 @@ struct LoadCommand: ConfiguredCommand {
         func milliseconds(_ share: Double) -> Double? {
             LoadLedger.percentile(share, of: latencies).map { $0.inSeconds * 1000 }
         }
-        func json(_ number: Double?) -> JSONAnswer { number.map { .number($0) } ?? .null }
+        func json(_ number: Double?) -> JSONOutput { number.map { .number($0) } ?? .null }
         func text(_ number: Double?, _ digits: Int) -> String { number.map { fixed($0, digits) } ?? "–" }
         let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
         if self.json {

@@ -77,7 +77,7 @@ struct SendCommand: ConfiguredCommand {
     func run(_ registry: DecoderRegistry) throws {
         let settings = try configuration.load(registry).configuration
         var random = SystemRandomNumberGenerator()
-        let request = HandmadeRequest(
+        let request = OneOffRequest(
             id: id ?? NotificationID.random(using: &random).description,
             [
                 ("device-token", deviceToken.map { .text($0) }), ("apns-channel-id", channel.map { .text($0) }),
@@ -109,11 +109,11 @@ struct SendCommand: ConfiguredCommand {
         }
     }
 
-    private func send(_ request: HandmadeRequest, _ settings: Configuration) throws -> HandmadeResult {
+    private func send(_ request: OneOffRequest, _ settings: Configuration) throws -> OneOffResult {
         let runner = try LoopRunner()
-        let notification: DirectNotification
+        let notification: OneOffNotification
         do throws(TLSError) {
-            notification = try DirectNotification(
+            notification = try OneOffNotification(
                 request, settings, network: runner.network, patience: timeout.map { .seconds($0) },
                 log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         } catch {
@@ -127,11 +127,11 @@ struct SendCommand: ConfiguredCommand {
     }
 
     private func send(
-        _ request: HandmadeRequest, through queue: String, _ settings: Configuration
-    ) throws -> HandmadeResult {
+        _ request: OneOffRequest, through queue: String, _ settings: Configuration
+    ) throws -> OneOffResult {
         // A queue that is not in this configuration is assumed to have the default decoder.
         let decoder = settings.queues.first { $0.name == queue }?.decoder
-        guard let form = decoder.map(HandmadeRequest.Form.init) ?? .headers else {
+        guard let form = decoder.map(OneOffRequest.Form.init) ?? .headers else {
             throw ValidationError(
                 "queue \"\(queue)\" has the decoder \(decoder ?? ""), whose format send does not write")
         }

@@ -73,7 +73,7 @@ struct DeadLetterOptions: ParsableArguments {
 }
 
 /// Common code of all commands about one dead-letter queue.
-final class DeadLetterDesk {
+final class DeadLetterAccess {
     let settings: Configuration
     let queue: String
     let reader: RequestReader
@@ -157,7 +157,7 @@ final class DeadLetterDesk {
     func report(_ run: DeadLetterRun, _ verb: String) throws {
         let tally = run.tally
         if options.json {
-            let members: [(String, JSONAnswer)] = [
+            let members: [(String, JSONOutput)] = [
                 ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
                 ("detail", run.end == .complete ? .null : .text(run.explanation)),
             ]

@@ -12,21 +12,21 @@ struct DeadLetterTable {
 
     /// Scans the queue.
     init(
-        _ desk: DeadLetterDesk, _ options: DeadLetterOptions, target: ((DeadLetterGroups.Key) -> String?)? = nil
+        _ access: DeadLetterAccess, _ options: DeadLetterOptions, target: ((DeadLetterGroups.Key) -> String?)? = nil
     ) throws {
         var groups = DeadLetterGroups()
-        let scan = try desk.scan(options.filter, limit: options.limit) { _, letter in
+        let scan = try access.scan(options.filter, limit: options.limit) { _, letter in
             groups.add(letter)
             return true
         }
-        (queue, atStart, seen) = (desk.queue, scan.atStart, scan.seen)
+        (queue, atStart, seen) = (access.queue, scan.atStart, scan.seen)
         self.groups = groups
         self.target = target
     }
 
     func show(asJSON: Bool, withSeen: Bool = false) {
         if asJSON {
-            var members: [(String, JSONAnswer)] = [("queue", .text(queue)), ("messages", .integer(atStart))]
+            var members: [(String, JSONOutput)] = [("queue", .text(queue)), ("messages", .integer(atStart))]
             if withSeen { members.append(("seen", .integer(seen))) }
             say(json: members + [("chosen", .integer(groups.total))] + groups.members(target: target))
         } else {

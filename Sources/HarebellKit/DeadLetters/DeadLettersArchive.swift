@@ -25,7 +25,7 @@ struct DeadLettersExport: ConfiguredCommand {
     var discard = false
 
     func run(_ registry: DecoderRegistry) throws {
-        let desk = try DeadLetterDesk(options, registry, verb: "export")
+        let access = try DeadLetterAccess(options, registry, verb: "export")
         let writer: LineWriter
         do throws(WholeFile.Failure) {
             writer = try LineWriter(creating: file)
@@ -33,24 +33,24 @@ struct DeadLettersExport: ConfiguredCommand {
             throw ValidationError("--file: cannot create \(file): \(error)")
         }
         if discard {
-            let run = try desk.run(
+            let run = try access.run(
                 .export { lines in
                     for line in lines { try writer.write(line) }
                     try writer.sync()
-                }, desk.runSettings)
-            return try desk.report(run, "exported")
+                }, access.runSettings)
+            return try access.report(run, "exported")
         }
-        try copy(desk, to: writer)
+        try copy(access, to: writer)
     }
 
-    private func copy(_ desk: DeadLetterDesk, to writer: LineWriter) throws {
+    private func copy(_ access: DeadLetterAccess, to writer: LineWriter) throws {
         var exported = 0
         var unreadable = 0
         var failure: WholeFile.Failure?
-        let scan = try desk.scan(options.filter, limit: options.limit) { delivery, _ in
+        let scan = try access.scan(options.filter, limit: options.limit) { delivery, _ in
             let line: [UInt8]
             do throws(AMQPError) {
-                line = try ArchiveWriter.line(delivery, from: desk.queue)
+                line = try ArchiveWriter.line(delivery, from: access.queue)
             } catch {
                 unreadable += 1
                 return true
@@ -73,7 +73,7 @@ struct DeadLettersExport: ConfiguredCommand {
         }
         if options.json {
             say(json: [
-                ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                ("queue", .text(access.queue)), ("messages", .integer(scan.atStart)),
                 ("exported", .integer(exported)), ("refused", .integer(unreadable)),
             ])
         } else {

@@ -12,8 +12,8 @@ struct DeadLettersList: ConfiguredCommand {
     @OptionGroup var options: DeadLetterOptions
 
     func run(_ registry: DecoderRegistry) throws {
-        let desk = try DeadLetterDesk(options, registry, verb: "list")
-        try DeadLetterTable(desk, options).show(asJSON: options.json, withSeen: true)
+        let access = try DeadLetterAccess(options, registry, verb: "list")
+        try DeadLetterTable(access, options).show(asJSON: options.json, withSeen: true)
     }
 }
 
@@ -35,23 +35,23 @@ struct DeadLettersShow: ConfiguredCommand {
     var showPayloads = false
 
     func run(_ registry: DecoderRegistry) throws {
-        let desk = try DeadLetterDesk(options, registry, verb: "show")
+        let access = try DeadLetterAccess(options, registry, verb: "show")
         var filter = options.filter
         filter.id = id
         var views: [DeadLetterView] = []
-        let isOpen = showPayloads || desk.settings.log.showPayloads
-        let scan = try desk.scan(filter, limit: options.limit ?? Self.defaultLimit) { delivery, letter in
-            views.append(DeadLetterView(delivery, letter, desk.reader, showsPayloads: isOpen))
+        let isOpen = showPayloads || access.settings.log.showPayloads
+        let scan = try access.scan(filter, limit: options.limit ?? Self.defaultLimit) { delivery, letter in
+            views.append(DeadLetterView(delivery, letter, access.reader, showsPayloads: isOpen))
             return true
         }
         if options.json {
             say(json: [
-                ("queue", .text(desk.queue)), ("messages", .integer(scan.atStart)),
+                ("queue", .text(access.queue)), ("messages", .integer(scan.atStart)),
                 ("dead_letters", .array(views.map(\.answer))),
             ])
         } else {
             for view in views { say(lines: view.lines + [""]) }
-            say("\(views.count) of \(scan.atStart) messages in \(desk.queue)")
+            say("\(views.count) of \(scan.atStart) messages in \(access.queue)")
         }
         if id != nil, views.isEmpty { throw Status.refused }
     }
@@ -59,13 +59,13 @@ struct DeadLettersShow: ConfiguredCommand {
 
 /// The visible part of one dead letter.
 struct DeadLetterView {
-    private let members: [(String, JSONAnswer)]
-    private let headers: [(String, JSONAnswer)]
-    private let body: (String, JSONAnswer)
+    private let members: [(String, JSONOutput)]
+    private let headers: [(String, JSONOutput)]
+    private let body: (String, JSONOutput)
 
     init(_ delivery: Delivery, _ letter: DeadLetter, _ reader: RequestReader, showsPayloads: Bool) {
         let request = reader.request(of: delivery, from: letter.queue)
-        let tokens: [JSONAnswer] = (request?.notifications ?? []).compactMap { notification in
+        let tokens: [JSONOutput] = (request?.notifications ?? []).compactMap { notification in
             guard case .device(let token) = notification.target else { return nil }
             return .text(showsPayloads ? String(decoding: token.hex, as: UTF8.self) : token.description)
         }
@@ -84,7 +84,7 @@ struct DeadLetterView {
             : ("body", .text("\(delivery.body.count) bytes; --show-payloads shows them"))
     }
 
-    private static func headers(of delivery: Delivery, showsPayloads: Bool) -> [(String, JSONAnswer)] {
+    private static func headers(of delivery: Delivery, showsPayloads: Bool) -> [(String, JSONOutput)] {
         let table: FieldTable
         do {
             table = try MessageProperties(decoding: delivery.rawProperties).headers ?? FieldTable()
@@ -94,18 +94,18 @@ struct DeadLetterView {
         return table.entries.map { entry in
             let name = String(decoding: entry.name, as: UTF8.self)
             let isSecret = !showsPayloads && ["device-token", "device-tokens"].contains(name)
-            guard isSecret, case .text(let text) = entry.value else { return (name, JSONAnswer(entry.value)) }
+            guard isSecret, case .text(let text) = entry.value else { return (name, JSONOutput(entry.value)) }
             let tokens = String(decoding: text, as: UTF8.self).split(separator: ",")
             return (name, .text(tokens.map { "\($0.drop { $0 == " " }.prefix(8))…" }.joined(separator: ", ")))
         }
     }
 
-    var answer: JSONAnswer {
+    var answer: JSONOutput {
         .object(members + [("headers", .object(headers)), body])
     }
 
     var lines: [String] {
-        func line(_ name: String, _ value: JSONAnswer) -> String {
+        func line(_ name: String, _ value: JSONOutput) -> String {
             guard case .text(let text) = value else { return "\(name.padded(to: 24))  \(value)" }
             return "\(name.padded(to: 24))  \(text)"
         }
@@ -113,9 +113,9 @@ struct DeadLetterView {
     }
 }
 
-extension JSONAnswer {
+extension JSONOutput {
     /// Bytes as text, or null.
-    static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONAnswer {
+    static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
         .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
     }
 
@@ -137,9 +137,9 @@ extension JSONAnswer {
         case .text(let bytes), .bytes(let bytes): self = .text(String(decoding: bytes, as: UTF8.self))
         case .timestamp(let seconds):
             self = .text(WallTime(milliseconds: Int64(clamping: seconds) &* 1000).inUTC)
-        case .array(let values): self = .array(values.map { JSONAnswer($0) })
+        case .array(let values): self = .array(values.map { JSONOutput($0) })
         case .table(let table):
-            self = .object(table.entries.map { (String(decoding: $0.name, as: UTF8.self), JSONAnswer($0.value)) })
+            self = .object(table.entries.map { (String(decoding: $0.name, as: UTF8.self), JSONOutput($0.value)) })
         case .void: self = .null
         }
     }

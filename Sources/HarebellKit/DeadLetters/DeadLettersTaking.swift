@@ -50,19 +50,19 @@ struct DeadLettersReplay: ConfiguredCommand {
         guard dryRun || yes || asks || !options.filter.isEmpty else {
             throw ValidationError("there is no filter: --yes replays all dead letters, --dry-run shows them")
         }
-        let desk = try DeadLetterDesk(options, registry, verb: "replay")
-        guard to != desk.queue else { throw ValidationError("--to is the dead-letter queue: name another queue") }
-        let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(desk.settings)
+        let access = try DeadLetterAccess(options, registry, verb: "replay")
+        guard to != access.queue else { throw ValidationError("--to is the dead-letter queue: name another queue") }
+        let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(access.settings)
         if dryRun || asks {
-            let table = try DeadLetterTable(desk, options) { target.queue(from: $0.queue) }
+            let table = try DeadLetterTable(access, options) { target.queue(from: $0.queue) }
             table.show(asJSON: dryRun && options.json)
             if dryRun { return }
-            try desk.confirm("Replay them?", yes: yes)
+            try access.confirm("Replay them?", yes: yes)
         }
-        var settings = desk.runSettings
+        var settings = access.runSettings
         settings.rate = rate
         settings.abortAbove = abortAbove < 100 ? abortAbove : nil
-        try desk.report(try desk.run(.replay(to: target), settings), "replayed")
+        try access.report(try access.run(.replay(to: target), settings), "replayed")
     }
 }
 
@@ -92,12 +92,12 @@ struct DeadLettersDiscard: ConfiguredCommand {
         guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
             throw ValidationError("there is no terminal to ask for confirmation: add --yes")
         }
-        let desk = try DeadLetterDesk(options, registry, verb: "discard")
+        let access = try DeadLetterAccess(options, registry, verb: "discard")
         if dryRun || !yes {
-            try DeadLetterTable(desk, options).show(asJSON: dryRun && options.json)
+            try DeadLetterTable(access, options).show(asJSON: dryRun && options.json)
             if dryRun { return }
-            try desk.confirm("Discard them permanently?", yes: yes)
+            try access.confirm("Discard them permanently?", yes: yes)
         }
-        try desk.report(try desk.run(.discard, desk.runSettings), "discarded")
+        try access.report(try access.run(.discard, access.runSettings), "discarded")
     }
 }

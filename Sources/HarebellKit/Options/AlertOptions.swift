@@ -25,13 +25,13 @@ struct AlertOptions: ParsableArguments {
     /// `nil` if none of these options is set.
     var payload: [UInt8]? {
         let alert = Self.members([("title", title), ("subtitle", subtitle), ("body", body)])
-        var aps: [(String, JSONAnswer)] = alert.isEmpty ? [] : [("alert", .object(alert))]
+        var aps: [(String, JSONOutput)] = alert.isEmpty ? [] : [("alert", .object(alert))]
         if let badge { aps.append(("badge", .integer(badge))) }
         aps += Self.members([("sound", sound)])
-        return aps.isEmpty ? nil : Array(JSONAnswer.text(of: [("aps", .object(aps))]).utf8)
+        return aps.isEmpty ? nil : Array(JSONOutput.text(of: [("aps", .object(aps))]).utf8)
     }
 
-    private static func members(_ texts: [(String, String?)]) -> [(String, JSONAnswer)] {
+    private static func members(_ texts: [(String, String?)]) -> [(String, JSONOutput)] {
         texts.compactMap { name, text in text.map { (name, .text($0)) } }
     }
 }

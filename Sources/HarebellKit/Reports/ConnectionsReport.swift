@@ -21,7 +21,7 @@ struct ConnectionsReport {
         })
         let check = ConnectionCheck(
             configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
-            lookedUp: { endpoint in answers.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
+            resolvedNames: { endpoint in answers.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
             at: SystemClock.now())
         try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
         reports = check.reports
@@ -73,7 +73,7 @@ struct ConnectionsReport {
 
     // MARK: JSON
 
-    var json: JSONAnswer {
+    var json: JSONOutput {
         .array(
             reports.map { report in
                 .object([
@@ -83,7 +83,7 @@ struct ConnectionsReport {
             })
     }
 
-    private static func object(_ finding: ConnectionFinding) -> JSONAnswer {
+    private static func object(_ finding: ConnectionFinding) -> JSONOutput {
         .object([
             ("severity", .text(finding.severity.rawValue)), ("subject", .text(finding.subject)),
             ("text", .text(finding.text)), ("hint", .optional(finding.hint)),

@@ -51,8 +51,8 @@ struct CredentialReport {
 
     // MARK: JSON
 
-    var json: JSONAnswer {
-        var members: [(String, JSONAnswer)] = [
+    var json: JSONOutput {
+        var members: [(String, JSONOutput)] = [
             ("topic", .text(found.topic)), ("environment", .text(found.environment)),
         ]
         switch found.credential {
@@ -79,7 +79,7 @@ struct CredentialReport {
         return .object(members)
     }
 
-    private static func object(_ topic: ProviderExtensions.Topic) -> JSONAnswer {
+    private static func object(_ topic: ProviderExtensions.Topic) -> JSONOutput {
         .object([("topic", .text(topic.name)), ("kinds", .array(topic.kinds.map { .text($0) }))])
     }
 

@@ -11,7 +11,7 @@ struct DecodingReport {
     }
 
     var json: String {
-        JSONAnswer.text(
+        JSONOutput.text(
             of: [
                 ("decoder", .text(preview.decoder)), ("version", .optional(preview.version)),
                 ("answer", .text(answer)), ("detail", .optional(detail)),
@@ -71,9 +71,9 @@ struct DecodingReport {
     }
 
     /// The fields of a request, in the documented order.
-    private static func members(_ entry: DecodingPreview.Entry) -> [(String, JSONAnswer)] {
+    private static func members(_ entry: DecodingPreview.Entry) -> [(String, JSONOutput)] {
         let notification = entry.notification
-        var members: [(String, JSONAnswer)] = []
+        var members: [(String, JSONOutput)] = []
         switch notification.target {
         case .device(let token): members.append(("device-token", .bytes(token.hex[...])))
         case .channel(let id): members.append(("apns-channel-id", .bytes(id)))

@@ -65,8 +65,8 @@ struct ProbeReport {
         return "\(tenths / 10).\(tenths % 10)"
     }
 
-    var json: JSONAnswer {
-        var members: [(String, JSONAnswer)] = [
+    var json: JSONOutput {
+        var members: [(String, JSONOutput)] = [
             ("queue", .text(level.queue)), ("delay_seconds", .integer(Int(level.delay.components.seconds))),
             ("state", .text(state.rawValue)), ("seconds", time.map { .number($0.inSeconds) } ?? .null),
         ]

@@ -8,9 +8,9 @@ struct ResultReport {
     /// Default values, which are omitted.
     private static let usual: Set<String> = ["action: none", "processed: yes", "attempts: 1"]
 
-    private let result: HandmadeResult
+    private let result: OneOffResult
 
-    init(_ result: HandmadeResult) {
+    init(_ result: OneOffResult) {
         self.result = result
     }
 

@@ -40,10 +40,10 @@ struct SimulatorSummary {
     }
 
     var json: String {
-        func members(_ group: [Counter]) -> [(String, JSONAnswer)] {
+        func members(_ group: [Counter]) -> [(String, JSONOutput)] {
             group.map { ($0.key, .integer($0.count)) }
         }
-        return JSONAnswer.text(
+        return JSONOutput.text(
             of: counters.flatMap(members) + [
                 ("answers", .object(members(answers))), ("reasons", .object(members(reasons))),
             ])

@@ -114,9 +114,9 @@ struct TopologyReport {
     // MARK: JSON
 
     /// The input of `rabbitmqctl import_definitions`. Source: rabbitmq.com/docs/definitions.
-    static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONAnswer)] {
-        var (exchanges, queues, bindings): ([JSONAnswer], [JSONAnswer], [JSONAnswer]) = ([], [], [])
-        let place = ("vhost", JSONAnswer.text(virtualHost))
+    static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONOutput)] {
+        var (exchanges, queues, bindings): ([JSONOutput], [JSONOutput], [JSONOutput]) = ([], [], [])
+        let place = ("vhost", JSONOutput.text(virtualHost))
         for step in plan.steps {
             switch step {
             case .exchange(let exchange):
@@ -124,14 +124,14 @@ struct TopologyReport {
                     .object([
                         ("name", .text(exchange.name)), place, ("type", .text(exchange.type)),
                         ("durable", .boolean(exchange.durable)), ("auto_delete", .boolean(exchange.autoDelete)),
-                        ("internal", .boolean(false)), ("arguments", JSONAnswer(.table(exchange.arguments))),
+                        ("internal", .boolean(false)), ("arguments", JSONOutput(.table(exchange.arguments))),
                     ]))
             case .queue(let queue, _):
                 queues.append(
                     .object([
                         ("name", .text(queue.name)), place, ("durable", .boolean(queue.durable)),
                         ("auto_delete", .boolean(queue.autoDelete)),
-                        ("arguments", JSONAnswer(.table(queue.arguments))),
+                        ("arguments", JSONOutput(.table(queue.arguments))),
                     ]))
             case .binding(let queue, let exchange, let routingKey):
                 bindings.append(
@@ -145,8 +145,8 @@ struct TopologyReport {
         return [("exchanges", .array(exchanges)), ("queues", .array(queues)), ("bindings", .array(bindings))]
     }
 
-    var json: JSONAnswer {
-        var members: [(String, JSONAnswer)]
+    var json: JSONOutput {
+        var members: [(String, JSONOutput)]
         switch step {
         case .exchange(let exchange):
             members = [
@@ -156,7 +156,7 @@ struct TopologyReport {
         case .queue(let queue, let purpose):
             members = [
                 ("kind", .text("queue")), ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
-                ("arguments", JSONAnswer(.table(queue.arguments))), ("purpose", .text(purpose)),
+                ("arguments", JSONOutput(.table(queue.arguments))), ("purpose", .text(purpose)),
             ]
         case .binding(let queue, let exchange, let routingKey):
             members = [
@@ -171,7 +171,7 @@ struct TopologyReport {
         return .object(members)
     }
 
-    private static func object(_ difference: Inequivalence) -> JSONAnswer {
+    private static func object(_ difference: Inequivalence) -> JSONOutput {
         .object([
             ("name", .text(difference.name)), ("wanted", .optional(difference.wanted)),
             ("current", .optional(difference.current)),

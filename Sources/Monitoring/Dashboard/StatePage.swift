@@ -9,21 +9,21 @@ import Runtime
 /// Totals count since the start of each worker, over all workers, as in `/metrics`: clients compute rates from
 /// differences.
 package struct StatePage {
-    private let seen: Observation
+    private let seen: ProcessSnapshot
     private let snapshots: [WorkerSnapshot]
     private let health: Health
 
-    package static func render(_ observation: Observation) -> [UInt8] {
-        Array((JSONAnswer.text(of: StatePage(observation).members) + "\n").utf8)
+    package static func render(_ processSnapshot: ProcessSnapshot) -> [UInt8] {
+        Array((JSONOutput.text(of: StatePage(processSnapshot).members) + "\n").utf8)
     }
 
-    private init(_ observation: Observation) {
-        seen = observation
-        snapshots = observation.snapshots
-        health = Health(observation)
+    private init(_ processSnapshot: ProcessSnapshot) {
+        seen = processSnapshot
+        snapshots = processSnapshot.snapshots
+        health = Health(processSnapshot)
     }
 
-    private var members: [(String, JSONAnswer)] {
+    private var members: [(String, JSONOutput)] {
         [
             ("version", .text(Version.text)), ("host", .text(WorkerName.host)), ("time", .text(seen.at.wall.inUTC)),
             // Monotonic, so that clock changes do not distort rates.
@@ -31,7 +31,7 @@ package struct StatePage {
             ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
             ("blocked", .boolean(health.isBlocked)), ("publishing", .integer(health.publishing)),
             ("standstill", .integer(snapshots.count(where: \.isSuspended))),
-            ("takes_orders", .boolean(seen.takesOrders)),
+            ("takes_orders", .boolean(seen.acceptsOperations)),
             ("unsettled", .integer(snapshots.reduce(0) { $0 + $1.counters.unsettled })),
             ("unconfirmed", .integer(snapshots.reduce(0) { $0 + $1.counters.unconfirmed })),
             ("oldest_unsettled_seconds", .seconds(snapshots.map(\.longestUnsettled).max() ?? .zero)),
@@ -43,11 +43,11 @@ package struct StatePage {
 
     // MARK: Totals
 
-    private func sum(_ value: (PipelineCounters) -> UInt64) -> JSONAnswer {
+    private func sum(_ value: (PipelineCounters) -> UInt64) -> JSONOutput {
         .count(snapshots.reduce(0) { $0 &+ value($1.counters) })
     }
 
-    private var totals: JSONAnswer {
+    private var totals: JSONOutput {
         .object([
             ("deliveries", sum { $0.deliveries.reduce(0, &+) }), ("retries", sum { $0[.retries] }),
             ("parked", sum { $0[.parked] }),
@@ -57,7 +57,7 @@ package struct StatePage {
         ])
     }
 
-    private var notifications: JSONAnswer {
+    private var notifications: JSONOutput {
         let totals = snapshots.notifications
         return .array(
             totals.map { key, count in
@@ -70,10 +70,10 @@ package struct StatePage {
             })
     }
 
-    private var latency: JSONAnswer {
+    private var latency: JSONOutput {
         var timings = Timings()
         for snapshot in snapshots { timings.add(snapshot.timings) }
-        func object(_ histogram: Histogram) -> JSONAnswer {
+        func object(_ histogram: Histogram) -> JSONOutput {
             .object([
                 ("counts", .array(histogram.counts.map { .count($0) })),
                 ("sum_seconds", .number(Double(histogram.sum) / 1e9)),
@@ -88,7 +88,7 @@ package struct StatePage {
 
     // MARK: Parts
 
-    private func worker(_ index: Int, _ worker: Observation.Worker) -> JSONAnswer {
+    private func worker(_ index: Int, _ worker: ProcessSnapshot.Worker) -> JSONOutput {
         .object([
             ("name", .text(WorkerName.text(index: index))), ("alive", .boolean(worker.isAlive)),
             ("ended", .boolean(worker.hasEnded)), ("draining", .boolean(worker.snapshot?.isDraining ?? false)),
@@ -98,7 +98,7 @@ package struct StatePage {
         ])
     }
 
-    private func queue(_ queue: Health.Queue) -> JSONAnswer {
+    private func queue(_ queue: Health.Queue) -> JSONOutput {
         var deliveries: UInt64 = 0
         var (prefetch, inForce) = (0, 0)
         for snapshot in snapshots {
@@ -115,7 +115,7 @@ package struct StatePage {
         ])
     }
 
-    private func app(_ app: Health.App) -> JSONAnswer {
+    private func app(_ app: Health.App) -> JSONOutput {
         let credential = seen.credentials.first { $0.app == app.name }
         return .object([
             ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
@@ -129,19 +129,19 @@ package struct StatePage {
         ])
     }
 
-    private var pools: [JSONAnswer] {
+    private var pools: [JSONOutput] {
         seen.workers.enumerated().flatMap { index, worker in
-            guard let snapshot = worker.snapshot, !worker.hasEnded else { return [JSONAnswer]() }
+            guard let snapshot = worker.snapshot, !worker.hasEnded else { return [JSONOutput]() }
             return snapshot.pools.map { pool in
-                let goaway = pool.picture.lastGoaway
+                let goaway = pool.connectionsSnapshot.lastGoaway
                 return .object([
                     ("worker", .integer(index)), ("topic", .optional(pool.app?.topic)),
                     ("environment", .optional(pool.app?.environment.rawValue)),
-                    ("cargo", .optional(pool.cargo?.description)),
+                    ("cargo", .optional(pool.traffic?.description)),
                     ("endpoint", .text("\(pool.endpoint)")),
                     ("maximum_connections", .integer(pool.maximumConnections)),
                     ("waiting", .integer(pool.statistics.waiting)),
-                    ("spaced_devices", .integer(pool.statistics.spacedDevices)),
+                    ("spaced_devices", .integer(pool.statistics.throttledDevices)),
                     ("goaways", .integer(pool.statistics.counters.goaways.values.reduce(0, +))),
                     (
                         "last_goaway",
@@ -151,15 +151,15 @@ package struct StatePage {
                                 ("seconds_ago", .seconds(snapshot.takenAt.instant - $0.at)),
                             ])
                         } ?? .null
-                    ), ("connections", .array(pool.picture.connections.map(\.answer))),
+                    ), ("connections", .array(pool.connectionsSnapshot.connections.map(\.answer))),
                 ])
             }
         }
     }
 }
 
-extension PoolPicture.Connection {
-    fileprivate var answer: JSONAnswer {
+extension PoolSnapshot.Connection {
+    fileprivate var answer: JSONOutput {
         .object([
             ("number", .integer(Int(serial))), ("phase", .text("\(phase)")),
             ("authenticated", .boolean(isAuthenticated)), ("streams", .integer(streams)),
@@ -170,17 +170,17 @@ extension PoolPicture.Connection {
     }
 }
 
-extension JSONAnswer {
-    fileprivate static func count(_ count: UInt64) -> JSONAnswer {
+extension JSONOutput {
+    fileprivate static func count(_ count: UInt64) -> JSONOutput {
         .integer(Int(clamping: count))
     }
 
-    fileprivate static func optional(_ duration: Duration?) -> JSONAnswer {
+    fileprivate static func optional(_ duration: Duration?) -> JSONOutput {
         duration.map { .seconds($0) } ?? .null
     }
 
     /// In seconds, with millisecond precision.
-    fileprivate static func seconds(_ duration: Duration) -> JSONAnswer {
+    fileprivate static func seconds(_ duration: Duration) -> JSONOutput {
         .number(Double(duration.nanoseconds / 1_000_000) / 1000)
     }
 }

@@ -58,13 +58,13 @@ package struct Health: Sendable, Equatable {
     /// change.
     package static let refusalPatience = Duration.seconds(10)
 
-    package init(_ observation: Observation) {
-        workers = observation.workers.count
-        for worker in observation.workers {
+    package init(_ processSnapshot: ProcessSnapshot) {
+        workers = processSnapshot.workers.count
+        for worker in processSnapshot.workers {
             guard let snapshot = worker.snapshot, !worker.hasEnded else { continue }
             add(snapshot)
         }
-        findMissing(observation)
+        findMissing(processSnapshot)
     }
 
     private mutating func add(_ snapshot: WorkerSnapshot) {
@@ -107,12 +107,12 @@ package struct Health: Sendable, Equatable {
         }
     }
 
-    private mutating func findMissing(_ observation: Observation) {
-        for (index, worker) in observation.workers.enumerated() {
+    private mutating func findMissing(_ processSnapshot: ProcessSnapshot) {
+        for (index, worker) in processSnapshot.workers.enumerated() {
             if worker.hasEnded { missing.append("worker \(index) has ended") }
             if !worker.isAlive { missing.append("worker \(index) does not respond") }
         }
-        let snapshots = observation.snapshots
+        let snapshots = processSnapshot.snapshots
         if snapshots.count < workers { missing.append("not every worker has started") }
         if snapshots.contains(where: \.isDraining) { missing.append("draining") }
         for queue in queues where queue.consumers < workers {
@@ -123,7 +123,7 @@ package struct Health: Sendable, Equatable {
         }
         for queue in refusing.sorted() { missing.append("\(queue) refuses publishes") }
         if isBlocked { missing.append("the broker blocks publishing") }
-        if observation.needsEveryApp || !apps.contains(where: \.isUsable) {
+        if processSnapshot.needsEveryApp || !apps.contains(where: \.isUsable) {
             missing += apps.compactMap(\.problem)
         }
     }
@@ -135,17 +135,17 @@ extension Health {
     /// The content of `/readyz`: one object with `ready`, `missing`, `queues`, `publishing`, `blocked` and `apps`.
     package var json: [UInt8] {
         let queues = queues.map { queue in
-            JSONAnswer.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
+            JSONOutput.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
         }
         let apps = apps.map { app in
-            JSONAnswer.object([
+            JSONOutput.object([
                 ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
                 ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
                 ("connections", .integer(app.connections)),
                 ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.answer))),
             ])
         }
-        let text = JSONAnswer.text(of: [
+        let text = JSONOutput.text(of: [
             ("ready", .boolean(isReady)), ("missing", .array(missing.map { .text($0) })),
             ("workers", .integer(workers)), ("publishing", .integer(publishing)), ("blocked", .boolean(isBlocked)),
             ("queues", .array(queues)), ("apps", .array(apps)),
@@ -155,7 +155,7 @@ extension Health {
 }
 
 extension Health.Pause {
-    var answer: JSONAnswer {
+    var answer: JSONOutput {
         .object([
             ("topic", .text(topic)), ("cause", .text(cause)), ("explanation", .text(explanation)),
             ("seconds", .integer(Int(seconds))),

@@ -11,7 +11,7 @@ package struct WorkerWatch: Sendable {
     /// The longest time for a live worker to answer.
     package static let patience = Duration.seconds(10)
     /// How long a page waits for a new snapshot before it uses the previous one.
-    package static let answerTimeout = Duration.seconds(1)
+    package static let responseTimeout = Duration.seconds(1)
     /// The maximum of pending requests: one that is about to be answered, and one made after it.
     package static let maximumOpen: UInt64 = 2
 
@@ -21,8 +21,8 @@ package struct WorkerWatch: Sendable {
         var answered: UInt64 = 0
         /// The number of the request that a page waits for.
         var wanted: UInt64 = 0
-        var answeredAt: Instant
-        /// The start of the wait for the next answer.
+        var respondedAt: Instant
+        /// The start of the wait for the next response.
         var openSince: Instant?
         var hasEnded = false
 
@@ -35,11 +35,11 @@ package struct WorkerWatch: Sendable {
     private var waitsUntil: Instant?
 
     package init(workers: Int, at now: Instant) {
-        self.workers = Array(repeating: Entry(answeredAt: now), count: workers)
+        self.workers = Array(repeating: Entry(respondedAt: now), count: workers)
         nextRound = now + Self.interval
     }
 
-    // MARK: Requests and answers
+    // MARK: Requests and responses
 
     /// A page needs new snapshots.
     ///
@@ -47,7 +47,7 @@ package struct WorkerWatch: Sendable {
     package mutating func want(at now: Instant) -> [Int] {
         let asked = ask(at: now)
         for index in workers.indices { workers[index].wanted = workers[index].asked }
-        if waitsUntil == nil { waitsUntil = now + Self.answerTimeout }
+        if waitsUntil == nil { waitsUntil = now + Self.responseTimeout }
         return asked
     }
 
@@ -67,7 +67,7 @@ package struct WorkerWatch: Sendable {
         precondition(workers[worker].answered < workers[worker].asked, "a response must match a request")
         workers[worker].answered += 1
         workers[worker].snapshot = snapshot
-        workers[worker].answeredAt = now
+        workers[worker].respondedAt = now
         workers[worker].openSince = workers[worker].answered < workers[worker].asked ? now : nil
     }
 
@@ -96,10 +96,10 @@ package struct WorkerWatch: Sendable {
 
     // MARK: Results
 
-    package func seen(at now: Instant) -> [Observation.Worker] {
+    package func seen(at now: Instant) -> [ProcessSnapshot.Worker] {
         workers.map { worker in
-            Observation.Worker(
-                snapshot: worker.snapshot, silence: worker.hasEnded ? .zero : now - worker.answeredAt,
+            ProcessSnapshot.Worker(
+                snapshot: worker.snapshot, silence: worker.hasEnded ? .zero : now - worker.respondedAt,
                 isAlive: worker.hasEnded || worker.openSince.map { now - $0 < Self.patience } ?? true,
                 hasEnded: worker.hasEnded)
         }

@@ -174,7 +174,8 @@ extension Metric {
     static let connections = [
         connectionCount, connectionsLimit, streams, maximumConcurrentStreams, permits, window, waiting, goaways,
         disconnects, limitHits,
-        connects, connectFailures, replaced, streamCuts, shrinks, brakes, braked, spaced, spacedDevices,
+        connects, connectFailures, replaced, streamCuts, shrinks, brakes, braked, throttledNotifications,
+        throttledDevices,
     ]
 
     static let connectionCount = Metric(
@@ -242,11 +243,11 @@ extension Metric {
         "harebell_braked_connections", .gauge, by: ["app", "environment"],
         "Connections that are throttled now.",
         advice: "As `harebell_brakes_total`.")
-    static let spaced = Metric(
+    static let throttledNotifications = Metric(
         "harebell_spaced_total", .counter,
         "Notifications delayed because APNs throttled their device.",
         advice: "A producer sends a device more than APNs accepts: collapse or batch.")
-    static let spacedDevices = Metric(
+    static let throttledDevices = Metric(
         "harebell_spaced_devices", .gauge, by: ["app", "environment"],
         "Devices that are paused after 429 TooManyRequests.",
         advice: "At most 10,000 in each pool; then the oldest is released.")

@@ -8,12 +8,12 @@ import Runtime
 /// The content of `/metrics`.
 package struct MetricsPage {
     private var text = PrometheusText()
-    private let seen: Observation
+    private let seen: ProcessSnapshot
     private let snapshots: [WorkerSnapshot]
 
     /// In Prometheus' text format.
-    package static func render(_ observation: Observation) -> [UInt8] {
-        var page = MetricsPage(observation)
+    package static func render(_ processSnapshot: ProcessSnapshot) -> [UInt8] {
+        var page = MetricsPage(processSnapshot)
         page.writeRequests()
         page.writeTimings()
         page.writeResults()
@@ -25,9 +25,9 @@ package struct MetricsPage {
         return page.text.bytes
     }
 
-    private init(_ observation: Observation) {
-        seen = observation
-        snapshots = observation.snapshots
+    private init(_ processSnapshot: ProcessSnapshot) {
+        seen = processSnapshot
+        snapshots = processSnapshot.snapshots
     }
 
     // MARK: Families
@@ -77,7 +77,7 @@ package struct MetricsPage {
     }
 
     private mutating func write(
-        _ metric: Metric, perCredential value: (Observation.Credential) -> PrometheusText.Value?
+        _ metric: Metric, perCredential value: (ProcessSnapshot.Credential) -> PrometheusText.Value?
     ) {
         let values = seen.credentials.compactMap { one in value(one).map { (one.app.labels, $0) } }
         write(metric, Dictionary(values) { first, _ in first })
@@ -185,8 +185,8 @@ package struct MetricsPage {
         write(.shrinks, pools: .shrinks)
         write(.brakes, pools: .brakes)
         write(.braked, perApp: { $0.statistics.braked })
-        write(.spaced, pools: .spaced)
-        write(.spacedDevices, perApp: { $0.statistics.spacedDevices })
+        write(.throttledNotifications, pools: .throttledNotifications)
+        write(.throttledDevices, perApp: { $0.statistics.throttledDevices })
     }
 
     private mutating func writeApps() {
@@ -230,7 +230,7 @@ package struct MetricsPage {
         for (labels, count) in requests.sorted(by: { $0.labels.lexicographicallyPrecedes($1.labels) }) {
             text.sample(labels, .count(count))
         }
-        text.begin(.deadLetterOrders)
+        text.begin(.deadLetterOperations)
         for (order, end, count) in seen.orders.all { text.sample([order, end], .count(count)) }
     }
 
@@ -276,7 +276,7 @@ extension AppGate.Cause {
     package var label: String {
         switch self {
         case .credential(let reason), .topic(let reason):
-            ReplyRule.isDocumented(reason) ? reason.rawValue : NotificationTally.unknownReason.rawValue
+            ResponseRule.isDocumented(reason) ? reason.rawValue : NotificationTally.unknownReason.rawValue
         case .deviceTokens: "device-tokens"
         }
     }

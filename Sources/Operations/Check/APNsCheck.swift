@@ -19,7 +19,7 @@ final class APNsCheck: PlaceCheck {
     private let target: APNsTarget
     private let engine: APNsEngine
     private let token: ProviderTokenSource?
-    private let lookedUp: LookedUp
+    private let resolvedNames: ResolvedNames
     /// Keeps the tunnel through a proxy.
     private let network: any Network
     private let requestID: NotificationID
@@ -31,10 +31,10 @@ final class APNsCheck: PlaceCheck {
 
     init(
         _ target: APNsTarget, _ limits: Configuration.APNs, context: TLSContext, tokens: ProviderTokens,
-        network base: any Network, lookedUp: @escaping LookedUp, requestID: NotificationID, at now: Instant
+        network base: any Network, resolvedNames: @escaping ResolvedNames, requestID: NotificationID, at now: Instant
     ) throws(APNsError) {
         self.target = target
-        self.lookedUp = lookedUp
+        self.resolvedNames = resolvedNames
         self.requestID = requestID
         token = target.judgesToken ? tokens.source(for: target.identity.credential) : nil
         var configuration = APNsEngine.Configuration(endpoint: target.endpoint, usesProviderToken: token != nil)
@@ -54,9 +54,9 @@ final class APNsCheck: PlaceCheck {
         while let event = engine.nextEvent() {
             switch event {
             case .ready: ready(at: now)
-            case .replied(_, let reply):
+            case .responded(_, let reply):
                 isAnswered = true
-                findings += APNsJudge(target).findings(about: reply)
+                findings += APNsDiagnosis(target).findings(about: reply)
                 engine.retire(at: now.instant)
             case .lost(_, let loss): lossDetail = loss.detail
             case .goaway: break
@@ -64,7 +64,7 @@ final class APNsCheck: PlaceCheck {
             }
         }
         if !isFinished, now.instant >= deadline {
-            findings.append(APNsJudge(target).silence)
+            findings.append(APNsDiagnosis(target).silence)
             stop(at: now)
         }
     }
@@ -94,7 +94,7 @@ final class APNsCheck: PlaceCheck {
     private func addAddresses() {
         // A proxy resolves the host name.
         let place = target.identity.proxy?.endpoint ?? target.endpoint
-        if let found = ConnectionFinding.addresses(of: place, lookedUp) { findings.append(found) }
+        if let found = ConnectionFinding.addresses(of: place, resolvedNames) { findings.append(found) }
     }
 
     private func closed(_ error: APNsError?) {
@@ -102,7 +102,7 @@ final class APNsCheck: PlaceCheck {
         guard !isAnswered else { return }
         if engine.security == nil || findings.isEmpty { addAddresses() }
         if let error {
-            findings.append(APNsJudge(target).failure(error))
+            findings.append(APNsDiagnosis(target).failure(error))
         } else {
             findings.append(
                 ConnectionFinding(.warning, "answer", lossDetail ?? "the connection ended without a response"))

@@ -7,7 +7,7 @@ import Core
 ///
 /// It opens one connection for questions and one for publishing; the first failure ends the check.
 final class BrokerCheck: PlaceCheck {
-    /// The timeout for an answer of the broker.
+    /// The timeout for a response of the broker.
     private static let patience = Duration.seconds(15)
     /// The timeout for the orderly close at the end.
     private static let closingTime = Duration.seconds(1)
@@ -20,10 +20,10 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private let address: BrokerAddress
-    private let judge: BrokerJudge
+    private let diagnosis: BrokerDiagnosis
     private let control: AMQPConnection
     private let publisher: AMQPConnection
-    private let lookedUp: LookedUp
+    private let resolvedNames: ResolvedNames
     /// Known after the connection is open.
     private var server: ServerProperties?
     private var questions: [Question]
@@ -35,12 +35,13 @@ final class BrokerCheck: PlaceCheck {
     private var isEnding = false
 
     init(
-        _ address: BrokerAddress, _ configuration: Configuration, lookedUp: @escaping LookedUp, at now: Instant,
+        _ address: BrokerAddress, _ configuration: Configuration, resolvedNames: @escaping ResolvedNames,
+        at now: Instant,
         connect: (AMQPRole) throws -> AMQPConnection
     ) rethrows {
         self.address = address
-        self.lookedUp = lookedUp
-        judge = BrokerJudge(configuration)
+        self.resolvedNames = resolvedNames
+        diagnosis = BrokerDiagnosis(configuration)
         control = try connect(.control)
         publisher = try connect(.publisher)
         questions = TopologyPlan(configuration).steps.map { step in
@@ -70,7 +71,7 @@ final class BrokerCheck: PlaceCheck {
         publish()
         if questions.isEmpty, let mayWrite {
             findings.append(mayWrite)
-            findings += judge.remarks
+            findings += diagnosis.remarks
             end(at: now.instant)
         } else if now.instant >= deadline {
             findings.append(ConnectionFinding(.unreachable, "connection", "the broker does not respond"))
@@ -102,13 +103,13 @@ final class BrokerCheck: PlaceCheck {
             opened(server, at: now.wall)
             publisher.start(at: now.instant)
             deadline = now.instant + Self.patience
-        case .engine(.replied(let reply)):
+        case .engine(.responded(let reply)):
             isAsking = false
             deadline = now.instant + Self.patience
             answered(reply)
         case .disconnected(_, let error, _):
             guard !isEnding else { break }
-            if server == nil, let found = ConnectionFinding.addresses(of: address.endpoint, lookedUp) {
+            if server == nil, let found = ConnectionFinding.addresses(of: address.endpoint, resolvedNames) {
                 findings.append(found)
             }
             findings.append(.failure(Self.subject(of: error), error))
@@ -118,11 +119,11 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func opened(_ server: ServerProperties, at now: WallTime) {
-        if let found = ConnectionFinding.addresses(of: address.endpoint, lookedUp) { findings.append(found) }
+        if let found = ConnectionFinding.addresses(of: address.endpoint, resolvedNames) { findings.append(found) }
         if let security = control.security { findings.append(.secured(security, at: now)) }
         findings.append(
             ConnectionFinding(.ok, "login", "user \"\(address.user)\", virtual host \"\(address.virtualHost)\""))
-        findings.append(judge.version(server))
+        findings.append(diagnosis.version(server))
     }
 
     /// The part of the connection that an error concerns.
@@ -146,8 +147,8 @@ final class BrokerCheck: PlaceCheck {
                     return control.request(request, at: now)
                 }
                 guard let finding = comparison.finding, let server else { return }
-                findings += judge.findings(about: step, finding, server)
-            case .compareBinding(let step): findings += judge.findings(about: step)
+                findings += diagnosis.findings(about: step, finding, server)
+            case .compareBinding(let step): findings += diagnosis.findings(about: step)
             case .read(let queue):
                 isAsking = true
                 return control.request(.probeReading(queue: queue), at: now)
@@ -156,14 +157,14 @@ final class BrokerCheck: PlaceCheck {
         }
     }
 
-    private func answered(_ reply: ControlReply) {
+    private func answered(_ reply: ControlResponse) {
         switch questions.first {
         case .compare(let step, var comparison)?:
             comparison.take(reply)
             questions[0] = .compare(step, comparison)
         case .read(let queue)?:
             questions.removeFirst()
-            if case .refused(let error) = reply, let found = judge.reading(queue, error) { findings.append(found) }
+            if case .refused(let error) = reply, let found = diagnosis.reading(queue, error) { findings.append(found) }
         case .compareBinding?, nil: break
         }
     }
@@ -178,10 +179,10 @@ final class BrokerCheck: PlaceCheck {
         properties.messageID = ArraySlice("harebell.check".utf8)
         properties.type = ArraySlice("harebell.check".utf8)
         properties.expiration = ArraySlice("0".utf8)
-        let nobody = "harebell.check-\(UInt64.random(in: 0 ... .max))"
+        let unusedQueue = "harebell.check-\(UInt64.random(in: 0 ... .max))"
         do {
             _ = try publisher.publish(
-                Publication(routingKey: ArraySlice(nobody.utf8), properties: properties, body: []))
+                Publication(routingKey: ArraySlice(unusedQueue.utf8), properties: properties, body: []))
             isPublished = true
         } catch {
             preconditionFailure("a request this small can be written: \(error)")
@@ -192,10 +193,10 @@ final class BrokerCheck: PlaceCheck {
         guard !isEnding else { return }
         switch event {
         // The broker may still answer the publish after blocking the connection.
-        case .engine(.blocked(let reason)): mayWrite = judge.blocked(reason)
+        case .engine(.blocked(let reason)): mayWrite = diagnosis.blocked(reason)
         case .engine(.confirmed(_, let confirmation)) where mayWrite == nil && confirmation != .lost:
-            mayWrite = judge.writing(nil)
-        case .disconnected(_, let error, _) where mayWrite == nil: mayWrite = judge.writing(error)
+            mayWrite = diagnosis.writing(nil)
+        case .disconnected(_, let error, _) where mayWrite == nil: mayWrite = diagnosis.writing(error)
         default: break
         }
     }

@@ -12,7 +12,7 @@ package final class ConnectionCheck: Run {
     /// The number of APNs services checked concurrently: Apple may treat many simultaneous connections as an attack.
     private static let atOnce = 8
 
-    fileprivate enum Look {
+    fileprivate enum PeerCheck {
         /// The check could not start.
         case failed(ConnectionFinding)
         case waiting(APNsTarget)
@@ -23,12 +23,12 @@ package final class ConnectionCheck: Run {
         let peer: ConnectionReport.Peer
         let endpoint: Endpoint
         let purpose: String
-        var look: Look
+        var peerCheck: PeerCheck
     }
 
     private let configuration: Configuration
     private let network: any Network
-    private let lookedUp: LookedUp
+    private let resolvedNames: ResolvedNames
     private var random: SplitMix64
     private var places: [Place] = []
 
@@ -36,17 +36,17 @@ package final class ConnectionCheck: Run {
     ///   - broker: the network to brokers.
     ///   - apns: the network to APNs and its proxies.
     package init(
-        _ configuration: Configuration, broker: any Network, apns: any Network, lookedUp: @escaping LookedUp,
+        _ configuration: Configuration, broker: any Network, apns: any Network, resolvedNames: @escaping ResolvedNames,
         seed: UInt64, at now: Moment
     ) {
         self.configuration = configuration
-        self.lookedUp = lookedUp
+        self.resolvedNames = resolvedNames
         network = apns
         random = SplitMix64(seed: seed)
         for endpoint in configuration.broker.endpoints { add(endpoint, over: broker, at: now.instant) }
         for target in APNsTarget.all(configuration) {
             places.append(
-                Place(peer: .apns, endpoint: target.endpoint, purpose: target.text, look: .waiting(target)))
+                Place(peer: .apns, endpoint: target.endpoint, purpose: target.text, peerCheck: .waiting(target)))
         }
         start(at: now.instant)
     }
@@ -61,14 +61,16 @@ package final class ConnectionCheck: Run {
         places.append(
             Place(
                 peer: .broker, endpoint: address.endpoint, purpose: "virtual host \"\(address.virtualHost)\"",
-                look: look(at: address, secret, over: network, now)))
+                peerCheck: peerCheck(at: address, secret, over: network, now)))
     }
 
-    private func look(at address: BrokerAddress, _ secret: Secret, over network: any Network, _ now: Instant) -> Look {
+    private func peerCheck(at address: BrokerAddress, _ secret: Secret, over network: any Network, _ now: Instant)
+        -> PeerCheck
+    {
         var settings = configuration.broker
         settings.endpoints = [secret]
         return begin("tls") {
-            try BrokerCheck(address, configuration, lookedUp: lookedUp, at: now) { role in
+            try BrokerCheck(address, configuration, resolvedNames: resolvedNames, at: now) { role in
                 try BrokerConnections.connection(
                     role, name: "harebell check", settings, network: network, seed: random.next())
             }
@@ -76,7 +78,7 @@ package final class ConnectionCheck: Run {
     }
 
     /// - Parameter subject: of the finding if the check cannot start.
-    private func begin(_ subject: String, _ check: () throws -> any PlaceCheck) -> Look {
+    private func begin(_ subject: String, _ check: () throws -> any PlaceCheck) -> PeerCheck {
         do {
             return .begun(try check())
         } catch let error as any ComponentError {
@@ -104,9 +106,9 @@ package final class ConnectionCheck: Run {
 
     package func stop(at now: Moment) {
         for index in places.indices where !places[index].isFinished {
-            switch places[index].look {
+            switch places[index].peerCheck {
             case .begun(let check): check.stop(at: now)
-            case .waiting: places[index].look = .failed(ConnectionFinding(.unreachable, "connection", "stopped"))
+            case .waiting: places[index].peerCheck = .failed(ConnectionFinding(.unreachable, "connection", "stopped"))
             case .failed: break
             }
         }
@@ -116,17 +118,17 @@ package final class ConnectionCheck: Run {
     private func start(at now: Instant) {
         var running = places.count { $0.peer == .apns && $0.check?.isFinished == false }
         for index in places.indices where running < Self.atOnce {
-            guard case .waiting(let target) = places[index].look else { continue }
-            places[index].look = look(at: target, now)
+            guard case .waiting(let target) = places[index].peerCheck else { continue }
+            places[index].peerCheck = peerCheck(at: target, now)
             running += 1
         }
     }
 
-    private func look(at target: APNsTarget, _ now: Instant) -> Look {
+    private func peerCheck(at target: APNsTarget, _ now: Instant) -> PeerCheck {
         begin("credential") {
             try APNsCheck(
                 target, configuration.apns, context: try target.identity.makeContext(),
-                tokens: try ProviderTokens([target.app]), network: network, lookedUp: lookedUp,
+                tokens: try ProviderTokens([target.app]), network: network, resolvedNames: resolvedNames,
                 requestID: .random(using: &random), at: now)
         }
     }
@@ -149,11 +151,11 @@ protocol PlaceCheck: Run {
 
 extension ConnectionCheck.Place {
     var check: (any PlaceCheck)? {
-        if case .begun(let check) = look { check } else { nil }
+        if case .begun(let check) = peerCheck { check } else { nil }
     }
 
     var isFinished: Bool {
-        switch look {
+        switch peerCheck {
         case .failed: true
         case .begun(let check): check.isFinished
         case .waiting: false
@@ -161,7 +163,7 @@ extension ConnectionCheck.Place {
     }
 
     var findings: [ConnectionFinding] {
-        switch look {
+        switch peerCheck {
         case .failed(let finding): [finding]
         case .begun(let check): check.findings
         case .waiting: []

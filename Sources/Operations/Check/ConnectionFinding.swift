@@ -64,7 +64,7 @@ extension ConnectionFinding {
 }
 
 /// Returns every address that the resolver found for a host name; `nil` if the name was not resolved.
-package typealias LookedUp = (Endpoint) -> [String]?
+package typealias ResolvedNames = (Endpoint) -> [String]?
 
 extension ConnectionFinding {
     /// Why a connection failed, with the message of the innermost error, which docs/operate/troubleshooting.md
@@ -76,8 +76,8 @@ extension ConnectionFinding {
     }
 
     /// - Returns: `nil` for an IP address.
-    static func addresses(of endpoint: Endpoint, _ lookedUp: LookedUp) -> ConnectionFinding? {
-        guard let addresses = lookedUp(endpoint), !addresses.isEmpty else { return nil }
+    static func addresses(of endpoint: Endpoint, _ resolvedNames: ResolvedNames) -> ConnectionFinding? {
+        guard let addresses = resolvedNames(endpoint), !addresses.isEmpty else { return nil }
         let count = addresses.count == 1 ? "1 address" : "\(addresses.count) addresses"
         return ConnectionFinding(.ok, "dns", "\(count): \(addresses.joined(separator: ", "))")
     }

@@ -2,7 +2,7 @@ import Core
 
 /// A reason of APNs that concerns the app's credential, independent of the request.
 ///
-/// Sources: the same as for ``APNsJudge``.
+/// Sources: the same as for ``APNsDiagnosis``.
 struct CredentialRefusal {
     let text: String
     /// The remedy.

@@ -58,7 +58,7 @@ package final class DeadLetterScan: Run {
 
     /// The maximum number of messages per connection.
     package static let window = 50_000
-    /// The timeout for an answer of the broker.
+    /// The timeout for a response of the broker.
     package static let patience = Duration.seconds(30)
     private static let quiet = Duration.seconds(2)
 
@@ -78,7 +78,7 @@ package final class DeadLetterScan: Run {
     private var isCounted = false
     private var now: Instant
     private var timeout: ProgressTimeout
-    private var nextLook = Instant.distantFuture
+    private var nextCheck = Instant.distantFuture
 
     /// - Parameters:
     ///   - connect: makes the connection for a role.
@@ -104,7 +104,7 @@ package final class DeadLetterScan: Run {
     package var nextDeadline: Instant? {
         let retries = connections.compactMap(\.nextDeadline).min()
         guard end == nil else { return retries }
-        return min(timeout.deadline, nextLook, retries ?? .distantFuture)
+        return min(timeout.deadline, nextCheck, retries ?? .distantFuture)
     }
 
     package var progress: (done: Int, of: Int) { (seen, atStart) }
@@ -113,9 +113,9 @@ package final class DeadLetterScan: Run {
         now = moment.instant
         for connection in connections { connection.expire(at: now) }
         takeEvents()
-        if end == nil { judge() }
+        if end == nil { checkEnd() }
         guard end != nil else { return }
-        giveBack()
+        requeue()
         // A connection that was not open closes immediately, and no other event would trigger a step.
         takeEvents()
     }
@@ -140,7 +140,7 @@ package final class DeadLetterScan: Run {
         while let event = control.nextEvent(at: now) {
             switch event {
             case .engine(.opened) where !isCounted && end == nil: ask(.length)
-            case .engine(.replied(let reply)): answered(reply)
+            case .engine(.responded(let reply)): answered(reply)
             case .disconnected(_, let error, _): lost(error)
             default: break
             }
@@ -157,7 +157,7 @@ package final class DeadLetterScan: Run {
         }
     }
 
-    private func answered(_ reply: ControlReply) {
+    private func answered(_ reply: ControlResponse) {
         guard let asked = question, end == nil else { return }
         question = nil
         switch (asked, reply) {
@@ -184,7 +184,7 @@ package final class DeadLetterScan: Run {
     }
 
     private func openWindow() {
-        nextLook = now + Self.quiet
+        nextCheck = now + Self.quiet
         let prefetch = UInt16(min(windows.limit, max(1, atStart - seen)))
         do {
             let connection = try connect(.consumer([ConsumerQueue(name: queue, prefetch: prefetch)]))
@@ -223,12 +223,12 @@ package final class DeadLetterScan: Run {
 
     // MARK: End
 
-    private func judge() {
+    private func checkEnd() {
         if isCounted, seen == atStart { return finish(.complete) }
         if let failure = timeout.failure(at: now) { return finish(.failed(failure)) }
         if isCounted, windows.isFull { openWindow() }
-        if now >= nextLook, question == nil, control.isOpen {
-            nextLook = now + Self.quiet
+        if now >= nextCheck, question == nil, control.isOpen {
+            nextCheck = now + Self.quiet
             ask(.length)
         }
     }
@@ -247,7 +247,7 @@ package final class DeadLetterScan: Run {
 
     /// Closes one window after another, the one with the oldest messages first: a quorum queue keeps the order in which
     /// messages return.
-    private func giveBack() {
+    private func requeue() {
         guard !windows.isCancelling else { return }
         (windows.connections + [control]).first { !$0.isClosed }?.close(at: now)
     }

@@ -3,7 +3,7 @@ package import Core
 /// The published messages and replies of a load run; each message expects one reply.
 package struct LoadLedger: Sendable {
     private var publishedAt: [Instant?]
-    private var answeredAt: [Instant?]
+    private var respondedAt: [Instant?]
     package private(set) var duplicates = 0
     /// Replies to messages of other runs.
     package private(set) var strangers = 0
@@ -14,7 +14,7 @@ package struct LoadLedger: Sendable {
 
     package init(count: Int) {
         publishedAt = Array(repeating: nil, count: count)
-        answeredAt = Array(repeating: nil, count: count)
+        respondedAt = Array(repeating: nil, count: count)
     }
 
     package var count: Int { publishedAt.count }
@@ -31,11 +31,11 @@ package struct LoadLedger: Sendable {
             strangers += 1
             return
         }
-        guard answeredAt[index] == nil else {
+        guard respondedAt[index] == nil else {
             duplicates += 1
             return
         }
-        answeredAt[index] = now
+        respondedAt[index] = now
         answered += 1
         outcomes[outcome, default: 0] += 1
     }
@@ -47,7 +47,7 @@ package struct LoadLedger: Sendable {
 
     /// The time from publish to reply of every answered message, shortest first.
     package var latencies: [Duration] {
-        zip(publishedAt, answeredAt).compactMap { published, answered in
+        zip(publishedAt, respondedAt).compactMap { published, answered in
             guard let published, let answered else { return nil }
             return answered - published
         }.sorted()
@@ -55,7 +55,7 @@ package struct LoadLedger: Sendable {
 
     /// From the first publish to the last reply.
     package var elapsed: Duration {
-        guard let first = publishedAt.compactMap({ $0 }).min(), let last = answeredAt.compactMap({ $0 }).max() else {
+        guard let first = publishedAt.compactMap({ $0 }).min(), let last = respondedAt.compactMap({ $0 }).max() else {
             return .zero
         }
         return last - first

@@ -5,7 +5,7 @@ package import Logging
 /// Runs a decoder program for one message. Sans-IO like a worker.
 package final class ProcessTrial: Run {
     private let process: DecoderProcess
-    /// The program's answer; `nil` if it could not be started.
+    /// The program's response; `nil` if it could not be started.
     package private(set) var answer: Decoded?
     /// Whether the program was ever running.
     private var hasWorked = false
@@ -33,6 +33,6 @@ package final class ProcessTrial: Run {
         process.stop()
     }
 
-    /// Why there is no answer.
+    /// Why there is no response.
     package var failure: String { process.lastFailure ?? "interrupted" }
 }

@@ -6,14 +6,14 @@ package import Core
 /// Sans-IO like a worker. It reopens lost connections until the timeout.
 package final class QueuedNotification: Run {
     package enum End {
-        case result(HandmadeResult)
+        case result(OneOffResult)
         /// An error message for operators.
         case failed(String)
     }
 
-    private let request: HandmadeRequest
+    private let request: OneOffRequest
     private let queue: String
-    private let form: HandmadeRequest.Form
+    private let form: OneOffRequest.Form
     private let replies: ReplyQueue
     private let deadline: Instant
     private var sequence: UInt64?
@@ -22,7 +22,7 @@ package final class QueuedNotification: Run {
 
     /// - Parameter timeout: the total timeout.
     package init(
-        _ request: HandmadeRequest, to queue: String, _ form: HandmadeRequest.Form, replies: ReplyQueue,
+        _ request: OneOffRequest, to queue: String, _ form: OneOffRequest.Form, replies: ReplyQueue,
         timeout: Duration, at now: Instant
     ) {
         self.request = request
@@ -72,7 +72,7 @@ package final class QueuedNotification: Run {
         // With `results.per: request` the result is an array with one element.
         let isArray = delivery.body.first == UInt8(ascii: "[")
         let json = isArray ? delivery.body.dropFirst().dropLast() : delivery.body
-        let result = HandmadeResult(json: json) { name in
+        let result = OneOffResult(json: json) { name in
             guard case .text(let text) = delivery.header(name) else { return nil }
             return text
         }

@@ -62,10 +62,10 @@ package final class ReplyQueue {
             case .engine(.opened) where !isDeclared:
                 let queue = QueueDeclaration(name: name, arguments: ["x-expires": .int32(Self.life)])
                 control.request(.declareQueue(queue), at: now)
-            case .engine(.replied(.declared)):
+            case .engine(.responded(.declared)):
                 isDeclared = true
                 consumer.start(at: now)
-            case .engine(.replied(.refused(let error))): return .failed(error)
+            case .engine(.responded(.refused(let error))): return .failed(error)
             case .disconnected(_, let error, _):
                 if let failure = lost(error) { return failure }
             default: break

@@ -45,14 +45,14 @@ extension Application {
         workers.ask(workers.watch.round(at: now.instant))
         if let server = admin.server, admin.isWaitingForWorkers, workers.watch.isComplete(at: now.instant) {
             admin.isWaitingForWorkers = false
-            server.answerWaiting(at: now)
+            server.respondToWaiting(at: now)
         }
     }
 
     /// The current state of the process.
-    private func observation(at now: Moment) -> Observation {
+    private func processSnapshot(at now: Moment) -> ProcessSnapshot {
         let apps = plan.configuration.apps
-        return Observation(
+        return ProcessSnapshot(
             workers: workers.watch.seen(at: now.instant),
             needsEveryApp: plan.configuration.admin?.readyWhen == .all,
             credentials: apps.map { app in
@@ -62,12 +62,13 @@ extension Application {
                 var usesProviderTokens = false
                 if case .token = app.credential { usesProviderTokens = true }
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
-                return Observation.Credential(
+                return ProcessSnapshot.Credential(
                     AppName(app.topic, app.environment), usesProviderTokens: usesProviderTokens,
                     expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
-            admin: admin.server?.statistics ?? AdminStatistics(), takesOrders: plan.configuration.admin?.token != nil,
+            admin: admin.server?.statistics ?? AdminStatistics(),
+            acceptsOperations: plan.configuration.admin?.token != nil,
             passwordExpiresIn: file.password?.secondsLeft(at: now.wall), orders: deadLetters.orders,
             spans: traces?.counts ?? SpanCounts(), process: admin.process.read(), at: now)
     }
@@ -76,35 +77,36 @@ extension Application {
 extension Application: AdminPages {
     package var pages: [AdminPage] {
         [
-            AdminPage("/", .everyone), AdminPage("/livez", .everyone), AdminPage("/readyz"), AdminPage("/metrics"),
+            AdminPage("/", .unrestricted), AdminPage("/livez", .unrestricted), AdminPage("/readyz"),
+            AdminPage("/metrics"),
             AdminPage("/state"),
         ] + Self.deadLetterPages
     }
 
-    package func answer(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+    package func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         let path = request.page.path.description
         if path == "/" { return DashboardPage.document.answer }
         if path == "/livez" { return livez(at: now) }
-        if let answer = answerAboutDeadLetters(request, at: now) { return answer }
+        if let answer = deadLetterResponse(request, at: now) { return answer }
         guard request.isRepeated else {
             workers.ask(workers.watch.want(at: now.instant))
             admin.isWaitingForWorkers = true
             return nil
         }
-        let observation = observation(at: now)
+        let processSnapshot = processSnapshot(at: now)
         switch path {
         case "/metrics":
-            return AdminAnswer(contentType: PrometheusText.contentType, body: MetricsPage.render(observation))
-        case "/state": return AdminAnswer(contentType: "application/json", body: StatePage.render(observation))
+            return AdminResponse(contentType: PrometheusText.contentType, body: MetricsPage.render(processSnapshot))
+        case "/state": return AdminResponse(contentType: "application/json", body: StatePage.render(processSnapshot))
         default:
-            let health = Health(observation)
-            return AdminAnswer(
+            let health = Health(processSnapshot)
+            return AdminResponse(
                 status: health.isReady ? 200 : 503, contentType: "application/json", body: health.json)
         }
     }
 
     /// It does not ask the workers: the watch has already detected a stuck one.
-    private func livez(at now: Moment) -> AdminAnswer {
+    private func livez(at now: Moment) -> AdminResponse {
         let stuck = workers.watch.seen(at: now.instant).enumerated().filter { !$0.element.isAlive }.map(\.offset)
         guard stuck.isEmpty else {
             return .text(503, "worker \(stuck.map(String.init).joined(separator: ", ")) does not answer")

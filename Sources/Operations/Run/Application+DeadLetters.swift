@@ -14,7 +14,7 @@ extension Application {
     ]
 
     /// `nil` for other pages.
-    func answerAboutDeadLetters(_ request: AdminRequest, at now: Moment) -> AdminAnswer? {
+    func deadLetterResponse(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         switch request.page.path.description {
         case "/dead-letters/run": break
         case "/dead-letters/look": return order(request, replays: false, at: now)
@@ -25,23 +25,23 @@ extension Application {
                     "a dead-letter operation is being stopped by an HTTP request",
                     metadata: ["from": "\(request.peer)"])
             }
-            deadLetters.obeyStop()
+            deadLetters.handleStop()
         default: return nil
         }
-        return progressAnswer()
+        return progressResponse()
     }
 
-    private func progressAnswer(_ status: UInt32 = 200) -> AdminAnswer {
-        let text = deadLetters.progress.map { JSONAnswer.text(of: $0.members) } ?? "null"
-        return AdminAnswer(status: status, contentType: "application/json", body: Array((text + "\n").utf8))
+    private func progressResponse(_ status: UInt32 = 200) -> AdminResponse {
+        let text = deadLetters.progress.map { JSONOutput.text(of: $0.members) } ?? "null"
+        return AdminResponse(status: status, contentType: "application/json", body: Array((text + "\n").utf8))
     }
 
-    private func order(_ request: AdminRequest, replays: Bool, at now: Moment) -> AdminAnswer {
+    private func order(_ request: AdminRequest, replays: Bool, at now: Moment) -> AdminResponse {
         guard !shutdown.isDraining, let resolver else { return .text(503, "503 the process is draining") }
         guard !deadLetters.isBusy else { return .text(409, "409 another operation is running") }
-        let order: DeadLetterOrder
+        let order: DeadLetterOperation
         do throws(ArchiveFailure) {
-            order = try DeadLetterOrder(request.body, replays: replays, at: now.wall)
+            order = try DeadLetterOperation(request.body, replays: replays, at: now.wall)
         } catch {
             return .text(400, "400 \(error)")
         }
@@ -55,11 +55,11 @@ extension Application {
             metadata["from"] = "\(request.peer)"
             log.notice("dead letters are being replayed by an HTTP request", metadata: metadata)
         }
-        return progressAnswer(202)
+        return progressResponse(202)
     }
 
     func deadLettersProgressed(_ progress: DeadLetterProgress) {
-        deadLetters.heard(progress)
+        deadLetters.progressed(progress)
         guard let end = progress.end else { return }
         if progress.verb == .replay {
             var metadata: Logger.Metadata = [
@@ -78,7 +78,7 @@ extension Application {
     }
 }
 
-extension DeadLetterOrder {
+extension DeadLetterOperation {
     /// The filter and the rate.
     fileprivate var metadata: Logger.Metadata {
         var fields: Logger.Metadata = ["rate": .stringConvertible(rate)]

@@ -14,10 +14,10 @@ extension Application {
     }
 
     /// Reloads if a file has changed and appears completely written.
-    func lookAtFiles(at now: Moment) {
-        guard !shutdown.isDraining, let look = file.watch.nextLook, look <= now.instant else { return }
+    func checkFiles(at now: Moment) {
+        guard !shutdown.isDraining, let look = file.watch.nextCheck, look <= now.instant else { return }
         let paths = plan.configuration.files(file.path)
-        guard file.watch.looked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
+        guard file.watch.checked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
         log.notice("a file has changed: reloading the configuration")
         reload(at: now)
     }
@@ -25,9 +25,9 @@ extension Application {
     /// Reads the broker's password file again and gives a new password to every connection.
     ///
     /// - Parameter isComplete: whether the file is known to be written to its end.
-    func lookAtPassword(isComplete: Bool = false, at now: Moment) {
+    func checkPasswordFile(isComplete: Bool = false, at now: Moment) {
         guard var watch = file.password else { return }
-        let finding = watch.looked(ConfigurationFiles.secret(in: watch.file), isComplete: isComplete, at: now)
+        let finding = watch.checked(ConfigurationFiles.secret(in: watch.file), isComplete: isComplete, at: now)
         file.password = watch
         var fields: Logger.Metadata = ["file": "\(watch.file)"]
         if let end = watch.token?.expires { fields["expires"] = "\(end.inUTC)" }
@@ -47,7 +47,7 @@ extension Application {
     /// Reads the configuration file and all files that it names again.
     func reload(at now: Moment) {
         guard !shutdown.isDraining else { return log.warning("draining: the configuration is not reloaded") }
-        lookAtPassword(isComplete: true, at: now)
+        checkPasswordFile(isComplete: true, at: now)
         // Files that change during the reload are read once more.
         let before = Self.stamps(plan.configuration.files(file.path))
         defer {
@@ -57,8 +57,8 @@ extension Application {
             file.watch = FileWatch(interval: plan.configuration.reloadInterval, reading: stamps, at: now.instant)
         }
         // A process that is not ready yet reports ready later.
-        if saidReady { service.tell(.reloading(since: now.instant)) }
-        defer { if saidReady { service.tell(.ready) } }
+        if hasReportedReady { service.notify(.reloading(since: now.instant)) }
+        defer { if hasReportedReady { service.notify(.ready) } }
         let document: ConfigurationDocument
         do throws(ConfigurationError) {
             document = try ConfigurationDocument.load(path: file.path, plan.configuration.registry)
@@ -71,13 +71,13 @@ extension Application {
         guard errors.isEmpty else { return refuse(errors.map(\.description)) }
         for problem in problems { log.warning("\(problem)") }
         do throws(TLSError) {
-            try goOver(to: document.configuration, at: now)
+            try reconfigure(to: document.configuration, at: now)
         } catch {
             refuse([error.description])
         }
     }
 
-    private func goOver(to new: Configuration, at now: Moment) throws(TLSError) {
+    private func reconfigure(to new: Configuration, at now: Moment) throws(TLSError) {
         let reload = Reload(new, after: plan.configuration)
         let next = try AppPlan(reload.configuration, after: plan)
         var contexts: [AppPlan.Contexts] = []

@@ -63,7 +63,7 @@ package final class Application: LoopOwner {
     private let onReady: () -> Void
     var workers: WorkerThreads
     private var signals: SignalSource?
-    private(set) var saidReady = false
+    private(set) var hasReportedReady = false
     private(set) var shutdown = Shutdown()
     /// For `harebell_certificate_expiry_seconds` and the expiry warnings.
     package internal(set) var certificates: CertificateWatch
@@ -170,7 +170,7 @@ package final class Application: LoopOwner {
     private func drain() {
         shutdown.isDraining = true
         deadLetters.stop()
-        service.tell(.stopping)
+        service.notify(.stopping)
         let limit = plan.configuration.drainDeadline
         shutdown.deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
         workers.post(.drain(within: limit))
@@ -180,10 +180,10 @@ package final class Application: LoopOwner {
         switch report.event {
         case .ready:
             workers.becameReady(report.worker, true)
-            guard !saidReady, workers.areReady else { return }
-            saidReady = true
+            guard !hasReportedReady, workers.areReady else { return }
+            hasReportedReady = true
             onReady()
-            service.tell(.ready)
+            service.notify(.ready)
         case .notReady:
             workers.becameReady(report.worker, false)
         case .failed(let failure, let message):
@@ -192,8 +192,8 @@ package final class Application: LoopOwner {
             if !shutdown.isDraining { drain() }
         case .spans(let batch):
             traces?.add(batch, at: loop.now.instant)
-            workers.commands[report.worker].post(.tookSpans)
-        case .told(let snapshot): workers.watch.answered(report.worker, snapshot, at: loop.now.instant)
+            workers.commands[report.worker].post(.spansReceived)
+        case .snapshot(let snapshot): workers.watch.answered(report.worker, snapshot, at: loop.now.instant)
         case .ended(let counters, let inOrder):
             workers.ended(report.worker, counters)
             if !inOrder, shutdown.end == .drained { shutdown.end = .cutShort }
@@ -208,16 +208,16 @@ package final class Application: LoopOwner {
     }
 
     /// Sends the watchdog's keep-alive while every worker answers.
-    func showLife(at now: Instant) {
-        service.showLife(at: now) { workers.watch.seen(at: now).allSatisfy(\.isAlive) }
+    func sendKeepAlive(at now: Instant) {
+        service.sendKeepAlive(at: now) { workers.watch.seen(at: now).allSatisfy(\.isAlive) }
     }
 
     // MARK: LoopOwner
 
     package var nextDeadline: Instant? {
         [
-            certificates.nextDeadline, shutdown.deadline, service.nextSignOfLife,
-            shutdown.isDraining ? nil : file.watch.nextLook, file.password?.nextLook, workers.watch.nextDeadline,
+            certificates.nextDeadline, shutdown.deadline, service.nextKeepAlive,
+            shutdown.isDraining ? nil : file.watch.nextCheck, file.password?.nextCheck, workers.watch.nextDeadline,
             workers.summary.nextDue, traces?.nextDeadline,
         ]
         .compactMap(\.self).min()
@@ -226,10 +226,10 @@ package final class Application: LoopOwner {
     package func expire(at now: Moment) {
         if let deadline = shutdown.deadline, deadline <= now.instant { loop.stop() }
         for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
-        showLife(at: now.instant)
+        sendKeepAlive(at: now.instant)
         logWork(at: now.instant)
-        lookAtFiles(at: now)
-        if let look = file.password?.nextLook, look <= now.instant { lookAtPassword(at: now) }
+        checkFiles(at: now)
+        if let look = file.password?.nextCheck, look <= now.instant { checkPasswordFile(at: now) }
     }
 
     package func endTurn(at now: Moment) {

@@ -23,7 +23,7 @@ package final class LoopRunner: LoopOwner {
     ///   - lookUp: resolves a host name; called on the resolver's thread.
     package init(
         _ options: SocketOptions = SocketOptions(),
-        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
+        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
     ) throws {
         SignalSource.ignoreBrokenPipes()
         // Before the resolver's thread starts, which inherits the mask.

@@ -3,7 +3,7 @@ import Core
 
 /// Ends a run that makes no progress.
 ///
-/// The run calls ``restart(at:)`` for each delivery, confirm or answer that it waits for.
+/// The run calls ``restart(at:)`` for each delivery, confirm or response that it waits for.
 struct ProgressTimeout {
     /// The longest time without progress.
     let limit: Duration

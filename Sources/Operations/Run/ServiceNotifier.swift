@@ -9,19 +9,19 @@ struct ServiceNotifier {
     private let log: Logger
     private var hasFailed = false
     /// When the next keep-alive is due; `nil` without a watchdog.
-    private(set) var nextSignOfLife: Instant?
+    private(set) var nextKeepAlive: Instant?
 
     init(_ manager: ServiceManager?, _ log: Logger, at now: Instant) {
         self.manager = manager
         self.log = log
-        if manager?.watchdog != nil { nextSignOfLife = now }
+        if manager?.watchdog != nil { nextKeepAlive = now }
     }
 
     /// Only the first failure is logged.
-    mutating func tell(_ state: ServiceManager.State) {
+    mutating func notify(_ state: ServiceManager.State) {
         guard let manager else { return }
         do throws(EventLoopError) {
-            try manager.tell(state)
+            try manager.notify(state)
         } catch {
             if !hasFailed { log.warning("\(error)") }
             hasFailed = true
@@ -29,9 +29,9 @@ struct ServiceNotifier {
     }
 
     /// Sends the watchdog's keep-alive, twice per interval, while the workers are alive.
-    mutating func showLife(at now: Instant, ifAlive isAlive: () -> Bool) {
-        guard let interval = manager?.watchdog, let due = nextSignOfLife, due <= now else { return }
-        nextSignOfLife = now + interval / 2
-        if isAlive() { tell(.alive) }
+    mutating func sendKeepAlive(at now: Instant, ifAlive isAlive: () -> Bool) {
+        guard let interval = manager?.watchdog, let due = nextKeepAlive, due <= now else { return }
+        nextKeepAlive = now + interval / 2
+        if isAlive() { notify(.alive) }
     }
 }

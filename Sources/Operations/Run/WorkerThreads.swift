@@ -52,7 +52,7 @@ struct WorkerThreads {
 
     /// Asks workers for their snapshots.
     func ask(_ workers: [Int]) {
-        for worker in workers { commands[worker].post(.tell) }
+        for worker in workers { commands[worker].post(.sendSnapshot) }
     }
 
     mutating func becameReady(_ worker: Int, _ isReady: Bool) {

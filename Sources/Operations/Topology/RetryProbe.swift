@@ -31,25 +31,25 @@ package final class RetryProbe: Run {
         case failed(AMQPError?)
     }
 
-    private struct Passage {
+    private struct LevelProbe {
         let level: Level
         var sequence: UInt64?
         var sentAt: Instant?
         var isOver = false
     }
 
-    /// The timeout for a connection or for an answer of the broker.
+    /// The timeout for a connection or for a response of the broker.
     private static let patience = Duration.seconds(30)
     /// The tolerance for late messages, beyond the delay.
     private static let latest = Duration.seconds(15)
     /// The timeout for the cleanup; queues that remain then expire.
-    private static let farewell = Duration.seconds(5)
+    private static let cleanupTimeout = Duration.seconds(5)
 
     /// Levels whose delay exceeds the limit.
     package let left: [Level]
     private let replies: ReplyQueue
     private let control: AMQPConnection
-    private var passages: [Passage]
+    private var probes: [LevelProbe]
     private var declared = 0
     private var isAsking = false
     private let start: Instant
@@ -69,7 +69,7 @@ package final class RetryProbe: Run {
     ) rethrows {
         let levels = plan.steps.compactMap { Level($0, replyQueue: name) }
         left = levels.filter { $0.delay > within }
-        passages = levels.filter { $0.delay <= within }.map { Passage(level: $0) }
+        probes = levels.filter { $0.delay <= within }.map { LevelProbe(level: $0) }
         replies = try ReplyQueue(name: name, prefetch: 100, at: now, connect: connect)
         control = try connect(.control)
         control.start(at: now)
@@ -82,7 +82,7 @@ package final class RetryProbe: Run {
 
     /// In seconds: the elapsed time and the longest delay.
     package var progress: (done: Int, of: Int) {
-        let longest = passages.map(\.level.delay).max() ?? .zero
+        let longest = probes.map(\.level.delay).max() ?? .zero
         return (Int((now - start).components.seconds), Int(longest.components.seconds))
     }
 
@@ -93,17 +93,17 @@ package final class RetryProbe: Run {
             return deadlines.min()
         }
         if !isWaiting { deadlines.append(lastProgress + Self.patience) }
-        for passage in passages where !passage.isOver {
-            if let sent = passage.sentAt { deadlines.append(deadline(of: passage, sent: sent)) }
+        for probe in probes where !probe.isOver {
+            if let sent = probe.sentAt { deadlines.append(deadline(of: probe, sent: sent)) }
         }
         return deadlines.min()
     }
 
     /// Whether everything was sent.
-    private var isWaiting: Bool { passages.allSatisfy { $0.isOver || $0.sentAt != nil } }
+    private var isWaiting: Bool { probes.allSatisfy { $0.isOver || $0.sentAt != nil } }
 
-    private func deadline(of passage: Passage, sent: Instant) -> Instant {
-        sent + passage.level.delay + Self.latest
+    private func deadline(of probe: LevelProbe, sent: Instant) -> Instant {
+        sent + probe.level.delay + Self.latest
     }
 
     package func step(at moment: Moment) {
@@ -115,11 +115,11 @@ package final class RetryProbe: Run {
         guard cleaning == nil else { return clean(at: now) }
         declare(at: now)
         publish(at: now)
-        for index in passages.indices where !passages[index].isOver {
-            guard let sent = passages[index].sentAt, now >= deadline(of: passages[index], sent: sent) else { continue }
-            finish(index, .lost(passages[index].level))
+        for index in probes.indices where !probes[index].isOver {
+            guard let sent = probes[index].sentAt, now >= deadline(of: probes[index], sent: sent) else { continue }
+            finish(index, .lost(probes[index].level))
         }
-        if passages.allSatisfy(\.isOver) { return end(at: now) }
+        if probes.allSatisfy(\.isOver) { return end(at: now) }
         if !isWaiting, now >= lastProgress + Self.patience { fail(replies.lastLoss, at: now) }
     }
 
@@ -128,12 +128,12 @@ package final class RetryProbe: Run {
     private func takeControlEvents(at now: Instant) {
         while let event = control.nextEvent(at: now) {
             switch event {
-            case .engine(.replied(let reply)):
+            case .engine(.responded(let reply)):
                 isAsking = false
                 guard cleaning == nil else { continue }
                 lastProgress = now
                 if case .refused(let error) = reply {
-                    finish(declared, .refused(passages[declared].level, reason: error.message))
+                    finish(declared, .refused(probes[declared].level, reason: error.message))
                 }
                 declared += 1
             case .disconnected(_, let error, _):
@@ -145,28 +145,28 @@ package final class RetryProbe: Run {
     }
 
     private func declare(at now: Instant) {
-        guard control.isOpen, !isAsking, declared < passages.count else { return }
+        guard control.isOpen, !isAsking, declared < probes.count else { return }
         isAsking = true
-        control.request(.declareQueue(passages[declared].level.likeness), at: now)
+        control.request(.declareQueue(probes[declared].level.likeness), at: now)
     }
 
     // MARK: Messages
 
     private func publish(at now: Instant) {
-        guard replies.canPublish, declared == passages.count else { return }
-        for index in passages.indices where !passages[index].isOver && passages[index].sentAt == nil {
+        guard replies.canPublish, declared == probes.count else { return }
+        for index in probes.indices where !probes[index].isOver && probes[index].sentAt == nil {
             guard replies.canPublish else { return }
             var properties = PublicationProperties()
             properties.messageID = ArraySlice("\(index)".utf8)
             properties.type = ArraySlice("harebell.probe".utf8)
             let publication = Publication(
-                routingKey: ArraySlice(passages[index].level.likeness.name.utf8), properties: properties, body: [])
+                routingKey: ArraySlice(probes[index].level.likeness.name.utf8), properties: properties, body: [])
             do {
-                passages[index].sequence = try replies.publish(publication)
-                passages[index].sentAt = now
+                probes[index].sequence = try replies.publish(publication)
+                probes[index].sentAt = now
                 lastProgress = now
             } catch {
-                finish(index, .refused(passages[index].level, reason: error.message))
+                finish(index, .refused(probes[index].level, reason: error.message))
             }
         }
     }
@@ -179,14 +179,14 @@ package final class RetryProbe: Run {
                 replies.acknowledge(delivery, at: now)
                 arrived(delivery, at: now)
             case .confirmed(let sequence, let confirmation):
-                guard let index = passages.firstIndex(where: { $0.sequence == sequence }) else { continue }
+                guard let index = probes.firstIndex(where: { $0.sequence == sequence }) else { continue }
                 switch confirmation {
                 case .acked: break
                 case .lost:
-                    passages[index].sentAt = nil
+                    probes[index].sentAt = nil
                     lastProgress = now
-                case .nacked: finish(index, .refused(passages[index].level, reason: "the broker did not confirm it"))
-                case .returned(_, let text): finish(index, .refused(passages[index].level, reason: text))
+                case .nacked: finish(index, .refused(probes[index].level, reason: "the broker did not confirm it"))
+                case .returned(_, let text): finish(index, .refused(probes[index].level, reason: text))
                 }
             case .failed(let error): fail(error, at: now)
             }
@@ -195,14 +195,14 @@ package final class RetryProbe: Run {
 
     private func arrived(_ delivery: Delivery, at now: Instant) {
         guard let id = delivery.messageID, let index = Int(String(decoding: id, as: UTF8.self)),
-            passages.indices.contains(index), !passages[index].isOver, let sent = passages[index].sentAt
+            probes.indices.contains(index), !probes[index].isOver, let sent = probes[index].sentAt
         else { return }
-        finish(index, .returned(passages[index].level, after: now - sent))
+        finish(index, .returned(probes[index].level, after: now - sent))
     }
 
     private func finish(_ index: Int, _ event: Event) {
-        guard !passages[index].isOver else { return }
-        passages[index].isOver = true
+        guard !probes[index].isOver else { return }
+        probes[index].isOver = true
         events.append(event)
     }
 
@@ -221,7 +221,7 @@ package final class RetryProbe: Run {
     /// Deletes the queues that the probe created.
     private func end(at now: Instant) {
         guard cleaning == nil else { return }
-        cleaning = (declared, now + Self.farewell)
+        cleaning = (declared, now + Self.cleanupTimeout)
         replies.close(at: now)
         clean(at: now)
     }
@@ -231,7 +231,7 @@ package final class RetryProbe: Run {
         guard control.isOpen, cleaning.rest > 0, now < cleaning.deadline else { return control.close(at: now) }
         self.cleaning?.rest -= 1
         isAsking = true
-        control.request(.deleteQueue(passages[cleaning.rest - 1].level.likeness.name), at: now)
+        control.request(.deleteQueue(probes[cleaning.rest - 1].level.likeness.name), at: now)
     }
 
     package var isFinished: Bool {

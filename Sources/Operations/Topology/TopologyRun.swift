@@ -59,9 +59,9 @@ package final class TopologyRun: Run {
         control.expire(at: now)
         while let event = control.nextEvent(at: now) {
             switch event {
-            case .engine(.replied(let reply)): answered(reply, at: now)
+            case .engine(.responded(let reply)): answered(reply, at: now)
             case .disconnected(_, let error, _):
-                // A step whose answer was lost is repeated: declaring and comparing are idempotent.
+                // A step whose response was lost is repeated: declaring and comparing are idempotent.
                 isWaiting = false
                 comparison = nil
                 lastLoss = error
@@ -92,7 +92,7 @@ package final class TopologyRun: Run {
         return nil
     }
 
-    private func answered(_ reply: ControlReply, at now: Instant) {
+    private func answered(_ reply: ControlResponse, at now: Instant) {
         isWaiting = false
         lastProgress = now
         guard purpose == .apply else {

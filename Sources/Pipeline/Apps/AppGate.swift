@@ -20,7 +20,7 @@ package struct AppGate {
         case deviceTokens(refused: Int, answers: Int)
 
         /// The least that a response must prove to disprove the cause.
-        var disproof: ReplyProof {
+        var disproof: ResponseProof {
             switch self {
             case .credential: .credential
             case .topic: .topic
@@ -107,7 +107,7 @@ package struct AppGate {
     }
 
     /// A notification ended without a refusal of the app; `proof` is what the end proves about the app.
-    package mutating func ended(_ handle: Handle, showing proof: ReplyProof, at now: Instant) -> Ending {
+    package mutating func ended(_ handle: Handle, showing proof: ResponseProof, at now: Instant) -> Ending {
         guard let current = pause, current.probe == handle else { return .nothing }
         guard proof < current.cause.disproof else {
             pause = nil

@@ -11,7 +11,7 @@ package struct AppLane {
     package var held = HandleQueue()
     package var refusals = TokenRefusalShare()
     /// Whether APNs has ever responded to one of its notifications without refusing the app or the topic.
-    package var hasAnswered = false
+    package var hasResponded = false
 
     /// The lanes to devices, one for each push type.
     package static let devices = 0..<PushType.allCases.count

@@ -17,7 +17,7 @@ package struct PipelineApp {
     /// Whether the app's certificate names exactly one topic, the default for requests without a topic.
     let hasOneTopic: Bool
     /// When APNs last gave a final response to one of its notifications.
-    var answeredAt: Instant?
+    var respondedAt: Instant?
     /// Whether the app was removed from the configuration; notifications in flight may still refer to it.
     package var isRemoved = false
 
@@ -93,10 +93,10 @@ package struct PipelineApp {
     /// Replaces the description of the app, but keeps its current state.
     package mutating func change(to other: PipelineApp) {
         precondition(isSame(other), "an app must keep its name")
-        let (lanes, answeredAt) = (lanes, answeredAt)
+        let (lanes, respondedAt) = (lanes, respondedAt)
         self = other
         self.lanes = lanes
-        self.answeredAt = answeredAt
+        self.respondedAt = respondedAt
     }
 }
 
@@ -147,11 +147,11 @@ package struct AppTable {
     }
 
     /// Up to this number of apps, a linear search is faster than hashing the topic.
-    private static let fewApps = 4
+    private static let linearSearchLimit = 4
 
     /// The apps that a topic may belong to. Does not allocate.
     func candidates(for topic: ArraySlice<UInt8>) -> [AppID] {
-        configured.count <= Self.fewApps ? configured : slots[topic] ?? []
+        configured.count <= Self.linearSearchLimit ? configured : slots[topic] ?? []
     }
 
     package struct Match {

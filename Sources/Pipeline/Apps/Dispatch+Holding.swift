@@ -7,49 +7,51 @@ import Logging
 /// While no app can send, the worker consumes nothing and returns unsent requests to their queues.
 extension Dispatch {
     /// Checks per hold time. Notifications leave up to one check interval early rather than late.
-    private static let looksPerHold = 20
+    private static let checksPerHold = 20
 
-    private var lookInterval: Duration { settings.hold / Self.looksPerHold }
+    private var checkInterval: Duration { settings.hold / Self.checksPerHold }
 
     /// How long a notification may wait before it leaves the worker.
-    private var longestWait: Duration { settings.hold - lookInterval }
+    private var longestWait: Duration { settings.hold - checkInterval }
 
     /// The longest standstill: one check interval shorter, so it ends before the notifications of its beginning are
     /// parked.
-    private var longestStandstill: Duration { longestWait - lookInterval }
+    private var longestStandstill: Duration { longestWait - checkInterval }
 
     /// Whether the worker consumes nothing because no app can send.
-    package var isSuspended: Bool { mutating get { outlook.standstill.isSuspended } }
+    package var isSuspended: Bool { mutating get { reachability.standstill.isSuspended } }
 
     /// A notification starts to wait.
-    mutating func waits(_ entry: InFlightNotification, at now: Moment) {
+    mutating func startWaiting(_ entry: InFlightNotification, at now: Moment) {
         if entry.waitingSince == nil { entry.waitingSince = now.instant }
-        if outlook.nextLook == .distantFuture { outlook.nextLook = now.instant + lookInterval }
+        if reachability.nextCheck == .distantFuture { reachability.nextCheck = now.instant + checkInterval }
     }
 
     /// Conditions may have improved: a suspended worker checks them now.
     package mutating func mayRecover(at now: Moment) {
-        if outlook.standstill.isSuspended { outlook.nextLook = now.instant }
+        if reachability.standstill.isSuspended { reachability.nextCheck = now.instant }
     }
 
-    mutating func lookAtTheWaiting(hasRoom: Bool, at now: Moment) {
-        guard notifications.count > 0 || outlook.standstill.isSuspended else {
-            outlook.nextLook = .distantFuture
-            outlook.standstill = Standstill()
+    mutating func checkWaiting(hasRoom: Bool, at now: Moment) {
+        guard notifications.count > 0 || reachability.standstill.isSuspended else {
+            reachability.nextCheck = .distantFuture
+            reachability.standstill = Standstill()
             return
         }
-        outlook.nextLook = now.instant + lookInterval
+        reachability.nextCheck = now.instant + checkInterval
         // Deliveries taken after a standstill add to those still held from before it.
         let canSend =
-            gates.table.configured.contains { self.canSend($0) } && (!outlook.standstill.isSuspended || hasRoom)
-        switch outlook.standstill.looked(
-            canSend: canSend, lastAnswer: outlook.lastAnswer, at: now.instant, limit: longestStandstill)
+            gates.table.configured.contains { self.canSend($0) } && (!reachability.standstill.isSuspended || hasRoom)
+        switch reachability.standstill.checked(
+            canSend: canSend, lastResponse: reachability.lastResponse, at: now.instant, limit: longestStandstill)
         {
         case .suspend: suspend(at: now)
         case .resume: actions.append(.resume)
         case .nothing:
-            leave(.park, notifications.handles.filter { isOverdue($0, notifications[$0], at: now) }, at: now)
-            if outlook.standstill.isSuspended { actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now))) }
+            stopWaiting(.park, notifications.handles.filter { isOverdue($0, notifications[$0], at: now) }, at: now)
+            if reachability.standstill.isSuspended {
+                actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now)))
+            }
         }
     }
 
@@ -58,12 +60,13 @@ extension Dispatch {
     /// refusal of broadcasts does not suspend the worker.
     private func canSend(_ app: AppID) -> Bool {
         let app = gates.table.apps[app.index]
-        guard outlook.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential.index].gate.isOpen else {
+        guard reachability.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential.index].gate.isOpen
+        else {
             return false
         }
         guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
-        if let answeredAt = app.answeredAt, answeredAt > paused { return true }
-        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasAnswered }
+        if let respondedAt = app.respondedAt, respondedAt > paused { return true }
+        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasResponded }
     }
 
     // MARK: One app
@@ -75,27 +78,27 @@ extension Dispatch {
     }
 
     /// Removes notifications that wait for their app, for their queue's rate limit or in a pool.
-    mutating func leave(_ destination: Leaving, _ handles: [Handle], at now: Moment) {
+    mutating func stopWaiting(_ destination: WaitDestination, _ handles: [Handle], at now: Moment) {
         for handle in handles {
             let entry = notifications[handle]
-            if leavesLine(handle, entry) {
-                left(handle, destination, at: now)
+            if removePaced(handle, entry) {
+                stoppedWaiting(handle, destination, at: now)
                 continue
             }
             guard let lane = gates.lane(holding: handle, entry) else {
-                takeBack(handle, .leave(destination))
+                withdraw(handle, .stopWaiting(destination))
                 continue
             }
             gates.table.apps[entry.app.index].lanes[lane.index].held.remove(handle)
-            left(handle, destination, at: now)
+            stoppedWaiting(handle, destination, at: now)
         }
     }
 
     /// A notification was removed.
-    private mutating func left(_ handle: Handle, _ destination: Leaving, at now: Moment) {
+    private mutating func stoppedWaiting(_ handle: Handle, _ destination: WaitDestination, at now: Moment) {
         switch destination {
         case .park: parkWaiting(handle, at: now)
-        case .giveBack: parkWaiting(handle, givesBack: true, at: now)
+        case .requeue: parkWaiting(handle, requeues: true, at: now)
         case .drop: actions.append(.drop(notifications.remove(handle).request))
         }
     }
@@ -103,7 +106,7 @@ extension Dispatch {
     // MARK: Return from a pool
 
     /// Requests the notifications of an app that its pools may not have sent yet, oldest first.
-    mutating func takeBack(of app: AppID, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
+    mutating func withdrawAll(of app: AppID, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
         let submitted = notifications.handles.filter { handle in
             let entry = notifications[handle]
             return entry.app == app && entry.isSubmitted && isMeant(entry)
@@ -111,11 +114,11 @@ extension Dispatch {
         let oldestFirst = submitted.sorted {
             notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
         }
-        for handle in oldestFirst { takeBack(handle, purpose) }
+        for handle in oldestFirst { withdraw(handle, purpose) }
     }
 
     /// Requests a notification that its pool may not have sent yet.
-    mutating func takeBack(_ handle: Handle, _ purpose: Withdrawal) {
+    mutating func withdraw(_ handle: Handle, _ purpose: Withdrawal) {
         let entry = notifications[handle]
         guard entry.isSubmitted else { return }
         entry.isSubmitted = false
@@ -123,7 +126,7 @@ extension Dispatch {
     }
 
     /// A pool returned a notification.
-    package mutating func tookBack(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
+    package mutating func withdrawn(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
         let entry = notifications[handle]
         switch purpose {
         case .hold(let lane):
@@ -131,11 +134,11 @@ extension Dispatch {
             if lane != entry.lane { gates.withdrawn(handle, entry.app, entry.lane) }
         case .refuse(let cause):
             hold(handle, entry, in: AppLane.credential, at: now)
-            refused(handle, entry.app, AppLane.credential, cause, at: now)
+            laneRefused(handle, entry.app, AppLane.credential, cause, at: now)
         case .resend: send(handle, at: now)
-        case .leave(let destination):
+        case .stopWaiting(let destination):
             gates.withdrawn(handle, entry)
-            left(handle, destination, at: now)
+            stoppedWaiting(handle, destination, at: now)
         }
     }
 
@@ -147,27 +150,27 @@ extension Dispatch {
     /// Whether the pool has given no response for too long, although it held the notification all that time.
     private func isIgnored(_ entry: InFlightNotification, at now: Moment) -> Bool {
         guard now.instant - entry.submittedAt >= longestWait else { return false }
-        guard let last = outlook.lastAnswer(of: entry.pool) else { return true }
+        guard let last = reachability.lastResponse(of: entry.pool) else { return true }
         return now.instant - last >= longestWait
     }
 
     /// After a long pause one waiting notification is enough: it is the next probe.
     ///
-    /// - Parameter givesBack: whether the others return to their queue.
-    mutating func limitHeld(_ app: AppID, _ lane: LaneID, givesBack: Bool = false, at now: Moment) {
-        let (standstill, longestWait) = (outlook.standstill, longestWait)
+    /// - Parameter requeues: whether the others return to their queue.
+    mutating func limitHeld(_ app: AppID, _ lane: LaneID, requeues: Bool = false, at now: Moment) {
+        let (standstill, longestWait) = (reachability.standstill, longestWait)
         let excess = gates.takeExcess(app, lane) { since in
             standstill.isSuspended || (standstill.since == nil && now.instant - since >= longestWait)
         }
-        for handle in excess { parkWaiting(handle, givesBack: givesBack, at: now) }
+        for handle in excess { parkWaiting(handle, requeues: requeues, at: now) }
     }
 
-    mutating func parkWaiting(_ handle: Handle, givesBack: Bool = false, at now: Moment) {
+    mutating func parkWaiting(_ handle: Handle, requeues: Bool = false, at now: Moment) {
         let entry = notifications[handle]
         let report = Report(
             outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
             detail: "it waited too long for its app or for APNs")
-        park(handle, report, nil, givesBack: givesBack)
+        park(handle, report, nil, requeues: requeues)
     }
 
     // MARK: No app can send
@@ -175,20 +178,20 @@ extension Dispatch {
     private mutating func suspend(at now: Moment) {
         actions.append(.suspend)
         for app in gates.table.configured {
-            for lane in AppLane.all { limitHeld(app, lane, givesBack: true, at: now) }
+            for lane in AppLane.all { limitHeld(app, lane, requeues: true, at: now) }
         }
         let waiting = notifications.handles.filter { handle in
             let entry = notifications[handle]
             return entry.isSubmitted || waitsForPace(handle, entry)
         }
-        leave(.giveBack, waiting, at: now)
+        stopWaiting(.requeue, waiting, at: now)
     }
 
     /// Whether a paused app has no notification for its next probe.
     private func lacksProbe(at now: Moment) -> Bool {
         gates.table.configured.contains { id in
             let app = gates.table.apps[id.index]
-            guard outlook.isConnected(pool: app.pools.notifications) else { return false }
+            guard reachability.isConnected(pool: app.pools.notifications) else { return false }
             return app.lanes.contains { lane in
                 lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false
             }
@@ -202,16 +205,17 @@ extension Dispatch {
     package mutating func dropUnsentOrphans(at now: Moment) {
         let unsent = notifications.handles.filter { handle in
             let entry = notifications[handle]
-            return entry.request.isOrphan && entry.request.started == 1 && entry.request.open == 1 && entry.isUntried
+            return entry.request.isOrphan && entry.request.started == 1 && entry.request.open == 1
+                && entry.isUnattempted
         }
-        leave(.drop, unsent, at: now)
+        stopWaiting(.drop, unsent, at: now)
     }
 
     // MARK: Drain
 
     /// Stops all waits at a drain: requests return to their queue, or are parked if one of their notifications has
     /// ended.
-    package mutating func giveBackWaiting(at now: Moment) {
-        leave(.giveBack, notifications.handles, at: now)
+    package mutating func requeueWaiting(at now: Moment) {
+        stopWaiting(.requeue, notifications.handles, at: now)
     }
 }

@@ -14,8 +14,8 @@ extension Dispatch {
 
     /// A notification waits for its app. This is not its own failure, so its retry time restarts.
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: LaneID, at now: Moment) {
-        entry.firstTry = nil
-        waits(entry, at: now)
+        entry.firstAttempt = nil
+        startWaiting(entry, at: now)
         gates.hold(handle, entry.app, in: lane)
     }
 
@@ -30,18 +30,18 @@ extension Dispatch {
     // MARK: Refusals by APNs
 
     /// APNs refused the credential, topic or environment: the notification waits with the others.
-    mutating func refused(
-        _ handle: Handle, _ entry: InFlightNotification, _ rule: ReplyRule, _ reason: RejectionReason, at now: Moment
+    mutating func appRefused(
+        _ handle: Handle, _ entry: InFlightNotification, _ rule: ResponseRule, _ reason: RejectionReason, at now: Moment
     ) {
         switch rule.action.pause {
         case .app:
             hold(handle, entry, in: AppLane.credential, at: now)
             gates.withdrawn(handle, entry.app, entry.lane)
-            refused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
+            laneRefused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
         case .topic:
             hold(handle, entry, in: entry.lane, at: now)
-            ended(handle, entry.app, AppLane.credential, showing: rule.proof, at: now)
-            refused(handle, entry.app, entry.lane, .topic(reason), at: now)
+            recordProof(handle, entry.app, AppLane.credential, showing: rule.proof, at: now)
+            laneRefused(handle, entry.app, entry.lane, .topic(reason), at: now)
         case nil: preconditionFailure("\(rule.action) refuses no app")
         }
     }
@@ -49,19 +49,19 @@ extension Dispatch {
     /// APNs closes a connection of a pool. If the credential is the reason, all apps with notifications in that pool
     /// pause: each notification would close another connection.
     package mutating func goaway(_ reason: RejectionReason, pool: PoolID, at now: Moment) {
-        guard ReplyRule.rule(goaway: reason)?.action.pause == .app else { return }
-        refused(appsServed(by: pool), reason, pool, at: now)
+        guard ResponseRule.rule(goaway: reason)?.action.pause == .app else { return }
+        pauseApps(appsServed(by: pool), reason, pool, at: now)
     }
 
     /// APNs refused the certificate of a pool during the handshake, and the pool has no other connection. Its apps
     /// pause as after a refusing response, even without waiting notifications.
     package mutating func certificateRefused(pool: PoolID, at now: Moment) {
         let configured = gates.table.configured.filter { gates.table.apps[$0.index].pools.notifications == pool }
-        refused(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
+        pauseApps(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
     }
 
     /// APNs accepted a connection with a certificate that it had refused before.
-    package mutating func certificateTaken(pool: PoolID, at now: Moment) {
+    package mutating func certificateAccepted(pool: PoolID, at now: Moment) {
         for app in gates.table.configured where gates.table.apps[app.index].pools.all.contains(pool) {
             guard
                 gates.table.apps[app.index].lanes[AppLane.credential.index].gate.pause?.cause
@@ -82,16 +82,17 @@ extension Dispatch {
             }.map(\.app))
     }
 
-    private mutating func refused(_ refusedApps: Set<AppID>, _ reason: RejectionReason, _ pool: PoolID, at now: Moment)
-    {
+    private mutating func pauseApps(
+        _ refusedApps: Set<AppID>, _ reason: RejectionReason, _ pool: PoolID, at now: Moment
+    ) {
         for app in refusedApps.sorted() {
             let cause = AppGate.Cause.credential(reason)
             if let pause = gates.table.apps[app.index].lanes[AppLane.credential.index].gate.pause {
-                if let probe = pause.probe, notifications[probe].pool == pool { takeBack(probe, .refuse(cause)) }
+                if let probe = pause.probe, notifications[probe].pool == pool { withdraw(probe, .refuse(cause)) }
             } else {
                 gates.close(app, cause, at: now.instant)
             }
-            withdraw(app, AppLane.credential)
+            withdrawLane(app, AppLane.credential)
         }
     }
 
@@ -99,7 +100,7 @@ extension Dispatch {
     ///
     /// Notifications in flight when the app pauses wait as well. A probe ends with its own result, so a queue of dead
     /// tokens is processed slowly rather than blocked. It sends no feedback, because the token may be valid.
-    mutating func refusedToken(_ handle: Handle, _ entry: InFlightNotification, _ reply: APNsReply, at now: Moment) {
+    mutating func refusedToken(_ handle: Handle, _ entry: InFlightNotification, _ reply: APNsResponse, at now: Moment) {
         if let cause = gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
             case .deviceTokens = cause
         {
@@ -107,27 +108,29 @@ extension Dispatch {
                 hold(handle, entry, in: entry.lane, at: now)
                 return
             }
-            ended(handle, entry.app, AppLane.credential, showing: .topic, at: now)
-            refused(handle, entry.app, entry.lane, cause, at: now)
-            entry.tried(.yes)
-            finish(handle, doubt(entry, reply, cause), givesFeedback: false)
+            recordProof(handle, entry.app, AppLane.credential, showing: .topic, at: now)
+            laneRefused(handle, entry.app, entry.lane, cause, at: now)
+            entry.attemptEnded(.yes)
+            finish(handle, tokenRefusalReport(entry, reply, cause), givesFeedback: false)
             return
         }
-        ended(handle, entry, showing: .topic, at: now)
-        let isLimit = answeredToken(entry, isRefusal: true)
+        recordProof(handle, entry, showing: .topic, at: now)
+        let isLimit = recordTokenResponse(entry, isRefusal: true)
         let refusals = gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals
         let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, answers: refusals.answers)
         if isLimit {
             hold(handle, entry, in: entry.lane, at: now)
-            refused(handle, entry.app, entry.lane, cause, at: now)
+            laneRefused(handle, entry.app, entry.lane, cause, at: now)
         } else {
-            entry.tried(.yes)
-            finish(handle, doubt(entry, reply, cause))
+            entry.attemptEnded(.yes)
+            finish(handle, tokenRefusalReport(entry, reply, cause))
         }
     }
 
     /// The result for an unknown device token, with a hint at the possible cause.
-    private func doubt(_ entry: InFlightNotification, _ reply: APNsReply, _ cause: AppGate.Cause) -> Report {
+    private func tokenRefusalReport(_ entry: InFlightNotification, _ reply: APNsResponse, _ cause: AppGate.Cause)
+        -> Report
+    {
         var report = report(.unregistered, entry, reply)
         if settings.tokenRefusals != nil { report.detail = "the environment may be wrong: \(cause) for this topic" }
         return report
@@ -136,7 +139,7 @@ extension Dispatch {
     /// Records a response about a device token. Returns true if so many were refused that the devices cannot be the
     /// cause.
     @discardableResult
-    mutating func answeredToken(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
+    mutating func recordTokenResponse(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
         return gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals.answered(
@@ -144,26 +147,28 @@ extension Dispatch {
     }
 
     /// A notification ended without a refusal of its app.
-    mutating func ended(_ handle: Handle, _ entry: InFlightNotification, showing proof: ReplyProof, at now: Moment) {
-        guard !isOutdated(entry) else { return }
-        ended(handle, entry.app, AppLane.credential, showing: proof, at: now)
-        ended(handle, entry.app, entry.lane, showing: proof, at: now)
-    }
-
-    private mutating func ended(
-        _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ReplyProof, at now: Moment
+    mutating func recordProof(
+        _ handle: Handle, _ entry: InFlightNotification, showing proof: ResponseProof, at now: Moment
     ) {
-        apply(gates.ended(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
+        guard !isOutdated(entry) else { return }
+        recordProof(handle, entry.app, AppLane.credential, showing: proof, at: now)
+        recordProof(handle, entry.app, entry.lane, showing: proof, at: now)
     }
 
-    mutating func refused(_ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Moment) {
-        apply(gates.refused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
+    private mutating func recordProof(
+        _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ResponseProof, at now: Moment
+    ) {
+        apply(gates.recordProof(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
+    }
+
+    mutating func laneRefused(_ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Moment) {
+        apply(gates.laneRefused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
     }
 
     private mutating func apply(_ change: Gates.Change, _ app: AppID, _ lane: LaneID, at now: Moment) {
         switch change {
         case .nothing: break
-        case .closed: withdraw(app, lane)
+        case .closed: withdrawLane(app, lane)
         case .pausedAgain: limitHeld(app, lane, at: now)
         case .opened: mayRecover(at: now)
         }
@@ -172,8 +177,8 @@ extension Dispatch {
     // MARK: Pause and resumption
 
     /// APNs would refuse the notifications in the pool as well, one connection each: they are held, oldest first.
-    private mutating func withdraw(_ app: AppID, _ lane: LaneID) {
-        takeBack(of: app, .hold(lane: lane)) { lane == AppLane.credential || lane == $0.lane }
+    private mutating func withdrawLane(_ app: AppID, _ lane: LaneID) {
+        withdrawAll(of: app, .hold(lane: lane)) { lane == AppLane.credential || lane == $0.lane }
     }
 
     /// Sends held notifications: all if the gate is open, otherwise until one becomes the probe. Expired ones end

@@ -39,7 +39,7 @@ extension Dispatch {
         let old = gates.table.apps[slot.index].pools
         gates.table.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
-        takeBack(of: slot, .resend) { _ in true }
+        withdrawAll(of: slot, .resend) { _ in true }
         // The new pools may accept notifications that APNs refused before.
         for lane in AppLane.all {
             gates.table.apps[slot.index].lanes[lane.index].refusals.reset()
@@ -56,14 +56,14 @@ extension Dispatch {
         for lane in AppLane.all {
             while let handle = gates.table.apps[slot.index].lanes[lane.index].held.popFirst() { waiting.append(handle) }
         }
-        takeBack(of: slot, .resend) { _ in true }
+        withdrawAll(of: slot, .resend) { _ in true }
         gates.table.apps[slot.index].lanes = Array(repeating: AppLane(), count: AppLane.count)
         gates.table.apps[slot.index].isRemoved = true
         for handle in waiting { send(handle, at: now) }
     }
 
     /// Whether a response blames something that a reload may have replaced: the credential or the environment.
-    func refusesWhatChanged(_ rule: ReplyRule, _ entry: InFlightNotification) -> Bool {
+    func refusesWhatChanged(_ rule: ResponseRule, _ entry: InFlightNotification) -> Bool {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken: true
         case .doubtToken: !gates.table.apps[entry.app.index].isRemoved

@@ -83,7 +83,9 @@ package struct Gates {
     }
 
     /// A notification ended without a refusal.
-    mutating func ended(_ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ReplyProof, at now: Instant)
+    mutating func recordProof(
+        _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ResponseProof, at now: Instant
+    )
         -> Change
     {
         switch table.apps[app.index].lanes[lane.index].gate.ended(handle, showing: proof, at: now) {
@@ -98,7 +100,7 @@ package struct Gates {
     }
 
     /// APNs refused a notification because of its credential, topic or environment.
-    mutating func refused(
+    mutating func laneRefused(
         _ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Instant
     ) -> Change {
         switch table.apps[app.index].lanes[lane.index].gate.refused(handle, cause, at: now) {

@@ -20,16 +20,16 @@ package struct Standstill {
 
     /// - Parameters:
     ///   - canSend: whether at least one app can send, as far as known.
-    ///   - lastAnswer: when APNs last responded to a notification without refusing its app.
+    ///   - lastResponse: when APNs last responded to a notification without refusing its app.
     ///   - limit: the longest standstill.
-    package mutating func looked(canSend: Bool, lastAnswer: Instant?, at now: Instant, limit: Duration) -> Action {
+    package mutating func checked(canSend: Bool, lastResponse: Instant?, at now: Instant, limit: Duration) -> Action {
         if canSend {
             since = nil
             guard isSuspended else { return .nothing }
             isSuspended = false
             return .resume
         }
-        if let begun = since, let lastAnswer, lastAnswer > begun, !isSuspended { since = lastAnswer }
+        if let begun = since, let lastResponse, lastResponse > begun, !isSuspended { since = lastResponse }
         let begun = since ?? now
         since = begun
         guard !isSuspended, now - begun >= limit else { return .nothing }

@@ -114,7 +114,7 @@ package struct CompletedRequests {
     }
 
     /// The same request was published again, by a replay or its producer: further redeliveries belong to the new one.
-    package mutating func publishedAnew(_ key: RedeliveryKey) {
+    package mutating func republished(_ key: RedeliveryKey) {
         suspects.remove(key)
         olderSuspects.remove(key)
     }

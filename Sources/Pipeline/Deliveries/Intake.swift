@@ -153,7 +153,7 @@ package struct Intake: ~Copyable {
         }
         let key = RedeliveryKey(delivery)
         if !delivery.redelivered {
-            completed.publishedAnew(key)
+            completed.republished(key)
         } else if let request = orphans.adopt(key) {
             counters[.duplicatesAvoided] += 1
             request.delivery.epoch = delivery.epoch
@@ -201,7 +201,7 @@ package struct Intake: ~Copyable {
         actions.append(.ask(process, asked.insert(request), delivery))
     }
 
-    /// The answer of a decoder process.
+    /// The response of a decoder process.
     package mutating func decoded(_ handle: Handle, _ answer: Decoded, at now: Moment) {
         take(answer, of: asked.remove(handle), at: now)
     }
@@ -214,12 +214,12 @@ package struct Intake: ~Copyable {
             complete(request, at: now)
         case .reject(let failure):
             actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
-        case .later(let pause): actions.append(.putOff(request, pause))
+        case .later(let pause): actions.append(.postpone(request, pause))
         }
     }
 
     /// Holds an untried delivery as long as the consumer may leave it unacknowledged, then decodes it again.
-    package mutating func hold(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
+    package mutating func decodeLater(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         deferred.insert(request, due: now.instant + min(pause, settings.longestDeferral))
     }
 
@@ -239,7 +239,7 @@ package struct Intake: ~Copyable {
     }
 
     /// Returns an unsent request that can wait in its queue as well as in a retry queue.
-    package mutating func giveBack(_ request: InFlightRequest) {
+    package mutating func requeue(_ request: InFlightRequest) {
         request.parked = []
         // The broker has already requeued an orphan.
         guard !request.isOrphan else { return drop(request) }
@@ -249,8 +249,8 @@ package struct Intake: ~Copyable {
     }
 
     /// Returns the requests that only wait to be decoded again.
-    package mutating func giveBackDeferred() {
-        for request in takeDeferred(where: \.isUntouched) { giveBack(request) }
+    package mutating func requeueDeferred() {
+        for request in takeDeferred(where: \.isUntouched) { requeue(request) }
     }
 
     private mutating func takeDeferred(where isMeant: (InFlightRequest) -> Bool) -> [InFlightRequest] {

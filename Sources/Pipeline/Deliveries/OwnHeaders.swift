@@ -31,7 +31,7 @@ package struct OwnHeaders {
         var dropped: Set<ArraySlice<UInt8>> = []
         delivery.forEachHeader { name, value in
             guard let own = name.dropping(Self.prefix) else { return }
-            if !isBelieved(String(decoding: own, as: UTF8.self), value, source) { dropped.insert(name) }
+            if !isTrusted(String(decoding: own, as: UTF8.self), value, source) { dropped.insert(name) }
         }
         guard !dropped.isEmpty else { return delivery }
         return delivery.removingHeaders(dropped, rawProperties: Self.properties(of: delivery, without: dropped))
@@ -87,7 +87,7 @@ package struct OwnHeaders {
     }
 
     /// - Parameter name: without the prefix.
-    private func isBelieved(_ name: String, _ value: Delivery.HeaderValue, _ source: Source) -> Bool {
+    private func isTrusted(_ name: String, _ value: Delivery.HeaderValue, _ source: Source) -> Bool {
         switch name {
         case "parked", "deferred": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
         case "attempts": source.isRetry && isInteger(value, from: 0, to: Int64(maximumAttempts) - 1)

@@ -45,8 +45,9 @@ extension Outbox {
 
     /// Whether direct replies wait that can be diverted.
     private var holdsReplies: Bool {
-        guard outlets[PublishLane.queues.rawValue].isOpen else { return false }
-        return requesters.waitingSince != nil || PublishLane.directReplies.contains { outlets[$0.rawValue].waiting > 0 }
+        guard outlets[PublisherRole.queues.rawValue].isOpen else { return false }
+        return requesters.waitingSince != nil
+            || PublisherRole.directReplies.contains { outlets[$0.rawValue].waiting > 0 }
     }
 
     /// When the next direct reply has waited too long for its connection or its requester check. `nil` while none
@@ -54,8 +55,8 @@ extension Outbox {
     var nextOverdueReply: Instant? {
         guard holdsReplies else { return nil }
         var earliest: Instant?
-        for lane in PublishLane.directReplies {
-            let outlet = outlets[lane.rawValue]
+        for role in PublisherRole.directReplies {
+            let outlet = outlets[role.rawValue]
             for since in [outlet.unpublished.first?.waitingSince, outlet.suspects.waitingSince] {
                 guard let since else { continue }
                 earliest = min(earliest ?? .distantFuture, since + replyPatience)
@@ -72,8 +73,8 @@ extension Outbox {
             since.map { $0 + replyPatience <= now.instant } ?? false
         }
         while isOverdue(requesters.waitingSince) { divertReplies(requesters.popOldest(), at: now) }
-        for lane in PublishLane.directReplies {
-            let index = lane.rawValue
+        for role in PublisherRole.directReplies {
+            let index = role.rawValue
             var overdue: [PendingPublication] = []
             while isOverdue(outlets[index].unpublished.first?.waitingSince),
                 let pending = outlets[index].unpublished.popFirst()

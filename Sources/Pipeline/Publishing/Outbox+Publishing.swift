@@ -11,10 +11,10 @@ extension Outbox {
     ) {
         request.open += 1
         counters.unconfirmed += 1
-        let lane = proven.lane(of: publication)
+        let role = proven.role(of: publication)
         let pending = PendingPublication(
-            request: request, publication: publication, kind: kind, lane: lane ?? .unprovenReplies)
-        guard lane != nil else {
+            request: request, publication: publication, kind: kind, role: role ?? .unprovenReplies)
+        guard role != nil else {
             return returned(pending, "reply_to is not a direct reply-to name of the broker", at: now)
         }
         publish(pending, at: now)
@@ -23,35 +23,35 @@ extension Outbox {
     /// Publishes after everything that already waits.
     mutating func publish(_ pending: PendingPublication, at now: Moment) {
         pending.isWaiting = false
-        if pending.lane != .queues { pending.lane = proven.lane(of: pending.publication) ?? pending.lane }
-        let lane = pending.lane
-        if lane != .queues {
-            if case .refused(let reply) = outlets[lane.rawValue].suspects.verdict(on: pending, at: now.instant) {
+        if pending.role != .queues { pending.role = proven.role(of: pending.publication) ?? pending.role }
+        let role = pending.role
+        if role != .queues {
+            if case .refused(let reply) = outlets[role.rawValue].suspects.verdict(on: pending, at: now.instant) {
                 return quarantine(pending, reply, at: now)
             }
-            guard !isFull(lane, at: now) else { return divertReplies([pending], at: now) }
+            guard !isFull(role, at: now) else { return divertReplies([pending], at: now) }
         }
         pending.waitingSince = now.instant
-        if pending.closes > 0 { suspect(pending) } else { outlets[lane.rawValue].unpublished.append(pending) }
+        if pending.closes > 0 { suspect(pending) } else { outlets[role.rawValue].unpublished.append(pending) }
     }
 
     /// A similar publish, or this one, was in quarantine before: it is published alone, and one more close is proof.
     private mutating func suspect(_ pending: PendingPublication) {
         pending.closes = SuspectPublishes.closesUntilQuarantine - 1
-        outlets[pending.lane.rawValue].suspects.append(pending)
+        outlets[pending.role.rawValue].suspects.append(pending)
     }
 
     /// Whether the limit of waiting direct replies is reached. A working connection publishes them immediately.
-    private func isFull(_ lane: PublishLane, at now: Moment) -> Bool {
-        let outlet = outlets[lane.rawValue]
+    private func isFull(_ role: PublisherRole, at now: Moment) -> Bool {
+        let outlet = outlets[role.rawValue]
         guard !outlet.isOpen || !outlet.suspects.isEmpty else { return false }
-        return now.instant < outlet.troubledUntil && outlet.waiting >= refusedResults.limit
+        return now.instant < outlet.unreliableUntil && outlet.waiting >= refusedResults.limit
     }
 
     /// The next publish for an open publishing connection. ``published(_:as:)`` or ``cannotPublish(_:_:at:)`` reports
     /// what was done with it.
-    package mutating func nextPublication(on lane: PublishLane, at now: Moment) -> PendingPublication? {
-        let index = lane.rawValue
+    package mutating func nextPublication(on role: PublisherRole, at now: Moment) -> PendingPublication? {
+        let index = role.rawValue
         while !outlets[index].suspects.isTrying {
             guard outlets[index].suspects.isEmpty else {
                 // All other outstanding publishes have to end first.
@@ -59,7 +59,7 @@ extension Outbox {
                     return nil
                 }
                 guard case .refused(let reply) = outlets[index].suspects.verdict(on: suspect, at: now.instant) else {
-                    outlets[index].suspects.tried()
+                    outlets[index].suspects.candidateWritten()
                     return suspect
                 }
                 outlets[index].suspects.dropCandidate()
@@ -67,7 +67,7 @@ extension Outbox {
                 continue
             }
             guard let pending = outlets[index].unpublished.popFirst() else { return nil }
-            if lane == .unprovenReplies, proven.lane(of: pending.publication) == .provenReplies {
+            if role == .unprovenReplies, proven.role(of: pending.publication) == .provenReplies {
                 publish(pending, at: now)
                 continue
             }
@@ -83,14 +83,14 @@ extension Outbox {
     /// Whether a publishing connection accepts publishes now.
     ///
     /// - Returns: whether a publish waits for this connection.
-    package mutating func publisher(_ lane: PublishLane, isOpen: Bool) -> Bool {
-        outlets[lane.rawValue].isOpen = isOpen
-        return outlets[lane.rawValue].waiting > 0
+    package mutating func publisher(_ role: PublisherRole, isOpen: Bool) -> Bool {
+        outlets[role.rawValue].isOpen = isOpen
+        return outlets[role.rawValue].waiting > 0
     }
 
     /// A publish was written; its confirm will carry this number.
     package mutating func published(_ pending: PendingPublication, as sequence: UInt64) {
-        outlets[pending.lane.rawValue].unconfirmed.insert(pending, at: sequence)
+        outlets[pending.role.rawValue].unconfirmed.insert(pending, at: sequence)
     }
 
     /// Shrinks a publish to fit the broker's frames, if possible.
@@ -104,16 +104,16 @@ extension Outbox {
 
     /// The properties of a publish do not fit into a frame, so it would always fail.
     package mutating func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
-        let index = pending.lane.rawValue
+        let index = pending.role.rawValue
         if outlets[index].suspects.candidate === pending { outlets[index].suspects.dropCandidate() }
         returned(pending, error.message, at: now)
     }
 
     /// The broker confirmed, refused or returned a publish, or the connection was lost.
     package mutating func confirmed(
-        _ sequence: UInt64, _ confirmation: Confirmation, on lane: PublishLane, at now: Moment
+        _ sequence: UInt64, _ confirmation: Confirmation, on role: PublisherRole, at now: Moment
     ) {
-        let index = lane.rawValue
+        let index = role.rawValue
         let pending = outlets[index].unconfirmed.remove(sequence)
         guard confirmation != .lost else { return outlets[index].suspects.lost(pending) }
         if outlets[index].suspects.candidate === pending {
@@ -121,12 +121,12 @@ extension Outbox {
             outlets[index].suspects.taken(pending.publication)
             pending.closes = 0
         }
-        if lane == .unprovenReplies { proven.accepted(pending.publication) }
+        if role == .unprovenReplies { proven.accepted(pending.publication) }
         switch confirmation {
         case .acked: taken(pending, at: now)
-        case .nacked: refused(pending, at: now)
+        case .nacked: publishRefused(pending, at: now)
         case .lost: break
-        case .returned where lane != .queues:
+        case .returned where role != .queues:
             pending.waitingSince = now.instant
             requesters.append(pending)
         case .returned(let code, let text):
@@ -149,7 +149,7 @@ extension Outbox {
 
     /// The queue of a publish refuses it for now. A result is diverted if its reply queue keeps refusing it; everything
     /// else has only one destination.
-    private mutating func refused(_ pending: PendingPublication, at now: Moment) {
+    private mutating func publishRefused(_ pending: PendingPublication, at now: Moment) {
         counters[.refusedPublishes] += 1
         pending.refusals += 1
         let pause = settings.pauseAfterRefusal(pending.refusals)
@@ -165,12 +165,12 @@ extension Outbox {
             waiting.insert(pending, due: now.instant + pause)
             return
         }
-        let hopeless = refusedResults.refused(pending, at: now.instant)
-        if !hopeless.contains(where: { $0 === pending }) {
-            let due = refusedResults.nextTry(of: pending, after: pause, at: now.instant)
+        let exhausted = refusedResults.refused(pending, at: now.instant)
+        if !exhausted.contains(where: { $0 === pending }) {
+            let due = refusedResults.nextRetry(of: pending, after: pause, at: now.instant)
             waiting.insert(pending, due: due)
         }
-        giveUp(hopeless, areQueued: hopeless.count > 1 || hopeless.first !== pending, at: now)
+        giveUp(exhausted, areQueued: exhausted.count > 1 || exhausted.first !== pending, at: now)
     }
 
     /// The queue of a publish no longer counts as refusing, because it is gone or the broker rejects the publish
@@ -249,9 +249,9 @@ extension Outbox {
 
     /// A publishing connection was lost: unconfirmed publishes are repeated. If the broker closed it over a publish,
     /// each is published alone until the cause is found.
-    package mutating func publisherLost(_ lane: PublishLane, _ error: AMQPError, at now: Moment) {
-        let index = lane.rawValue
-        outlets[index].troubledUntil = now.instant + settings.quarantine
+    package mutating func publisherLost(_ role: PublisherRole, _ error: AMQPError, at now: Moment) {
+        let index = role.rawValue
+        outlets[index].unreliableUntil = now.instant + settings.quarantine
         let (lost, wasAlone) = outlets[index].suspects.takeLost()
         for pending in lost { pending.waitingSince = now.instant }
         guard error.isAboutPublish else {
@@ -265,7 +265,7 @@ extension Outbox {
                     metadata: ["error.message": "\(error)", "unconfirmed": .stringConvertible(lost.count)])
             }
             for pending in lost { outlets[index].suspects.append(pending) }
-            if lane != .queues { dropExcess(lane, at: now) }
+            if role != .queues { dropExcess(role, at: now) }
             return
         }
         suspect.closes += 1
@@ -283,8 +283,8 @@ extension Outbox {
     }
 
     /// Diverts direct replies beyond a tenth of the prefetch while publishes are tried alone.
-    private mutating func dropExcess(_ lane: PublishLane, at now: Moment) {
-        let index = lane.rawValue
+    private mutating func dropExcess(_ role: PublisherRole, at now: Moment) {
+        let index = role.rawValue
         var excess: [PendingPublication] = []
         while outlets[index].waiting > refusedResults.limit,
             let pending = outlets[index].unpublished.popFirst() ?? outlets[index].suspects.popWaiting()
@@ -333,7 +333,7 @@ extension Outbox {
                 metadata: pending.request.delivery.traced(["reply": "\(reply)"]))
             counters.unconfirmed -= 1
             closeOne(of: pending.request, at: now)
-        case .retry, .putOff: retryReturned(pending, reply, at: now)
+        case .retry, .postpone: retryReturned(pending, reply, at: now)
         case .deadLetter:
             pending.refusals += 1
             log.error(

@@ -12,8 +12,8 @@ package struct Outbox: ~Copyable {
     package internal(set) var refusing = RefusingDestinations()
     var refusedResults: RefusedResults
     let actions: ActionQueue
-    /// One for each ``PublishLane``.
-    var outlets = PublishLane.allCases.map { _ in PublishOutlet() }
+    /// One for each ``PublisherRole``.
+    var outlets = PublisherRole.allCases.map { _ in PublishOutlet() }
     var proven = ProvenRequesters()
     var requesters = RequesterChecks()
     /// Refused publishes that wait to be repeated.

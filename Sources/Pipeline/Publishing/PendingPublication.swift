@@ -11,7 +11,7 @@ package final class PendingPublication {
         /// A copy for a retry queue.
         case retry
         /// A copy of a message that its decoder deferred for this long.
-        case putOff(Duration)
+        case postpone(Duration)
     }
 
     /// The content of the dead letter if no queue accepts a result.
@@ -27,7 +27,7 @@ package final class PendingPublication {
     let kind: Kind
     /// Whether it was already shrunk; this is possible once.
     private var isFitted = false
-    var lane: PublishLane
+    var role: PublisherRole
     /// When a direct reply began to wait for its connection or its requester check.
     var waitingSince = Instant.distantPast
     var refusals = 0
@@ -37,11 +37,11 @@ package final class PendingPublication {
     var refusedSince: Instant?
     var isWaiting = false
 
-    init(request: InFlightRequest, publication: Publication, kind: Kind, lane: PublishLane) {
+    init(request: InFlightRequest, publication: Publication, kind: Kind, role: PublisherRole) {
         self.request = request
         self.publication = publication
         self.kind = kind
-        self.lane = lane
+        self.role = role
     }
 
     /// Omits headers that do not fit into a frame. A copy for a retry keeps all, because decoders read them.
@@ -50,7 +50,7 @@ package final class PendingPublication {
     /// - Returns: `false` if it cannot be shrunk.
     func fit(_ limit: Int) -> Bool {
         switch kind {
-        case .retry, .putOff: return false
+        case .retry, .postpone: return false
         case .result, .routedResult, .feedback, .deadLetter:
             guard !isFitted, let smaller = publication.fitting(limit) else { return false }
             publication = smaller

@@ -62,7 +62,7 @@ struct RefusedResults {
     }
 
     /// When a result refused at `now` is due again after `pause`, or diverted.
-    func nextTry(of pending: PendingPublication, after pause: Duration, at now: Instant) -> Instant {
+    func nextRetry(of pending: PendingPublication, after pause: Duration, at now: Instant) -> Instant {
         guard let since = pending.refusedSince else { return now + pause }
         return min(now + pause, since + patience)
     }

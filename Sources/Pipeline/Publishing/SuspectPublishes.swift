@@ -80,7 +80,7 @@ struct SuspectPublishes {
     }
 
     /// The candidate was written.
-    mutating func tried() {
+    mutating func candidateWritten() {
         isTrying = true
     }
 

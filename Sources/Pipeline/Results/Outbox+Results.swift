@@ -102,8 +102,8 @@ extension Outbox {
 
     /// One notification or publication of the request has ended.
     ///
-    /// - Parameter givesBack: whether unsent notifications return to their queue instead of a retry queue.
-    mutating func closeOne(of request: InFlightRequest, givesBack: Bool = false, at now: Moment) {
+    /// - Parameter requeues: whether unsent notifications return to their queue instead of a retry queue.
+    mutating func closeOne(of request: InFlightRequest, requeues: Bool = false, at now: Moment) {
         request.open -= 1
         guard request.open == 0 else { return }
         if publishResults(of: request, at: now) { return }
@@ -112,8 +112,8 @@ extension Outbox {
             deadLetter(request, failure, at: now)
         } else if request.parked.isEmpty {
             actions.append(.complete(request))
-        } else if givesBack || request.isOrphan, request.isUntouched {
-            actions.append(.giveBack(request))
+        } else if requeues || request.isOrphan, request.isUntouched {
+            actions.append(.requeue(request))
         } else {
             publishRetry(request, at: now)
         }

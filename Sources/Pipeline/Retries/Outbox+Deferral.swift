@@ -5,23 +5,23 @@ import Logging
 /// Messages that their decoder or their `not-before` defers. A copy waits in the retry queue with the longest delay
 /// within the pause. The rest of the pause, shorter than any delay, passes in the worker.
 extension Outbox {
-    package mutating func putOff(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
+    package mutating func postpone(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
         counters[.deferred] += 1
         guard let delay = settings.ladder.level(within: pause) else {
-            actions.append(.hold(request, pause))
+            actions.append(.decodeLater(request, pause))
             return
         }
         var note = RetryEncoder.Note(attempts: request.history.attempts)
         note.processed = request.history.processed
         note.expiresAt = request.expiresAt
-        note.isPutOff = true
+        note.isPostponed = true
         let copy = RetryEncoder.encode(
             request.delivery, note, queue: settings.queues[request.delivery.queue.index].name,
             firstSeen: request.arrived.wall, delay: delay)
         guard let copy else {
-            actions.append(.hold(request, pause))
+            actions.append(.decodeLater(request, pause))
             return
         }
-        publish(copy, for: request, .putOff(pause), at: now)
+        publish(copy, for: request, .postpone(pause), at: now)
     }
 }

@@ -8,7 +8,7 @@ package struct ParkedNotification {
     /// The result if it cannot be parked.
     let report: Report
     /// `nil` if it was not tried: no attempt counts.
-    let trouble: RetryLadder.Trouble?
+    let cause: RetryLadder.Cause?
 }
 
 /// Parks notifications: a copy of their request waits in a retry queue.
@@ -18,20 +18,20 @@ package struct ParkedNotification {
 extension Outbox {
     /// Defers a notification to a later round.
     ///
-    /// - Parameter givesBack: whether it returns to its queue if no notification of its request was sent.
-    package mutating func park(_ parked: ParkedNotification, givesBack: Bool = false, at now: Moment) {
+    /// - Parameter requeues: whether it returns to its queue if no notification of its request was sent.
+    package mutating func park(_ parked: ParkedNotification, requeues: Bool = false, at now: Moment) {
         let request = parked.entry.request
         request.parked.append(parked)
-        closeOne(of: request, givesBack: givesBack, at: now)
+        closeOne(of: request, requeues: requeues, at: now)
     }
 
     /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
         let queue = settings.queues[request.delivery.queue.index].name
-        let trouble = request.parked.compactMap(\.trouble).max() ?? .service
+        let cause = request.parked.compactMap(\.cause).max() ?? .service
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(
-            for: trouble, parkings: request.history.troubles, within: rest)
+            for: cause, parkings: request.history.failureCount, within: rest)
         guard let delay = next else {
             return endParked(request, at: now) { parked in
                 Report(
@@ -43,11 +43,11 @@ extension Outbox {
             request.delivery, note(on: request), queue: queue, firstSeen: request.arrived.wall, delay: delay)
         guard let copy else {
             return endParked(request, at: now) { parked in
-                parked.report.ended("its headers leave no space for those of a retry")
+                parked.report.undelivered("its headers leave no space for those of a retry")
             }
         }
         counters[.parked] += UInt64(request.parked.count)
-        if request.parked.contains(where: { $0.trouble == nil }) { counters[.heldTooLong] += 1 }
+        if request.parked.contains(where: { $0.cause == nil }) { counters[.heldTooLong] += 1 }
         if let heldBack = parkingLog.admit(at: now.instant) {
             log.warning(
                 "requests wait in retry queues",
@@ -94,20 +94,20 @@ extension Outbox {
                 metadata: ["messaging.destination.name": "\(queue)", "reply": "\(reply)"])
         }
         counters.unconfirmed -= 1
-        if case .putOff(let pause) = pending.kind {
+        if case .postpone(let pause) = pending.kind {
             pending.request.open -= 1
-            actions.append(.hold(pending.request, pause))
+            actions.append(.decodeLater(pending.request, pause))
             return
         }
         guard !pending.request.isUntouched else {
             pending.request.open -= 1
             pending.request.parked = []
-            actions.append(.hold(pending.request, settings.hold))
+            actions.append(.decodeLater(pending.request, settings.hold))
             return
         }
         // The publish keeps the request open until all its notifications have ended.
         endParked(pending.request, at: now) { parked in
-            parked.report.ended(
+            parked.report.undelivered(
                 "the retry queue \(queue) received nothing (\(reply)); declare it with 'harebell topology --apply'")
         }
         closeOne(of: pending.request, at: now)
@@ -125,7 +125,7 @@ extension Outbox {
 
 extension Report {
     /// The result of a notification that cannot be parked, with its previous failure.
-    fileprivate func ended(_ why: String) -> Report {
+    fileprivate func undelivered(_ why: String) -> Report {
         var report = self
         report.detail = detail.map { "\(why); \($0)" } ?? why
         return report

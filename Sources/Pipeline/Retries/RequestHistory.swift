@@ -108,7 +108,7 @@ package struct RequestHistory {
     }
 
     /// How often it was put into a retry queue because of a failure; selects the next level.
-    package var troubles: Int {
+    package var failureCount: Int {
         max(0, parkings - deferrals)
     }
 

@@ -13,7 +13,7 @@ package enum RetryEncoder {
         /// `nil` if all notifications are still to be sent.
         package var done: DoneBitmap?
         /// Whether it was deferred: no notification has ended since, and the retry level stays the same.
-        package var isPutOff = false
+        package var isPostponed = false
 
         package init(attempts: Int) {
             self.attempts = attempts
@@ -36,7 +36,7 @@ package enum RetryEncoder {
         headers[Header.attempts] = .int32(Int32(clamping: note.attempts))
         headers[Header.processed] = note.processed == .no ? nil : .string(note.processed.name.description)
         headers[Header.expiresAt] = note.expiresAt.map { .int64($0.milliseconds) }
-        if note.isPutOff {
+        if note.isPostponed {
             headers[Header.deferrals] = .int32(Int32(clamping: RequestHistory(delivery).deferrals + 1))
         } else {
             headers[Header.done] = note.done.map { .text($0.text) }

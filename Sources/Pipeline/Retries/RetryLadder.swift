@@ -6,15 +6,15 @@ package import Configuration
 /// repeats.
 package struct RetryLadder: Sendable {
     /// The reason for a retry; of several, the last one in this order decides.
-    package enum Trouble: Int, Sendable, Comparable {
+    package enum Cause: Int, Sendable, Comparable {
         /// A retry could start at once, but too many already wait in this process.
-        case crowd
+        case processLimit
         /// APNs throttles a device.
         case throttled
         /// APNs failed or could not be reached.
         case service
 
-        package static func < (left: Trouble, right: Trouble) -> Bool {
+        package static func < (left: Cause, right: Cause) -> Bool {
             left.rawValue < right.rawValue
         }
     }
@@ -39,10 +39,10 @@ package struct RetryLadder: Sendable {
     ///   - parkings: how often the request was parked before.
     ///   - lifetime: the time until it expires; `nil` if it does not expire.
     /// - Returns: `nil` if no level ends before it expires.
-    package func delay(for trouble: Trouble, parkings: Int, within lifetime: Duration?) -> Duration? {
+    package func delay(for cause: Cause, parkings: Int, within lifetime: Duration?) -> Duration? {
         let levels =
-            switch trouble {
-            case .crowd: [shortest]
+            switch cause {
+            case .processLimit: [shortest]
             case .throttled: throttledDelays
             case .service: delays
             }

@@ -66,7 +66,7 @@ package final class RequestTrace {
             attributes.append(("harebell.device_token", .text(token.description)))
         }
         switch end {
-        case .replied(let reply):
+        case .responded(let reply):
             attributes.append(("http.response.status_code", .integer(Int(reply.status))))
             if !reply.isSuccess {
                 attributes.append(("error.type", .text(reply.reason?.rawValue ?? "\(reply.status)")))
@@ -81,7 +81,7 @@ package final class RequestTrace {
 
     /// A notification has its outcome.
     func concluded(_ report: Report, isFailure: Bool) {
-        ended(report.outcome.name)
+        setOutcome(report.outcome.name)
         if isFailure, failure == nil { failure = report.reason?.rawValue ?? report.outcome.name.description }
     }
 
@@ -92,9 +92,9 @@ package final class RequestTrace {
         case .result, .routedResult: name = "harebell result"
         case .feedback: name = "harebell feedback"
         case .deadLetter: name = "harebell dead letter"
-        case .retry, .putOff:
+        case .retry, .postpone:
             name = "harebell retry"
-            ended("parked")
+            setOutcome("parked")
         }
         let exchange = String(decoding: pending.publication.exchange, as: UTF8.self)
         let routingKey = String(decoding: pending.publication.routingKey, as: UTF8.self)
@@ -127,7 +127,7 @@ package final class RequestTrace {
             at: now)
     }
 
-    private func ended(_ new: StaticString) {
+    private func setOutcome(_ new: StaticString) {
         if let outcome, outcome.description != new.description { self.outcome = "mixed" } else { outcome = new }
     }
 

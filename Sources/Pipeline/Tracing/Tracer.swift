@@ -83,7 +83,7 @@ package final class Tracer {
     }
 
     /// The control thread has taken the last batch.
-    package func tookBatch() {
+    package func batchReceived() {
         isHandedOver = false
     }
 }

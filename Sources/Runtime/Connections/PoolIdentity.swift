@@ -73,7 +73,7 @@ package struct PoolIdentity: Hashable, Sendable {
         engine.pingIdle = limits.pingIdle
         engine.stallLimit = limits.stallLimit
         if managesChannels {
-            engine.maximumReplyBody = APNsEngine.Configuration.maximumChannelList
+            engine.maximumResponseBody = APNsEngine.Configuration.maximumChannelList
             engine.maximumStreams = Self.managementStreams
         }
         var pool = APNsPool.Configuration(engine: engine)
@@ -84,7 +84,7 @@ package struct PoolIdentity: Hashable, Sendable {
         pool.connectTimeout = limits.connectTimeout
         pool.maximumConnectsPerMinute = limits.connectsPerMinute
         pool.surplusTime = limits.surplusTime
-        pool.deviceSpacing = limits.deviceSpacing
+        pool.deviceThrottleInterval = limits.deviceThrottleInterval
         if !limits.slowsOnErrors { pool.errorBrake = nil }
         return APNsPool(
             configuration: pool, context: context, tokens: source,

@@ -6,7 +6,7 @@ package import Pipeline
 /// A number is reused only after its pool was removed, because notifications in flight refer to it.
 package struct PoolRoster<Pool> {
     /// The longest wait for a pool's first connection; then the pool takes over without one.
-    package static var handoverTimeout: Duration { .seconds(10) }
+    package static var changeTimeout: Duration { .seconds(10) }
 
     private enum Stage {
         /// Takes over when its first connection is ready, or at the deadline.
@@ -17,7 +17,7 @@ package struct PoolRoster<Pool> {
     }
 
     /// A pending change of an app, for when its new pools are open.
-    private struct Handover {
+    private struct PendingChange {
         let slot: AppID
         let app: PipelineApp
     }
@@ -26,14 +26,14 @@ package struct PoolRoster<Pool> {
     package private(set) var pools: [Pool?] = []
     private var plans: [PoolPlan?] = []
     private var stages: [Stage] = []
-    private var handovers: [Handover] = []
+    private var pendingChanges: [PendingChange] = []
     private var leavingCount = 0
 
     package init() {}
 
     /// Whether a handover is pending, or a pool is draining.
     package var isChanging: Bool {
-        !handovers.isEmpty || leavingCount > 0
+        !pendingChanges.isEmpty || leavingCount > 0
     }
 
     /// The number of a pool that can serve `plan` and is not leaving.
@@ -47,7 +47,7 @@ package struct PoolRoster<Pool> {
 
     /// - Parameter opens: whether the handover waits for its first connection.
     package mutating func add(_ pool: Pool, _ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
-        let stage = opens ? Stage.opening(deadline: now + Self.handoverTimeout) : .inUse
+        let stage = opens ? Stage.opening(deadline: now + Self.changeTimeout) : .inUse
         if let free = pools.firstIndex(where: { $0 == nil }) {
             pools[free] = pool
             plans[free] = plan
@@ -68,23 +68,23 @@ package struct PoolRoster<Pool> {
     // MARK: Handover
 
     /// Schedules the change of an app for when its new pools are open; replaces an earlier schedule for this app.
-    package mutating func handOver(_ slot: AppID, to app: PipelineApp) {
-        cancelHandover(of: slot)
-        handovers.append(Handover(slot: slot, app: app))
+    package mutating func scheduleChange(_ slot: AppID, to app: PipelineApp) {
+        cancelPendingChange(of: slot)
+        pendingChanges.append(PendingChange(slot: slot, app: app))
     }
 
-    package mutating func cancelHandover(of slot: AppID) {
-        handovers.removeAll { $0.slot == slot }
+    package mutating func cancelPendingChange(of slot: AppID) {
+        pendingChanges.removeAll { $0.slot == slot }
     }
 
     /// The apps that change now.
-    package mutating func takeHandovers(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
-        guard !handovers.isEmpty else { return [] }
+    package mutating func takeDueChanges(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
+        guard !pendingChanges.isEmpty else { return [] }
         for number in stages.indices {
             if case .opening(let deadline) = stages[number], deadline <= now { stages[number] = .inUse }
         }
-        let due = handovers.filter { handover in handover.app.pools.all.allSatisfy { !isOpening($0) } }
-        handovers.removeAll { handover in due.contains { $0.slot == handover.slot } }
+        let due = pendingChanges.filter { change in change.app.pools.all.allSatisfy { !isOpening($0) } }
+        pendingChanges.removeAll { change in due.contains { $0.slot == change.slot } }
         return due.map { ($0.slot, $0.app) }
     }
 
@@ -92,9 +92,9 @@ package struct PoolRoster<Pool> {
         if case .opening = stages[number.index] { true } else { false }
     }
 
-    /// The latest time at which ``takeHandovers(at:)`` returns something.
+    /// The latest time at which ``takeDueChanges(at:)`` returns something.
     package var nextDeadline: Instant? {
-        guard !handovers.isEmpty else { return nil }
+        guard !pendingChanges.isEmpty else { return nil }
         return stages.compactMap { if case .opening(let deadline) = $0 { deadline } else { nil } }.min()
     }
 
@@ -106,7 +106,7 @@ package struct PoolRoster<Pool> {
     /// - Returns: the pools to drain now.
     package mutating func retire(besides apps: [PipelineApp]) -> [Pool] {
         var used = Set(apps.flatMap(\.pools.all))
-        for handover in handovers { used.formUnion(handover.app.pools.all) }
+        for change in pendingChanges { used.formUnion(change.app.pools.all) }
         var leaving: [Pool] = []
         for (number, pool) in pools.enumerated() where !used.contains(PoolID(number)) {
             if case .leaving = stages[number] { continue }

@@ -8,7 +8,7 @@ package import System
 package struct FileWatch {
     /// `nil` if nothing is watched.
     private let interval: Duration?
-    package private(set) var nextLook: Instant?
+    package private(set) var nextCheck: Instant?
     /// The files of the active configuration, or of the one that was refused since.
     private var read: [String: FileStamp]
     /// The files at the last poll.
@@ -17,7 +17,7 @@ package struct FileWatch {
     /// - Parameter stamps: of the files that were read, by path.
     package init(interval: Duration?, reading stamps: [String: FileStamp], at now: Instant) {
         self.interval = interval
-        nextLook = interval.map { now + $0 }
+        nextCheck = interval.map { now + $0 }
         read = stamps
         seen = stamps
     }
@@ -27,8 +27,8 @@ package struct FileWatch {
     ///   - count: the number of files that must exist.
     /// - Returns: whether they differ from the files that were read, are complete, and did not change since the last
     ///   poll.
-    package mutating func looked(_ stamps: [String: FileStamp], of count: Int, at now: Instant) -> Bool {
-        nextLook = interval.map { now + $0 }
+    package mutating func checked(_ stamps: [String: FileStamp], of count: Int, at now: Instant) -> Bool {
+        nextCheck = interval.map { now + $0 }
         defer { seen = stamps }
         return stamps != read && stamps == seen && stamps.count == count
     }

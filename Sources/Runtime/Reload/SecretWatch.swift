@@ -26,7 +26,7 @@ package struct SecretWatch {
     package private(set) var secret: Secret
     /// `nil` where it is any other password.
     package private(set) var token: AccessToken?
-    package private(set) var nextLook: Instant
+    package private(set) var nextCheck: Instant
     /// What the last look found instead of ``secret``.
     private var candidate: Secret?
     private var problem: String?
@@ -38,17 +38,17 @@ package struct SecretWatch {
         guard let file = broker.passwordFile, let secret = broker.password else { return nil }
         self.file = file
         self.secret = secret
-        nextLook = now.instant
+        nextCheck = now.instant
         adopt(secret, at: now)
     }
 
     /// - Parameters:
     ///   - content: of the file.
     ///   - isComplete: whether the file is complete, so that one read is enough.
-    package mutating func looked(
+    package mutating func checked(
         _ content: Result<Secret, ConfigurationFiles.Failure>, isComplete: Bool = false, at now: Moment
     ) -> Finding? {
-        defer { nextLook = now.instant + interval(at: now.wall) }
+        defer { nextCheck = now.instant + interval(at: now.wall) }
         let found: Secret
         switch content {
         case .failure(let failure):
@@ -78,7 +78,7 @@ package struct SecretWatch {
         self.secret = secret
         candidate = nil
         token = AccessToken(secret)
-        nextLook = now.instant + interval(at: now.wall)
+        nextCheck = now.instant + interval(at: now.wall)
         warning = token?.expires.map { end in
             let left = max(0, end.milliseconds - now.wall.milliseconds)
             return WallTime(milliseconds: end.milliseconds - min(Self.warningTime.nanoseconds / 1_000_000, left / 5))

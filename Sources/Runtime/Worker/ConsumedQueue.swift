@@ -23,7 +23,7 @@ struct StreamSuspicion {
 
     private static let mark: StaticString = "x-stream-offset"
 
-    /// Deliveries that wait for the broker's answer, in order.
+    /// Deliveries that wait for the broker's response, in order.
     private var held: [Held] = []
     private var verdict: Verdict?
 

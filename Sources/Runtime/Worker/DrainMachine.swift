@@ -17,7 +17,7 @@ package struct DrainMachine {
         }
     }
 
-    /// The maximum time for the broker's answer after everything is settled, and for the orderly close of the
+    /// The maximum time for the broker's response after everything is settled, and for the orderly close of the
     /// connections.
     package static let closeTimeout = Duration.seconds(5)
 

@@ -38,10 +38,10 @@ extension Worker {
 
     private func take(_ event: APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
         switch event {
-        case .replied(let handle, let reply, let sentAt):
+        case .responded(let handle, let reply, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
-            traceAttempt(handle, .replied(reply), on: pool, sentAt: sentAt, endedAt: now.instant)
-            dispatch.replied(handle, reply, at: now)
+            traceAttempt(handle, .responded(reply), on: pool, sentAt: sentAt, endedAt: now.instant)
+            dispatch.responded(handle, reply, at: now)
         case .lost(let handle, let loss, let sentAt):
             if let sentAt { traceAttempt(handle, .lost(loss), on: pool, sentAt: sentAt, endedAt: now.instant) }
             dispatch.lost(handle, loss, at: now)
@@ -53,7 +53,7 @@ extension Worker {
             log.info("connected to APNs", metadata: metadata(pool))
             failures[Self.name(number), default: FailureLog()].opened()
             dispatch.mayRecover(at: now)
-            if pools.refused.remove(number) != nil { dispatch.certificateTaken(pool: number, at: now) }
+            if pools.refused.remove(number) != nil { dispatch.certificateAccepted(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
             // The pool keeps trying to connect; one line is enough.
             if pools.refused.insert(number).inserted {
@@ -113,7 +113,7 @@ extension Worker {
         use(settings)
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
-        handOver()
+        applyChanges()
     }
 
     func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
@@ -123,7 +123,7 @@ extension Worker {
         }
         let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0.index] }) }
         for slot in dispatch.configured where !apps.contains(where: dispatch.app(in: slot).isSame) {
-            pools.roster.cancelHandover(of: slot)
+            pools.roster.cancelPendingChange(of: slot)
             dispatch.remove(slot, at: now)
             performActions()
         }
@@ -133,7 +133,7 @@ extension Worker {
                 if wasAnothers { outbox.tally.forget(app: slot) }
                 return slot
             }
-            pools.roster.handOver(slot, to: app)
+            pools.roster.scheduleChange(slot, to: app)
             return slot
         }
     }
@@ -152,13 +152,13 @@ extension Worker {
         return number
     }
 
-    func advanceHandovers() {
+    func applyDueChanges() {
         // During the close no pool takes over from another.
-        if isWorking, pools.roster.isChanging { handOver() }
+        if isWorking, pools.roster.isChanging { applyChanges() }
     }
 
-    private func handOver() {
-        for (slot, app) in pools.roster.takeHandovers(at: now.instant) {
+    private func applyChanges() {
+        for (slot, app) in pools.roster.takeDueChanges(at: now.instant) {
             dispatch.change(slot, to: app, at: now)
             performActions()
         }

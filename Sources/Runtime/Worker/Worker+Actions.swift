@@ -17,25 +17,25 @@ extension Worker {
         case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
         case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
         case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
-        case .putOff(let request, let pause): outbox.putOff(request, for: pause, at: now)
+        case .postpone(let request, let pause): outbox.postpone(request, for: pause, at: now)
 
         case .submit(let handle, let notification, let isProbe):
             pools[notification.pool].submit(
                 notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
             if pools[pool].cancel(handle) {
-                dispatch.tookBack(handle, purpose, at: now)
+                dispatch.withdrawn(handle, purpose, at: now)
             } else {
                 dispatch.wasSent(handle)
             }
         case .finish(let notification, let report, let givesFeedback):
             outbox.finish(notification, report, givesFeedback: givesFeedback, at: now)
         case .conclude(let end): outbox.conclude(end, at: now)
-        case .park(let parked, let givesBack): outbox.park(parked, givesBack: givesBack, at: now)
-        case .hold(let request, let pause): intake.hold(request, for: pause, at: now)
+        case .park(let parked, let requeues): outbox.park(parked, requeues: requeues, at: now)
+        case .decodeLater(let request, let pause): intake.decodeLater(request, for: pause, at: now)
 
         case .complete(let request): intake.complete(request, at: now)
-        case .giveBack(let request): intake.giveBack(request)
+        case .requeue(let request): intake.requeue(request)
         case .drop(let request): intake.drop(request)
         case .settle(let delivery, let settlement): settle(delivery, settlement)
 
@@ -67,11 +67,11 @@ extension Worker {
 
     /// Writes waiting publishes while the publishing connections accept them.
     func publishWaiting() {
-        // In reverse order, because a publish of one lane may move to an earlier lane.
-        for lane in PublishLane.allCases.reversed() {
-            let publisher = publishers[lane.rawValue]
-            while outbox.publisher(lane, isOpen: publisher.canPublish) {
-                guard publisher.canPublish, let pending = outbox.nextPublication(on: lane, at: now) else {
+        // In reverse order, because a publish of one role may move to an earlier role.
+        for role in PublisherRole.allCases.reversed() {
+            let publisher = publishers[role.rawValue]
+            while outbox.publisher(role, isOpen: publisher.canPublish) {
+                guard publisher.canPublish, let pending = outbox.nextPublication(on: role, at: now) else {
                     // The first direct reply opens its connection; all others are started already.
                     publisher.start(at: now.instant)
                     break

@@ -34,9 +34,9 @@ extension Worker {
         switch drain.stage {
         case .running, .ended: return
         case .finishing:
-            dispatch.giveBackPaced(at: now)
+            dispatch.requeuePaced(at: now)
             performActions()
-            if holdsOnly { giveBackWaiting() }
+            if holdsOnly { requeueWaiting() }
             if !isIdle {
                 guard drain.isOver(at: now.instant) else { return }
                 drain.cutShort()
@@ -74,9 +74,9 @@ extension Worker {
     }
 
     /// Returns everything that only waits.
-    private func giveBackWaiting() {
-        intake.giveBackDeferred()
-        dispatch.giveBackWaiting(at: now)
+    private func requeueWaiting() {
+        intake.requeueDeferred()
+        dispatch.requeueWaiting(at: now)
         performActions()
     }
 

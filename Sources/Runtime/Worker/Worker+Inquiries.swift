@@ -43,10 +43,10 @@ extension Worker {
         }
     }
 
-    func takeAnswers() {
+    func takeResponses() {
         while let event = inquiries.nextEvent(at: now.instant) {
             switch event {
-            case .engine(.replied(let reply)): answered(reply)
+            case .engine(.responded(let reply)): answered(reply)
             case .engine(.opened): failures["inquiring", default: FailureLog()].opened()
             case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _): inquiryLost(error)
@@ -55,7 +55,7 @@ extension Worker {
         }
     }
 
-    private func answered(_ reply: ControlReply) {
+    private func answered(_ reply: ControlResponse) {
         let inquiry = inquiry
         self.inquiry = nil
         if case .got(let delivery, _, _) = reply {

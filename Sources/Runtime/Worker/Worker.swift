@@ -24,7 +24,7 @@ package final class Worker {
     }
 
     let consumer: AMQPConnection
-    /// One for each ``PublishLane``; those for direct replies are opened on demand.
+    /// One for each ``PublisherRole``; those for direct replies are opened on demand.
     let publishers: [AMQPConnection]
     /// Checks whether requesters of direct replies are connected, and whether queues are streams. Opened on demand.
     let inquiries: AMQPConnection
@@ -68,7 +68,7 @@ package final class Worker {
         let settings: PipelineSettings
         let queues: [ConsumedQueue]
         let consumer: AMQPConnection
-        /// One for each ``PublishLane``.
+        /// One for each ``PublisherRole``.
         let publishers: [AMQPConnection]
         let inquiries: AMQPConnection
         /// One for each of ``PipelineSettings/processes``.
@@ -87,7 +87,7 @@ package final class Worker {
         decoders = parts.decoders
         index = parts.index
         consumer = parts.consumer
-        precondition(parts.publishers.count == PublishLane.allCases.count, "each kind of publish needs a connection")
+        precondition(parts.publishers.count == PublisherRole.allCases.count, "each kind of publish needs a connection")
         publishers = parts.publishers
         inquiries = parts.inquiries
         pools = WorkerPools(make: parts.makePool)
@@ -102,7 +102,7 @@ package final class Worker {
         outbox = Outbox(settings, actions, log: log)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
-        publishers[PublishLane.queues.rawValue].start(at: now.instant)
+        publishers[PublisherRole.queues.rawValue].start(at: now.instant)
     }
 
     var log: Logger { logThrottle.logger }
@@ -154,9 +154,9 @@ package final class Worker {
         takeDeliveries()
         stepDecoders()
         takeReplies()
-        advanceHandovers()
+        applyDueChanges()
         takeConfirms()
-        takeAnswers()
+        takeResponses()
         inquire()
         advanceDrain()
         if isWorking { publishWaiting() }
@@ -243,7 +243,7 @@ package final class Worker {
         updateReadiness()
     }
 
-    /// Sends new messages to the decoder processes, and takes their answers.
+    /// Sends new messages to the decoder processes, and takes their responses.
     private func stepDecoders() {
         for decoder in decoders {
             decoder.step(at: now)
@@ -307,31 +307,31 @@ package final class Worker {
     }
 
     private func takeConfirms() {
-        for lane in PublishLane.allCases { takeConfirms(lane) }
+        for role in PublisherRole.allCases { takeConfirms(role) }
         updateReadiness()
     }
 
-    private func takeConfirms(_ lane: PublishLane) {
-        let publisher = publishers[lane.rawValue]
+    private func takeConfirms(_ role: PublisherRole) {
+        let publisher = publishers[role.rawValue]
         while let event = publisher.nextEvent(at: now.instant) {
             switch event {
             case .engine where !isWorking: break
             case .engine(.confirmed(let sequence, let confirmation)):
-                outbox.confirmed(sequence, confirmation, on: lane, at: now)
+                outbox.confirmed(sequence, confirmation, on: role, at: now)
                 performActions()
             case .engine(.opened):
-                failures[Self.name(lane), default: FailureLog()].opened()
-                if lane == .queues { readiness.isPublisherOpen = true }
+                failures[Self.name(role), default: FailureLog()].opened()
+                if role == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked): log.notice("the broker accepts publishes again")
             case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _):
-                if lane == .queues { readiness.isPublisherOpen = false }
-                outbox.publisherLost(lane, error, at: now)
+                if role == .queues { readiness.isPublisherOpen = false }
+                outbox.publisherLost(role, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
-                if lane == .queues { brokerLost("publishing", error) } else { connectionLost(Self.name(lane), error) }
+                if role == .queues { brokerLost("publishing", error) } else { connectionLost(Self.name(role), error) }
             case .engine, .closed: break
             }
         }
@@ -345,7 +345,7 @@ package final class Worker {
         }
     }
 
-    private static func name(_ lane: PublishLane) -> String { lane == .queues ? "publishing" : "direct-reply" }
+    private static func name(_ role: PublisherRole) -> String { role == .queues ? "publishing" : "direct-reply" }
 
     func connectionLost(_ which: String, _ error: AMQPError) {
         if error.code == .secretRefused { secretRenewals.refused += 1 }

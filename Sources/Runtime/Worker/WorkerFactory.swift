@@ -49,9 +49,9 @@ package enum WorkerFactory {
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
             network: environment.brokerNetwork, seed: random.next())
-        let publishers = try PublishLane.allCases.map { lane in
+        let publishers = try PublisherRole.allCases.map { role in
             try BrokerConnections.connection(
-                .publisher, name: "harebell \(lane.activity) \(WorkerName.text(index: index))", configuration.broker,
+                .publisher, name: "harebell \(role.activity) \(WorkerName.text(index: index))", configuration.broker,
                 network: environment.brokerNetwork, seed: random.next())
         }
         let inquiries = try BrokerConnections.connection(
@@ -75,7 +75,7 @@ package enum WorkerFactory {
     }
 }
 
-extension PublishLane {
+extension PublisherRole {
     /// The purpose of a connection, shown by the broker's management.
     fileprivate var activity: String {
         switch self {

@@ -7,12 +7,12 @@ import TLS
 package enum WorkerCommand: Sendable {
     /// Stop consuming, finish the requests in flight, then end, at the latest after this time.
     case drain(within: Duration)
-    /// Report the state: ``WorkerReport/Event/told(_:)``.
-    case tell
+    /// Report the state: ``WorkerReport/Event/snapshot(_:)``.
+    case sendSnapshot
     /// End at once; the broker requeues the requests in flight.
     case stop
     /// The control thread has the last ``WorkerReport/Event/spans(_:)``.
-    case tookSpans
+    case spansReceived
     /// Apply another configuration, for which everything is prepared.
     case reload(AppPlan, AppPlan.Contexts)
     /// Log in with another password from now on.
@@ -41,9 +41,9 @@ package struct WorkerReport: Sendable {
         case ready
         /// A queue is no longer consumed.
         case notReady
-        /// The answer to ``WorkerCommand/tell``.
-        case told(WorkerSnapshot)
-        /// Finished spans, answered by ``WorkerCommand/tookSpans``.
+        /// The response to ``WorkerCommand/sendSnapshot``.
+        case snapshot(WorkerSnapshot)
+        /// Finished spans, answered by ``WorkerCommand/spansReceived``.
         case spans(Tracer.Batch)
         /// The worker cannot start or continue; the process ends.
         case failed(Failure, message: String)

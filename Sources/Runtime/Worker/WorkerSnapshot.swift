@@ -13,7 +13,7 @@ package struct WorkerSnapshot: Sendable {
         /// The current prefetch: smaller after a start, and while no app can send.
         package let prefetchInForce: UInt16
         package let isConsuming: Bool
-        /// The queue depth at the last count; `nil` before the first answer.
+        /// The queue depth at the last count; `nil` before the first response.
         package let messages: UInt32?
         /// The available permits of its rate limit and the notifications that wait for it; `nil` without a limit.
         package let pace: (permits: Int, waiting: Int)?
@@ -30,18 +30,18 @@ package struct WorkerSnapshot: Sendable {
         /// The first configured app that uses it; `nil` if none does any more.
         package let app: AppName?
         /// The requests of that app that it carries: `notifications` (possibly all), `broadcasts` or `channels`.
-        package let cargo: StaticString?
+        package let traffic: StaticString?
         package let endpoint: Endpoint
         package let maximumConnections: Int
         package let statistics: PoolStatistics
-        package let picture: PoolPicture
+        package let connectionsSnapshot: PoolSnapshot
     }
 
     /// A decoder that is a program.
     package struct Process: Sendable {
         package let name: String
         package let isWorking: Bool
-        /// Messages without an answer.
+        /// Messages without a response.
         package let waiting: Int
         package let counters: DecoderProcess.Counters
     }
@@ -142,10 +142,10 @@ extension Worker {
                 guard let pool = pools.roster.pools[number], let statistics = statistics[number] else { return nil }
                 let app = apps.first { $0.pools.all.contains(PoolID(number)) }
                 return WorkerSnapshot.Pool(
-                    app: app?.name, cargo: app?.cargo(of: PoolID(number)),
+                    app: app?.name, traffic: app?.traffic(of: PoolID(number)),
                     endpoint: pool.configuration.engine.endpoint,
                     maximumConnections: pool.configuration.connections.upperBound, statistics: statistics,
-                    picture: pool.picture(at: now.instant))
+                    connectionsSnapshot: pool.snapshot(at: now.instant))
             },
             formerPools: pools.formerCounters, paused: paused,
             processes: decoders.map {
@@ -156,7 +156,7 @@ extension Worker {
 }
 
 extension PipelineApp {
-    fileprivate func cargo(of pool: PoolID) -> StaticString {
+    fileprivate func traffic(of pool: PoolID) -> StaticString {
         if pool == pools.notifications { return "notifications" }
         return pool == pools.broadcasts ? "broadcasts" : "channels"
     }

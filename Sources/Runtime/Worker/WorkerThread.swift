@@ -68,18 +68,18 @@ package final class WorkerThread: LoopOwner {
             log: log, seed: UInt64.random(in: 0 ... .max))
         worker = try WorkerFactory.worker(
             index: index, plan: task.plan, contexts: try task.plan.makeContexts(), on: environment, at: loop.now)
-        try loop.attach(task.commands) { [unowned self] in obey($0) }
+        try loop.attach(task.commands) { [unowned self] in execute($0) }
     }
 
-    private func obey(_ command: WorkerCommand) {
+    private func execute(_ command: WorkerCommand) {
         switch command {
         case .drain(let limit): worker.startDrain(deadline: loop.now.instant + limit)
-        case .tell:
-            report(.told(worker.snapshot(at: loop.now)))
+        case .sendSnapshot:
+            report(.snapshot(worker.snapshot(at: loop.now)))
             worker.countMessages(at: loop.now)
         case .stop: worker.stop()
         case .renewPassword(let password): worker.renewPassword(password, at: loop.now)
-        case .tookSpans: worker.tracer?.tookBatch()
+        case .spansReceived: worker.tracer?.batchReceived()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }
     }

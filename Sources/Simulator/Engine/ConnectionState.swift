@@ -4,17 +4,17 @@ import HTTP2
 /// The state of a simulated connection's streams.
 struct StreamTable {
     /// A frame that has to wait until the response of its stream was sent.
-    enum Afterthought {
+    enum DeferredFrame {
         case reset(stream: Int32, HTTP2ErrorCode)
         /// For a stream that is already closed.
         case anotherReset(stream: Int32, HTTP2ErrorCode)
     }
 
     /// Delayed responses, by stream.
-    var waiting: [Int32: PreparedAnswer] = [:]
+    var waiting: [Int32: PreparedResponse] = [:]
     /// Streams that were answered before their request was complete.
-    var answeredEarly: Set<Int32> = []
-    var afterthoughts: [Afterthought] = []
+    var respondedEarly: Set<Int32> = []
+    var deferredFrames: [DeferredFrame] = []
     /// Streams without a response.
     var silent: Set<Int32> = []
     /// The highest stream that is processed.

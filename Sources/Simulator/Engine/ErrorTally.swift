@@ -7,18 +7,18 @@ struct ErrorTally {
         /// SETTINGS_MAX_CONCURRENT_STREAMS becomes 1.
         case slowdown
         /// GOAWAY.
-        case farewell
+        case goaway
     }
 
     private var errors = 0
     private var badTokens = 0
 
-    mutating func count(_ answer: Answer, _ configuration: SimulatorConfiguration) -> Consequence? {
+    mutating func count(_ answer: SimulatedResponse, _ configuration: SimulatorConfiguration) -> Consequence? {
         guard (400..<500).contains(answer.status), answer.status != 410 else { return nil }
         errors += 1
         if answer.reason == "BadDeviceToken" {
             badTokens += 1
-            if badTokens == configuration.badTokenLimit { return .farewell }
+            if badTokens == configuration.badTokenLimit { return .goaway }
         }
         return errors == configuration.errorLimit ? .slowdown : nil
     }

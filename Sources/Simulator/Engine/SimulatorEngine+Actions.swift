@@ -3,7 +3,7 @@ import HTTP2
 
 /// The effects of scripts, built-in tokens and responses on the connection.
 extension SimulatorEngine {
-    func carryOut(_ plan: Plan, _ prepared: PreparedAnswer, on stream: Int32, at now: Instant) {
+    func execute(_ plan: Plan, _ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
         // A cut without a response, or a GOAWAY that excludes the stream, comes first.
         let isCut = plan.connectionActions.contains(.cut)
         if isCut, plan.ending == nil {
@@ -22,7 +22,7 @@ extension SimulatorEngine {
         case .reset(let code, let times):
             ended(prepared.record, .reset(code), because: plan.cause, at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
-            streams.afterthoughts += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
+            streams.deferredFrames += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
         case .answer(let answer):
             prepared.answer = answer
             prepared.answer.cause = plan.cause
@@ -36,7 +36,7 @@ extension SimulatorEngine {
     }
 
     private func schedule(
-        _ prepared: inout PreparedAnswer, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
+        _ prepared: inout PreparedResponse, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
     ) {
         if prepared.answer.status == 200 { addUniqueID(to: &prepared) }
         guard let delay else { return send(prepared, on: stream, at: now) }
@@ -45,18 +45,18 @@ extension SimulatorEngine {
         timers.insert(.answer(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
     }
 
-    func send(_ prepared: PreparedAnswer, on stream: Int32, at now: Instant) {
+    func send(_ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
         let answer = prepared.answer
         var isSent = false
         attempt { () throws(HTTP2Error) in isSent = try prepared.send(on: http, stream: stream) }
         if answer.body == .withheld { streams.silent.insert(stream) }
-        if let code = answer.resetCode { streams.afterthoughts.append(.reset(stream: stream, code)) }
+        if let code = answer.resetCode { streams.deferredFrames.append(.reset(stream: stream, code)) }
         ended(
             prepared.record, isSent ? .answered(answer.status, reason: answer.reason) : .lost, because: answer.cause,
             at: now)
         switch client.errors.count(answer, context.configuration) {
         case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
-        case .farewell: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
+        case .goaway: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
         case nil: break
         }
     }
@@ -89,7 +89,7 @@ extension SimulatorEngine {
     }
 
     /// Whether the request is processed, even if the client gets no response.
-    func isWorkedOn(_ stream: Int32, _ plan: Plan) -> Bool {
+    func isProcessed(_ stream: Int32, _ plan: Plan) -> Bool {
         switch plan.ending {
         case .answer, .reset(.refusedStream, _): return false
         case .silence, .reset, nil: break
@@ -128,7 +128,7 @@ extension SimulatorEngine {
         // The last-stream-id of a later GOAWAY must not be higher (RFC 9113, section 6.8).
         let last = min(streams.lastAllowed, last ?? http.lastStreamID)
         streams.lastAllowed = last
-        let reason = goaway.reason.map { Answer(503, $0).bodyBytes } ?? []
+        let reason = goaway.reason.map { SimulatedResponse(503, $0).bodyBytes } ?? []
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: last, code: goaway.code, debugData: reason) }
         let ceded = streams.waiting.keys.filter { $0 > last }
         for stream in ceded { streams.waiting[stream] = nil }
@@ -141,7 +141,7 @@ extension SimulatorEngine {
         case .answered: phase = .draining
         case .now:
             loseWaiting(at: now)
-            phase = .ending(withFarewell: true)
+            phase = .ending(withCloseNotify: true)
         case .never: break
         }
     }
@@ -151,7 +151,7 @@ extension SimulatorEngine {
         if case .ended = phase { return }
         ledger.count { $0.cuts += 1 }
         loseWaiting(at: now)
-        phase = withOutput ? .ending(withFarewell: false) : .ended
+        phase = withOutput ? .ending(withCloseNotify: false) : .ended
     }
 
     func change(_ settings: ServerSettings) {

@@ -13,7 +13,7 @@ extension SimulatorEngine {
     }
 
     func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
-        guard !streams.answeredEarly.contains(stream) else { return }
+        guard !streams.respondedEarly.contains(stream) else { return }
         guard stream <= streams.lastAllowed else { return ledger.count { $0.ceded += 1 } }
         let fields = RequestFields(request.headers)
         let id = id(of: fields)
@@ -23,14 +23,14 @@ extension SimulatorEngine {
         let target: RequestTarget
         switch open(fields) {
         case .refused(let answer):
-            let prepared = PreparedAnswer(answer: answer, headers: [PreparedAnswer.id(idBytes)], record: record)
+            let prepared = PreparedResponse(answer: answer, headers: [PreparedResponse.id(idBytes)], record: record)
             return send(prepared, on: stream, at: now)
         case .target(let found): target = found
         }
         let arrival = Arrival(fields: fields, attempt: attempt, stream: stream, at: now)
-        var prepared = PreparedAnswer(
+        var prepared = PreparedResponse(
             answer: .accepted, headers: headers(for: target, fields, idBytes), record: record,
-            bringsUniqueID: bringsUniqueID(target))
+            addsUniqueID: addsUniqueID(target))
         let keyTopics: [[UInt8]]
         switch authenticate(fields, at: now) {
         case .refused(let answer):
@@ -59,7 +59,7 @@ extension SimulatorEngine {
     /// Handles a channel management request. Script rules that name its operation apply first. A rule that answers, or
     /// prevents the processing, replaces the operation.
     private func manage(
-        _ prepared: inout PreparedAnswer, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
+        _ prepared: inout PreparedResponse, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
         _ arrival: Arrival, keyTopics: [[UInt8]]
     ) {
         let fields = arrival.fields
@@ -68,8 +68,8 @@ extension SimulatorEngine {
             attempt: arrival.attempt)
         let plan = context.script.plan(
             for: subject, isEarly: false, &scriptRun.counters, &context.counters, random: &context.random)
-        guard isWorkedOn(arrival.stream, plan) else {
-            return carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
+        guard isProcessed(arrival.stream, plan) else {
+            return execute(plan, prepared, on: arrival.stream, at: arrival.at)
         }
         let result =
             if case .allChannels = target {
@@ -79,10 +79,10 @@ extension SimulatorEngine {
                     channelsOf: bundleID, fields, body: body, keyTopics: keyTopics, context.channels,
                     random: &context.random)
             }
-        if let channelID = result.channelID { prepared.headers.append(PreparedAnswer.channelID(channelID)) }
+        if let channelID = result.channelID { prepared.headers.append(PreparedResponse.channelID(channelID)) }
         prepared.answer = result.answer
         prepared.body = result.body
-        carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
+        execute(plan, prepared, on: arrival.stream, at: arrival.at)
     }
 
     /// Applies the early script rules to the headers of a request, before its body.
@@ -100,19 +100,19 @@ extension SimulatorEngine {
         let plan = context.script.plan(
             for: subject, isEarly: true, &scriptRun.counters, &context.counters, random: &context.random)
         guard plan != Plan() else { return }
-        streams.answeredEarly.insert(stream)
+        streams.respondedEarly.insert(stream)
         let (_, record) = enter(request, fields, id, on: stream, at: now)
-        let prepared = PreparedAnswer(
+        let prepared = PreparedResponse(
             answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
-            bringsUniqueID: bringsUniqueID(target))
-        carryOut(plan, prepared, on: stream, at: now)
+            addsUniqueID: addsUniqueID(target))
+        execute(plan, prepared, on: stream, at: now)
     }
 
     /// The target of a request, if this port offers it.
     private func open(_ fields: RequestFields) -> RequestRules.Opening {
         let opening = client.rules.open(fields)
         if case .target(let target) = opening, !service.offers(target) {
-            return .refused(Answer(404, "BadPath", cause: "this port does not offer the path"))
+            return .refused(SimulatedResponse(404, "BadPath", cause: "this port does not offer the path"))
         }
         return opening
     }
@@ -145,7 +145,8 @@ extension SimulatorEngine {
 
     /// Responds to a notification: a refusal by the rules, the response of script or built-in tokens, or 200.
     private func finish(
-        _ prepared: inout PreparedAnswer, _ refusal: Answer?, _ token: ArraySlice<UInt8>?, _ arrival: Arrival
+        _ prepared: inout PreparedResponse, _ refusal: SimulatedResponse?, _ token: ArraySlice<UInt8>?,
+        _ arrival: Arrival
     ) {
         if let refusal = refusal ?? throttled(token, at: arrival.at) {
             prepared.answer = refusal
@@ -156,12 +157,13 @@ extension SimulatorEngine {
             addUniqueID(to: &prepared)
             return send(prepared, on: arrival.stream, at: arrival.at)
         }
-        carryOut(plan, prepared, on: arrival.stream, at: arrival.at)
+        execute(plan, prepared, on: arrival.stream, at: arrival.at)
     }
 
-    private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> Answer? {
+    private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> SimulatedResponse? {
         guard let token, !context.admits(device: Self.lowered(token), at: now) else { return nil }
-        return Answer(429, "TooManyRequests", cause: "the device had more notifications than set device-limit allows")
+        return SimulatedResponse(
+            429, "TooManyRequests", cause: "the device had more notifications than set device-limit allows")
     }
 
     private func plan(_ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int) -> Plan {
@@ -187,7 +189,7 @@ extension SimulatorEngine {
     }
 
     /// Whether a successful response has `apns-unique-id`.
-    private func bringsUniqueID(_ target: RequestTarget) -> Bool {
+    private func addsUniqueID(_ target: RequestTarget) -> Bool {
         switch target {
         case .device: context.configuration.environment == .development
         case .broadcast: true
@@ -195,16 +197,18 @@ extension SimulatorEngine {
         }
     }
 
-    func addUniqueID(to prepared: inout PreparedAnswer) {
-        guard prepared.bringsUniqueID else { return }
-        prepared.headers.append(PreparedAnswer.uniqueID(context.makeID().bytes))
+    func addUniqueID(to prepared: inout PreparedResponse) {
+        guard prepared.addsUniqueID else { return }
+        prepared.headers.append(PreparedResponse.uniqueID(context.makeID().bytes))
     }
 
     /// The headers of every response to a target.
     private func headers(for target: RequestTarget, _ fields: RequestFields, _ id: [UInt8]) -> [HTTP2Header] {
-        if case .device = target { return [PreparedAnswer.id(id)] }
+        if case .device = target { return [PreparedResponse.id(id)] }
         let isGood = RequestRules.isCanonicalUUID(fields.requestID)
-        return [PreparedAnswer.requestID(isGood ? fields.requestID ?? context.makeID().bytes : context.makeID().bytes)]
+        return [
+            PreparedResponse.requestID(isGood ? fields.requestID ?? context.makeID().bytes : context.makeID().bytes)
+        ]
     }
 
     private func authenticate(_ fields: RequestFields, at now: Instant) -> CredentialBinding.Verdict {

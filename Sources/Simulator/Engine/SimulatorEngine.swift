@@ -12,7 +12,7 @@ package final class SimulatorEngine: Engine {
         /// GOAWAY was sent: the connection ends with the last response.
         case draining
         /// Pending output is sent, then the connection ends with or without close_notify.
-        case ending(withFarewell: Bool)
+        case ending(withCloseNotify: Bool)
         case ended
     }
 
@@ -118,7 +118,7 @@ package final class SimulatorEngine: Engine {
         if case .handshaking = phase { return tls.drain(into: &output) }
         do {
             try http.drain(into: &leaving)
-            try haveAfterthoughts()
+            try sendDeferredFrames()
         } catch {
             fail(error)
         }
@@ -129,19 +129,19 @@ package final class SimulatorEngine: Engine {
         }
         takeEvents(at: lastMoment)
         if case .draining = phase, http.openStreams <= streams.silent.count, streams.waiting.isEmpty {
-            phase = .ending(withFarewell: true)
+            phase = .ending(withCloseNotify: true)
         }
-        if case .ending(let withFarewell) = phase {
-            if withFarewell { tls.close() }
+        if case .ending(let withCloseNotify) = phase {
+            if withCloseNotify { tls.close() }
             phase = .ended
         }
         tls.drain(into: &output)
     }
 
-    private func haveAfterthoughts() throws(HTTP2Error) {
-        guard !streams.afterthoughts.isEmpty, !http.holdsOutput else { return }
-        let all = streams.afterthoughts
-        streams.afterthoughts = []
+    private func sendDeferredFrames() throws(HTTP2Error) {
+        guard !streams.deferredFrames.isEmpty, !http.holdsOutput else { return }
+        let all = streams.deferredFrames
+        streams.deferredFrames = []
         for case .reset(let stream, let code) in all { try http.reset(stream: stream, code: code) }
         try http.drain(into: &leaving)
         for case .anotherReset(let stream, let code) in all {
@@ -196,7 +196,7 @@ package final class SimulatorEngine: Engine {
             try arrived.withBytes { (bytes) throws(HTTP2Error) in try http.receive(bytes) }
             arrived.removeAll()
         }
-        if case .closed = try tls.read(into: &arrived) { phase = .ending(withFarewell: true) }
+        if case .closed = try tls.read(into: &arrived) { phase = .ending(withCloseNotify: true) }
     }
 
     private func takeEvents(at now: Instant) {
@@ -210,7 +210,7 @@ package final class SimulatorEngine: Engine {
                 takeHeaders(request, on: stream, at: now)
             case .closed(let stream, _):
                 streams.silent.remove(stream)
-                streams.answeredEarly.remove(stream)
+                streams.respondedEarly.remove(stream)
                 if let prepared = streams.waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
@@ -225,7 +225,7 @@ package final class SimulatorEngine: Engine {
         switch phase {
         case .ending, .ended: phase = .ended
         case .handshaking: phase = .ended
-        case .open, .draining: phase = error is HTTP2Error ? .ending(withFarewell: true) : .ended
+        case .open, .draining: phase = error is HTTP2Error ? .ending(withCloseNotify: true) : .ended
         }
         guard !hasFailed else { return }
         hasFailed = true

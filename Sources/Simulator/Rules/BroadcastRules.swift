@@ -14,15 +14,15 @@ extension RequestRules {
     package func check(
         broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
         policy: (ArraySlice<UInt8>) -> ChannelRegistry.StoragePolicy?
-    ) -> Answer? {
+    ) -> SimulatedResponse? {
         guard Self.isCanonicalUUID(fields.requestID) else { return Self.badID("apns-request-id", fields.requestID) }
         guard Self.isCanonicalUUID(fields.id) else { return Self.badID("apns-id", fields.id) }
         guard let pushType = fields.pushType else {
-            return Answer(400, "MissingPushType", cause: "apns-push-type is missing")
+            return SimulatedResponse(400, "MissingPushType", cause: "apns-push-type is missing")
         }
         // Apple's table says "Liveactivity", its samples "liveactivity".
         guard pushType.equals("liveactivity") || pushType.equals("Liveactivity") else {
-            return Answer(
+            return SimulatedResponse(
                 400, "InvalidPushType", cause: "apns-push-type of a broadcast is \(quoted(pushType)), not liveactivity")
         }
         if let answer = check(bundleID: bundleID, keyTopics) { return answer }
@@ -31,13 +31,13 @@ extension RequestRules {
         guard policy != nil || configuration.acceptsUnknownChannels else { return Self.unknownChannel }
 
         guard let expiration = fields.expiration.flatMap(Self.seconds) else {
-            return Answer(
+            return SimulatedResponse(
                 400, "BadExpirationDate",
                 cause: fields.expiration.map { "apns-expiration is \(quoted($0)), not seconds since 1970" }
                     ?? "apns-expiration is missing")
         }
         guard expiration == 0 || policy != .noMessageStored else {
-            return Answer(
+            return SimulatedResponse(
                 400, "BadExpirationDate", cause: "apns-expiration is not 0, and the channel stores no message")
         }
         guard let priority = fields.priority, PushTypeRule.unstated.permits(priority: priority) else {
@@ -50,25 +50,26 @@ extension RequestRules {
         return nil
     }
 
-    static let unknownChannel = Answer(
+    static let unknownChannel = SimulatedResponse(
         400, "ChannelNotRegistered", cause: "the app has no channel with this apns-channel-id")
 
     /// Checks the bundle ID in the path of a broadcast or a channel management request.
-    func check(bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Answer? {
+    func check(bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> SimulatedResponse? {
         guard !endsAsSuffix(bundleID) else {
-            return Answer(
+            return SimulatedResponse(
                 400, "TopicDisallowed",
                 cause: "the path has \(quoted(bundleID)), a topic with a suffix and not a bundle ID")
         }
-        return isAllowed(bundleID, keyTopics) ? nil : Answer(403, "TopicMismatch", cause: Self.unknown(bundleID))
+        return isAllowed(bundleID, keyTopics)
+            ? nil : SimulatedResponse(403, "TopicMismatch", cause: Self.unknown(bundleID))
     }
 
-    static func check(channelID: [UInt8]?) -> Answer? {
+    static func check(channelID: [UInt8]?) -> SimulatedResponse? {
         guard let channelID, !channelID.isEmpty else {
-            return Answer(400, "MissingChannelId", cause: "apns-channel-id is missing")
+            return SimulatedResponse(400, "MissingChannelId", cause: "apns-channel-id is missing")
         }
         return isBase64(channelID)
-            ? nil : Answer(400, "BadChannelId", cause: "apns-channel-id is \(quoted(channelID)), not base64")
+            ? nil : SimulatedResponse(400, "BadChannelId", cause: "apns-channel-id is \(quoted(channelID)), not base64")
     }
 
     /// RFC 4648, section 4, with padding.

@@ -17,8 +17,8 @@ package enum ScriptOperation: String, CaseIterable, Sendable {
 }
 
 /// The response to a channel management request.
-struct ChannelAnswer: Equatable {
-    var answer: Answer
+struct SimulatedChannelResponse: Equatable {
+    var answer: SimulatedResponse
     /// `apns-channel-id` of a new channel.
     var channelID: [UInt8]?
     /// The JSON of a successful response.
@@ -33,37 +33,42 @@ extension RequestRules {
     func manage(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
-    ) -> ChannelAnswer {
-        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelAnswer(answer: refusal) }
+    ) -> SimulatedChannelResponse {
+        if let refusal = check(channelsOf: bundleID, fields, keyTopics) {
+            return SimulatedChannelResponse(answer: refusal)
+        }
         let method = fields.method ?? []
         if method.equals("POST") { return create(bundleID, body, registry, random: &random) }
 
-        if let refusal = Self.check(channelID: fields.channelID) { return ChannelAnswer(answer: refusal) }
+        if let refusal = Self.check(channelID: fields.channelID) { return SimulatedChannelResponse(answer: refusal) }
         let channelID = fields.channelID ?? []
         if method.equals("DELETE") {
             let isRemoved = registry.remove(channelID, of: bundleID)
-            return ChannelAnswer(answer: isRemoved ? Answer(204) : Self.unknownChannel)
+            return SimulatedChannelResponse(answer: isRemoved ? SimulatedResponse(204) : Self.unknownChannel)
         }
         guard let policy = registry.policy(of: channelID[...], bundleID) else {
-            return ChannelAnswer(answer: Self.unknownChannel)
+            return SimulatedChannelResponse(answer: Self.unknownChannel)
         }
         let text = "{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}"
-        return ChannelAnswer(answer: .accepted, body: Array(text.utf8))
+        return SimulatedChannelResponse(answer: .accepted, body: Array(text.utf8))
     }
 
     func list(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, keyTopics: [[UInt8]] = [],
         _ registry: ChannelRegistry
-    ) -> ChannelAnswer {
-        if let refusal = check(channelsOf: bundleID, fields, keyTopics) { return ChannelAnswer(answer: refusal) }
+    ) -> SimulatedChannelResponse {
+        if let refusal = check(channelsOf: bundleID, fields, keyTopics) {
+            return SimulatedChannelResponse(answer: refusal)
+        }
         let names = registry.channels(of: bundleID).map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
-        return ChannelAnswer(answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
+        return SimulatedChannelResponse(
+            answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
     }
 
     /// The checks common to all four operations.
     private func check(
         channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, _ keyTopics: [[UInt8]]
-    ) -> Answer? {
+    ) -> SimulatedResponse? {
         guard Self.isCanonicalUUID(fields.requestID) else { return Self.badID("apns-request-id", fields.requestID) }
         return check(bundleID: bundleID, keyTopics)
     }
@@ -71,9 +76,9 @@ extension RequestRules {
     private func create(
         _ bundleID: ArraySlice<UInt8>, _ body: [UInt8], _ registry: ChannelRegistry,
         random: inout some RandomNumberGenerator
-    ) -> ChannelAnswer {
-        func failure(_ reason: String, _ cause: String) -> ChannelAnswer {
-            ChannelAnswer(answer: Answer(400, reason, cause: cause))
+    ) -> SimulatedChannelResponse {
+        func failure(_ reason: String, _ cause: String) -> SimulatedChannelResponse {
+            SimulatedChannelResponse(answer: SimulatedResponse(400, reason, cause: cause))
         }
         guard !body.isEmpty else { return failure("PayloadEmpty", "there is no payload") }
         guard let object = JSONObject(body[...]) else {
@@ -95,7 +100,7 @@ extension RequestRules {
         guard registry.add(channelID, of: bundleID, policy) else {
             return failure("CannotCreateChannelConfig", "the app has as many channels as are allowed")
         }
-        return ChannelAnswer(answer: Answer(201), channelID: channelID)
+        return SimulatedChannelResponse(answer: SimulatedResponse(201), channelID: channelID)
     }
 
     /// Sixteen random bytes in base64.

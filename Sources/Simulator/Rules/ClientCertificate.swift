@@ -23,15 +23,16 @@ package struct ClientCertificate: Sendable {
     /// The response to every request on the connection; `nil` if the certificate is valid.
     ///
     /// TLS rejects expired certificates in the handshake; this covers expiry on an open connection.
-    func refusal(in environment: Environment, at now: WallTime) -> Answer? {
+    func refusal(in environment: Environment, at now: WallTime) -> SimulatedResponse? {
         guard !topics.isEmpty else {
-            return Answer(403, "BadCertificate", cause: "the client's certificate names no topic")
+            return SimulatedResponse(403, "BadCertificate", cause: "the client's certificate names no topic")
         }
         guard now <= notAfter else {
-            return Answer(403, "BadCertificate", cause: "the client's certificate expired at \(notAfter.inUTC)")
+            return SimulatedResponse(
+                403, "BadCertificate", cause: "the client's certificate expired at \(notAfter.inUTC)")
         }
         guard environments.isEmpty || environments.contains(environment) else {
-            return Answer(
+            return SimulatedResponse(
                 403, "BadCertificateEnvironment", cause: "the client's certificate is not for \(environment.rawValue)")
         }
         return nil

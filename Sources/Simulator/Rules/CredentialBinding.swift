@@ -12,7 +12,7 @@ struct CredentialBinding {
     enum Verdict: Equatable {
         /// The bundle IDs of the key; empty for all.
         case valid(keyTopics: [[UInt8]])
-        case refused(Answer)
+        case refused(SimulatedResponse)
     }
 
     private struct Bound {
@@ -34,7 +34,7 @@ struct CredentialBinding {
     ) -> Verdict {
         guard let authorization, authorization.count > 7, Self.isBearer(authorization.prefix(7)) else {
             let cause = authorization == nil ? "authorization is missing" : "authorization is not a bearer token"
-            return .refused(Answer(403, "MissingProviderToken", cause: cause))
+            return .refused(SimulatedResponse(403, "MissingProviderToken", cause: cause))
         }
         if let bound, bound.header == authorization {
             guard now.instant < bound.key.revokedAt else {
@@ -65,7 +65,7 @@ struct CredentialBinding {
         }
         if let environment = key.environment, environment != configuration.environment {
             return .refused(
-                Answer(
+                SimulatedResponse(
                     403, "BadEnvironmentKeyIdInToken",
                     cause: "the key \(quoted(token.keyID)) is for \(environment.rawValue)"))
         }
@@ -91,7 +91,7 @@ struct CredentialBinding {
         let isRelated = bound.key.relatedKeyID == token.keyID || key.relatedKeyID == bound.keyID
         guard bound.keyID == token.keyID || isRelated else {
             return .refused(
-                Answer(
+                SimulatedResponse(
                     403, "UnrelatedKeyIdInToken",
                     cause: "kid is \(quoted(token.keyID)), and the connection is bound to \(quoted(bound.keyID))"))
         }
@@ -99,7 +99,7 @@ struct CredentialBinding {
         let isFresh = bound.updatedAt.map { now - $0 < interval } ?? false
         guard !isFresh, abs(token.issuedAt - bound.issuedAt) >= interval.components.seconds else {
             return .refused(
-                Answer(
+                SimulatedResponse(
                     429, "TooManyProviderTokenUpdates",
                     cause:
                         "the provider token was changed less than \(interval.components.seconds) s ago"
@@ -120,7 +120,7 @@ struct CredentialBinding {
         let lifetime = configuration.tokenLifetime.components.seconds
         guard issuedAt < now.wall.seconds - lifetime else { return nil }
         return .refused(
-            Answer(
+            SimulatedResponse(
                 403, "ExpiredProviderToken",
                 cause: "iat is \(issuedAt), more than \(lifetime) s behind the simulator's clock (\(now.wall.seconds))")
         )
@@ -131,6 +131,6 @@ struct CredentialBinding {
     }
 
     private static func invalid(_ cause: String) -> Verdict {
-        .refused(Answer(403, "InvalidProviderToken", cause: cause))
+        .refused(SimulatedResponse(403, "InvalidProviderToken", cause: cause))
     }
 }

@@ -30,7 +30,7 @@ package struct RequestRules: Sendable {
 
     package enum Opening: Equatable, Sendable {
         case target(RequestTarget)
-        case refused(Answer)
+        case refused(SimulatedResponse)
     }
 
     /// Checks method, path and repeated headers.
@@ -39,12 +39,13 @@ package struct RequestRules: Sendable {
         let path = fields.path ?? []
         let isManagement = path[...].hasPrefix("/1/")
         func notAllowed(_ methods: String) -> Opening {
-            .refused(Answer(405, "MethodNotAllowed", cause: "the method is \(quoted(method)), not \(methods)"))
+            .refused(
+                SimulatedResponse(405, "MethodNotAllowed", cause: "the method is \(quoted(method)), not \(methods)"))
         }
         guard method.equals("POST") || isManagement else { return notAllowed("POST") }
         guard let target = RequestTarget(path: path) else {
             return .refused(
-                Answer(
+                SimulatedResponse(
                     404, "BadPath",
                     cause: "the path is none of /3/device/TOKEN, /4/broadcasts/apps/BUNDLEID, "
                         + "/1/apps/BUNDLEID/channels and /1/apps/BUNDLEID/all-channels"))
@@ -58,12 +59,12 @@ package struct RequestRules: Sendable {
             guard method.equals("GET") else { return notAllowed("GET") }
         case .device(let token):
             guard !token.isEmpty else {
-                return .refused(Answer(400, "MissingDeviceToken", cause: "the path has no device token"))
+                return .refused(SimulatedResponse(400, "MissingDeviceToken", cause: "the path has no device token"))
             }
         case .broadcast: break
         }
         if let duplicate = fields.duplicate {
-            return .refused(Answer(400, "DuplicateHeaders", cause: "\(quoted(duplicate)) is repeated"))
+            return .refused(SimulatedResponse(400, "DuplicateHeaders", cause: "\(quoted(duplicate)) is repeated"))
         }
         return .target(target)
     }
@@ -77,38 +78,39 @@ package struct RequestRules: Sendable {
     package func check(
         device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
         certificate: ClientCertificate? = nil, keyTopics: [[UInt8]] = []
-    ) -> Answer? {
+    ) -> SimulatedResponse? {
         guard Self.isCanonicalUUID(fields.id) else { return Self.badID("apns-id", fields.id) }
         guard token.count % 2 == 0, token.isHexadecimal else {
-            return Answer(
+            return SimulatedResponse(
                 400, "BadDeviceToken", cause: "the device token is not an even number of hexadecimal digits")
         }
 
         let stated: PushTypeRule?
         if let name = fields.pushType {
             guard let rule = PushTypeRule.named(name) else {
-                return Answer(400, "InvalidPushType", cause: "apns-push-type is \(quoted(name)), not one of Apple's")
+                return SimulatedResponse(
+                    400, "InvalidPushType", cause: "apns-push-type is \(quoted(name)), not one of Apple's")
             }
             stated = rule
         } else {
             stated = nil
         }
         guard let topic = topic(fields, certificate) else {
-            return Answer(400, "MissingTopic", cause: "apns-topic is missing")
+            return SimulatedResponse(400, "MissingTopic", cause: "apns-topic is missing")
         }
         let suffixed = isListed(topic, keyTopics) ? nil : PushTypeRule.suffixed(topic)
         let rule = stated ?? suffixed ?? .unstated
         if let answer = check(topic: topic, rule, certificate, keyTopics) { return answer }
 
         if let expiration = fields.expiration, Self.seconds(expiration) == nil {
-            return Answer(
+            return SimulatedResponse(
                 400, "BadExpirationDate", cause: "apns-expiration is \(quoted(expiration)), not seconds since 1970")
         }
         if let priority = fields.priority, !rule.permits(priority: priority) {
             return Self.badPriority(priority, rule)
         }
         if let collapseID = fields.collapseID, collapseID.count > Self.maximumCollapseID {
-            return Answer(
+            return SimulatedResponse(
                 400, "BadCollapseId",
                 cause: "apns-collapse-id has \(collapseID.count) bytes; at most \(Self.maximumCollapseID) are allowed")
         }
@@ -122,8 +124,10 @@ package struct RequestRules: Sendable {
 
     private func check(
         topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificate: ClientCertificate?, _ keyTopics: [[UInt8]]
-    ) -> Answer? {
-        func bad(_ cause: String) -> Answer { Answer(400, "BadTopic", cause: "apns-topic is \(quoted(topic))\(cause)") }
+    ) -> SimulatedResponse? {
+        func bad(_ cause: String) -> SimulatedResponse {
+            SimulatedResponse(400, "BadTopic", cause: "apns-topic is \(quoted(topic))\(cause)")
+        }
         guard topic.isBundleID else { return bad(", which is not a bundle ID") }
         guard topic.hasPrefix(rule.prefix) else { return bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
         let bundleID: ArraySlice<UInt8>
@@ -137,12 +141,12 @@ package struct RequestRules: Sendable {
             bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
         }
         if let certificate, !certificate.allows(topic, rule) {
-            return Answer(
+            return SimulatedResponse(
                 400, "TopicDisallowed",
                 cause: "the client's certificate does not allow \(quoted(topic)) with push type \(quoted(rule.name))")
         }
         guard isAllowed(bundleID, keyTopics) else {
-            return Answer(400, "TopicDisallowed", cause: Self.unknown(bundleID))
+            return SimulatedResponse(400, "TopicDisallowed", cause: Self.unknown(bundleID))
         }
         return nil
     }
@@ -163,12 +167,12 @@ package struct RequestRules: Sendable {
             && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
     }
 
-    private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> Answer? {
+    private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> SimulatedResponse? {
         if let answer = Self.check(size: payload, rule.maximumPayload) { return answer }
         guard configuration.checksPayload else { return nil }
         // Apple documents no reason for a body that is not a JSON object; `PayloadEmpty` is the nearest.
         guard let object = JSONObject(payload[...]) else {
-            return Answer(400, "PayloadEmpty", cause: "the payload is not a JSON object")
+            return SimulatedResponse(400, "PayloadEmpty", cause: "the payload is not a JSON object")
         }
         guard rule.needsAps else { return nil }
         guard let aps = object["aps"], aps.kind == .object else { return Self.noAps }
@@ -176,30 +180,30 @@ package struct RequestRules: Sendable {
         if isPriority10, let members = JSONObject(aps.value)?.members, members.count == 1,
             members[0].key.equals("content-available")
         {
-            return Answer(
+            return SimulatedResponse(
                 400, "BadPriority", cause: "apns-priority is 10, and aps has nothing but content-available")
         }
         return nil
     }
 
-    static func check(size payload: [UInt8], _ limit: Int) -> Answer? {
-        guard !payload.isEmpty else { return Answer(400, "PayloadEmpty", cause: "there is no payload") }
+    static func check(size payload: [UInt8], _ limit: Int) -> SimulatedResponse? {
+        guard !payload.isEmpty else { return SimulatedResponse(400, "PayloadEmpty", cause: "there is no payload") }
         guard payload.count <= limit else {
-            return Answer(
+            return SimulatedResponse(
                 413, "PayloadTooLarge", cause: "the payload has \(payload.count) bytes; at most \(limit) are allowed")
         }
         return nil
     }
 
-    static let noAps = Answer(400, "PayloadEmpty", cause: "the payload has no aps dictionary")
+    static let noAps = SimulatedResponse(400, "PayloadEmpty", cause: "the payload has no aps dictionary")
 
-    static func badID(_ header: StaticString, _ value: [UInt8]?) -> Answer {
-        Answer(400, "BadMessageId", cause: "\(header) is \(quoted(value ?? [])), not a UUID in lower case")
+    static func badID(_ header: StaticString, _ value: [UInt8]?) -> SimulatedResponse {
+        SimulatedResponse(400, "BadMessageId", cause: "\(header) is \(quoted(value ?? [])), not a UUID in lower case")
     }
 
-    static func badPriority(_ priority: [UInt8]?, _ rule: PushTypeRule) -> Answer {
+    static func badPriority(_ priority: [UInt8]?, _ rule: PushTypeRule) -> SimulatedResponse {
         let allowed = rule.priorities.map(\.description).joined(separator: ", ")
-        return Answer(
+        return SimulatedResponse(
             400, "BadPriority",
             cause: priority.map { "apns-priority is \(quoted($0)); allowed: \(allowed)" } ?? "apns-priority is missing")
     }

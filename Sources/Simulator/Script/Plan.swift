@@ -4,7 +4,7 @@ import HTTP2
 struct Plan: Equatable {
     /// How the request ends; the first rule with an ending determines it.
     enum Ending: Equatable {
-        case answer(Answer)
+        case answer(SimulatedResponse)
         case silence
         case reset(HTTP2ErrorCode, times: Int)
     }

@@ -39,7 +39,7 @@ struct RateWindow {
 /// The number of recent notifications to each device, over all connections.
 ///
 /// Source: "Handling notification responses from APNs", `TooManyRequests`.
-struct DeviceThrottle {
+struct DeviceLimiter {
     /// The maximum number of devices in memory.
     private let capacity: Int
     private var devices: [[UInt8]: RateWindow] = [:]

@@ -71,7 +71,7 @@ package enum ScriptCondition: Equatable, Sendable {
 }
 
 package enum ScriptAction: Equatable, Sendable {
-    case answer(Answer)
+    case answer(SimulatedResponse)
     case delay(ClosedRange<Duration>)
     case silence
     /// All frames after the first are for a stream that is already closed.

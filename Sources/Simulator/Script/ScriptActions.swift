@@ -43,11 +43,13 @@ extension ScriptParser {
         }
     }
 
-    private func answer(_ status: UInt16, _ column: Int, _ words: inout ScriptWords) throws(ScriptComplaint) -> Answer {
+    private func answer(_ status: UInt16, _ column: Int, _ words: inout ScriptWords) throws(ScriptComplaint)
+        -> SimulatedResponse
+    {
         guard (200...599).contains(status) else {
             throw ScriptComplaint(column, "\(status) is not a status from 200 to 599")
         }
-        var answer = Answer(status)
+        var answer = SimulatedResponse(status)
         if let word = words.peek, !word.isSymbol(","), word.isQuoted || !word.text.contains("=") {
             answer.reason = try reason(&words)
         }
@@ -59,8 +61,8 @@ extension ScriptParser {
                 }
                 answer.timestamp = number
             case "body":
-                answer.body = try option.choice(Answer.Body.allCases)
-            case "id": answer.identifier = try option.choice(Answer.Identifier.allCases)
+                answer.body = try option.choice(SimulatedResponse.Body.allCases)
+            case "id": answer.identifier = try option.choice(SimulatedResponse.Identifier.allCases)
             case "frame": answer.largestFrame = Int(try option.number(from: 1, upTo: 16384))
             case "trailers": answer.hasTrailers = try option.choice(Switch.allCases) == .on
             case "then": answer.resetCode = try errorCode(option.word)

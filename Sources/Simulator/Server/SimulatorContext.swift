@@ -23,7 +23,7 @@ package final class SimulatorContext {
     let tls: TLSContext
     var counters: ScriptCounters
     var random: SplitMix64
-    private var devices = DeviceThrottle()
+    private var devices = DeviceLimiter()
     private var connections: RateWindow
     private var open = OpenEngines()
     private var anchor: Moment
@@ -110,7 +110,7 @@ package final class SimulatorContext {
     /// Applies actions to all open connections, as if their scripts contained them.
     ///
     /// - Parameter actions: must not need a request.
-    package func disturb(_ actions: [ScriptAction], at now: Instant) {
+    package func applyFaults(_ actions: [ScriptAction], at now: Instant) {
         for (_, entry) in open.engines.sorted(by: { $0.key < $1.key }) { entry.engine?.perform(actions, at: now) }
     }
 

@@ -7,7 +7,7 @@ import Glibc
 package final class ProgramProcesses: ProgramHost {
     /// The longest time for a process's output to arrive after its end, and for a process to run after closing its
     /// output.
-    static let aftermath = Duration.seconds(1)
+    static let exitGracePeriod = Duration.seconds(1)
 
     unowned let loop: EventLoop
     let network: SocketNetwork

@@ -85,7 +85,7 @@ final class RunningProgram: Engine {
         endWatch = nil
         // Its descendants would keep its output open.
         ProgramProcess.signal(group: process.id, SIGKILL)
-        deadline = now.instant + ProgramProcesses.aftermath
+        deadline = now.instant + ProgramProcesses.exitGracePeriod
         finishIfOver(at: now.instant)
     }
 
@@ -131,7 +131,7 @@ final class RunningProgram: Engine {
     func transportClosed(_ failure: TransportError?, at now: Instant) {
         isOutputOver = true
         // A process without output is useless.
-        if ending == nil, deadline == nil { deadline = now + ProgramProcesses.aftermath }
+        if ending == nil, deadline == nil { deadline = now + ProgramProcesses.exitGracePeriod }
         finishIfOver(at: now)
     }
 

@@ -44,7 +44,7 @@ package struct ServiceManager: Sendable {
     }
 
     /// - Throws: the system's error if the notification cannot be sent.
-    package func tell(_ state: State) throws(EventLoopError) {
+    package func notify(_ state: State) throws(EventLoopError) {
         do throws(SystemError) {
             try send(Array(state.message.utf8))
         } catch {

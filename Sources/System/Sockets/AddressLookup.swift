@@ -5,10 +5,10 @@ import Glibc
 /// A Swift interface to getaddrinfo.
 package enum AddressLookup {
     /// The result of a lookup: at least one address, or the error.
-    package typealias Answer = Result<[SocketAddress], TransportError>
+    package typealias Response = Result<[SocketAddress], TransportError>
 
     /// Asks the system's resolver; may block as long as its configuration permits (`resolv.conf`).
-    package static func system(_ endpoint: Endpoint) -> Answer {
+    package static func system(_ endpoint: Endpoint) -> Response {
         // Omits addresses of a family that this host does not have: each would cost a failed attempt.
         look(up: endpoint, flags: AI_ADDRCONFIG | AI_NUMERICSERV)
     }
@@ -28,7 +28,7 @@ package enum AddressLookup {
         throw shortage(0) ?? SystemError(number: EINVAL)
     }
 
-    private static func look(up endpoint: Endpoint, flags: Int32) -> Answer {
+    private static func look(up endpoint: Endpoint, flags: Int32) -> Response {
         var hints = unsafe addrinfo()
         unsafe hints.ai_flags = flags
         unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -19,7 +19,7 @@ package final class Resolver: Sendable {
 
     /// - Parameter lookUp: Resolves an endpoint; runs on the resolver's threads and may block.
     package init(
-        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Answer = AddressLookup.system
+        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
     ) throws(EventLoopError) {
         let queue: ResolverQueue
         do {
@@ -49,25 +49,25 @@ package final class Resolver: Sendable {
     }
 }
 
-/// One lookup and the destination of its answer.
+/// One lookup and the destination of its response.
 struct ResolverQuery: Sendable {
     /// The number that the network uses for it.
     let number: UInt64
     let endpoint: Endpoint
-    /// The answer is not needed after this.
+    /// The response is not needed after this.
     let deadline: Instant
-    let mailbox: Mailbox<ResolverReply>
+    let mailbox: Mailbox<ResolverResponse>
 
-    func reply(_ lookUp: (Endpoint) -> AddressLookup.Answer) {
+    func reply(_ lookUp: (Endpoint) -> AddressLookup.Response) {
         guard SystemClock.instant() < deadline else { return }
         // If the mailbox is full, the deadline ends the wait.
-        mailbox.post(ResolverReply(number: number, answer: lookUp(endpoint)))
+        mailbox.post(ResolverResponse(number: number, answer: lookUp(endpoint)))
     }
 }
 
-struct ResolverReply: Sendable {
+struct ResolverResponse: Sendable {
     let number: UInt64
-    let answer: AddressLookup.Answer
+    let answer: AddressLookup.Response
 }
 
 /// The queries between the loops and the resolver's threads.

@@ -17,8 +17,8 @@ extension SocketConnection {
         }
     }
 
-    /// Handles the resolver's answer.
-    func resolved(_ answer: AddressLookup.Answer, at now: Moment) {
+    /// Handles the resolver's response.
+    func resolved(_ answer: AddressLookup.Response, at now: Moment) {
         precondition(phase == .resolving, "only a resolving connection has asked")
         query = nil
         switch answer {
@@ -45,7 +45,7 @@ extension SocketConnection {
                 failure = .notConnected(endpoint, attempt.address, error, network.options)
             }
         }
-        finish(failure ?? .noTimeToConnect(endpoint, after: timeout), at: now)
+        finish(failure ?? .connectTimeExhausted(endpoint, after: timeout), at: now)
     }
 
     private func connect(to address: SocketAddress) throws(SystemError) {

@@ -70,9 +70,9 @@ extension SocketConnection: ReadinessHandler {
         }
         guard engine.wantsDisconnect else { return }
         if unsent.isEmpty {
-            sayFarewell(at: now)
-        } else if farewellDeadline == nil {
-            farewellDeadline = now.instant + SocketNetwork.farewellTime
+            startClosing(at: now)
+        } else if closeDeadline == nil {
+            closeDeadline = now.instant + SocketNetwork.closeGracePeriod
         }
     }
 
@@ -99,13 +99,13 @@ extension SocketConnection: ReadinessHandler {
         network.loop.update(registration, interest: wanted ? [.readable, .writable] : .readable)
     }
 
-    private func sayFarewell(at now: Moment) {
+    private func startClosing(at now: Moment) {
         socket?.endOutput()
         judgeAddress()
         phase = .lingering
-        farewellDeadline = now.instant + SocketNetwork.farewellTime
+        closeDeadline = now.instant + SocketNetwork.closeGracePeriod
         let engine = engine
         self.engine = nil
-        tell(engine, nil, at: now)
+        notify(engine, nil, at: now)
     }
 }

@@ -45,7 +45,7 @@ final class SocketConnection {
     /// Whether the loop reports when it accepts bytes again.
     var watchesWriting = false
     /// When the connection is closed by force, after the engine's request to disconnect or while lingering.
-    var farewellDeadline: Instant?
+    var closeDeadline: Instant?
 
     /// A connection to be opened to `endpoint`.
     init(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration, in network: SocketNetwork) {
@@ -73,10 +73,10 @@ final class SocketConnection {
         case .wanted, .closed: return nil
         case .resolving: return attempts.deadline
         case .connecting: return attempts.current?.deadline
-        case .lingering: return farewellDeadline
+        case .lingering: return closeDeadline
         case .open:
-            guard let farewellDeadline else { return engine?.nextDeadline }
-            return min(farewellDeadline, engine?.nextDeadline ?? .distantFuture)
+            guard let closeDeadline else { return engine?.nextDeadline }
+            return min(closeDeadline, engine?.nextDeadline ?? .distantFuture)
         }
     }
 
@@ -88,8 +88,8 @@ final class SocketConnection {
         case .connecting: attemptTimedOut(at: now)
         case .lingering: close()
         case .open:
-            if let farewellDeadline, farewellDeadline <= now.instant {
-                finish(.farewellTimedOut(endpoint, unsent: unsent.count, after: SocketNetwork.farewellTime), at: now)
+            if let closeDeadline, closeDeadline <= now.instant {
+                finish(.closeTimedOut(endpoint, unsent: unsent.count, after: SocketNetwork.closeGracePeriod), at: now)
             } else {
                 engine?.expire(at: now.instant)
             }
@@ -119,10 +119,10 @@ final class SocketConnection {
     func finish(_ failure: TransportError?, at now: Moment) {
         let engine = engine
         close()
-        tell(engine, failure, at: now)
+        notify(engine, failure, at: now)
     }
 
-    func tell(_ engine: (any Engine)?, _ failure: TransportError?, at now: Moment) {
+    func notify(_ engine: (any Engine)?, _ failure: TransportError?, at now: Moment) {
         engine?.transportClosed(failure, at: now.instant)
         // The owner may have finished its part of this turn already.
         network.loop.requestTurn()

@@ -17,14 +17,14 @@ package final class SocketNetwork: Network {
     /// A connection thus holds at most this and one drain more, even if its peer reads slowly.
     package static let unsentLimit = 256 * 1024
     /// The longest time for a peer to accept the last bytes, and then to close its end.
-    package static let farewellTime = Duration.seconds(5)
+    package static let closeGracePeriod = Duration.seconds(5)
 
     unowned let loop: EventLoop
     let buffer = ReadBuffer(size: SocketNetwork.readSize)
     let options: SocketOptions
     let localAddress: SocketAddress?
     private let resolver: Resolver
-    private let replies: Mailbox<ResolverReply>
+    private let replies: Mailbox<ResolverResponse>
     private let shuffle: ([SocketAddress]) -> [SocketAddress]
     /// By ``SocketConnection/number``.
     private var members: [SocketConnection?] = []
@@ -136,14 +136,14 @@ package final class SocketNetwork: Network {
 
     // MARK: Resolving
 
-    /// Requests the addresses of a name; the answer goes to the connection with the returned query number.
+    /// Requests the addresses of a name; the response goes to the connection with the returned query number.
     func resolve(_ endpoint: Endpoint, before deadline: Instant) -> UInt64 {
         lastQuery += 1
         resolver.ask(ResolverQuery(number: lastQuery, endpoint: endpoint, deadline: deadline, mailbox: replies))
         return lastQuery
     }
 
-    private func resolved(_ reply: ResolverReply) {
+    private func resolved(_ reply: ResolverResponse) {
         // Connections that timed out or were disconnected no longer wait.
         guard let connection = connections.first(where: { $0.query == reply.number }) else { return }
         wake(connection)

@@ -38,7 +38,7 @@ extension TransportError {
     }
 
     /// The peer did not accept the last bytes of a connection that is being closed.
-    static func farewellTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
+    static func closeTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "ETIMEDOUT"),
             message: "closed the connection to \(endpoint): it did not accept the last \(unsent) bytes within \(time)")
@@ -52,7 +52,7 @@ extension TransportError {
     }
 
     /// No time was left to connect after resolving.
-    static func noTimeToConnect(_ endpoint: Endpoint, after time: Duration) -> TransportError {
+    static func connectTimeExhausted(_ endpoint: Endpoint, after time: Duration) -> TransportError {
         TransportError(
             code: Code(rawValue: "ETIMEDOUT"),
             message: "cannot connect to \(endpoint): resolving its name took the whole time limit of \(time)")

@@ -212,8 +212,8 @@ package final class TLSSession {
 
     // MARK: - Failures
 
-    private func failed() -> FailedSession {
-        FailedSession(
+    private func failed() -> TLSFailure {
+        TLSFailure(
             role: context.role, serverName: serverName, protocols: context.protocols, rejection: rejection,
             trustPlace: context.trustPlace, wasAskedForCertificate: wasAskedForCertificate,
             hasIdentity: context.hasIdentity, isEstablished: isEstablished)

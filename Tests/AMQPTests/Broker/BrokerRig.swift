@@ -70,13 +70,13 @@ final class BrokerRig: LoopOwner {
     }
 
     /// Sends requests one after the other.
-    func ask(_ control: AMQPConnection, _ requests: ControlRequest...) throws -> [ControlReply] {
+    func ask(_ control: AMQPConnection, _ requests: ControlRequest...) throws -> [ControlResponse] {
         try run { control.isOpen }
         _ = takeEvents(of: control)
         for request in requests { control.request(request, at: now) }
-        var replies: [ControlReply] = []
+        var replies: [ControlResponse] = []
         try run { [self] in
-            for case .engine(.replied(let reply)) in takeEvents(of: control) { replies.append(reply) }
+            for case .engine(.responded(let reply)) in takeEvents(of: control) { replies.append(reply) }
             return replies.count == requests.count
         }
         return replies

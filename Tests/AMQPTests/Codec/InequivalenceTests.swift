@@ -76,11 +76,11 @@ struct DeclarationComparisonTests {
     private let wanted = QueueDeclaration(
         name: "q", arguments: ["x-queue-type": .string("quorum"), "x-message-ttl": .int32(5000)])
 
-    private func refusal(_ code: UInt16, _ name: String, _ text: String = "") -> ControlReply {
+    private func refusal(_ code: UInt16, _ name: String, _ text: String = "") -> ControlResponse {
         .refused(.closed(replyCode: code, text: "\(name) - \(text)", name: name))
     }
 
-    private func inequivalent(_ argument: String, _ received: String, _ current: String) -> ControlReply {
+    private func inequivalent(_ argument: String, _ received: String, _ current: String) -> ControlResponse {
         refusal(
             406, "PRECONDITION_FAILED",
             "inequivalent arg '\(argument)' for queue 'q' in vhost '/': received \(received) but current is \(current)")
@@ -89,7 +89,7 @@ struct DeclarationComparisonTests {
     /// Replays the given replies in turn.
     ///
     /// - Returns: the arguments of each declaration that was requested.
-    private func run(_ comparison: inout DeclarationComparison, _ replies: [ControlReply]) throws -> [FieldTable?] {
+    private func run(_ comparison: inout DeclarationComparison, _ replies: [ControlResponse]) throws -> [FieldTable?] {
         try replies.map { reply in
             let request = try #require(comparison.nextRequest)
             comparison.take(reply)
@@ -98,7 +98,7 @@ struct DeclarationComparisonTests {
         }
     }
 
-    private let there = ControlReply.declared(queue: "q", messages: 7, consumers: 2)
+    private let there = ControlResponse.declared(queue: "q", messages: 7, consumers: 2)
 
     @Test("A missing queue is never declared")
     func missing() throws {

@@ -73,7 +73,7 @@ struct ConnectionMachineTests {
         (.draining, .settings, .none, .draining),
         (.draining, .goaway, .none, .draining),
         (.draining, .retire, .none, .draining),
-        (.draining, .streamsEnded, .sayGoodbye, .closed),
+        (.draining, .streamsEnded, .closeGracefully, .closed),
         (.draining, .early, .none, .draining),
         (.draining, .late, .giveUpDraining, .closed),
         (.draining, .failed, .loseStreams, .closed),

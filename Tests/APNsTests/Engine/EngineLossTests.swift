@@ -80,7 +80,7 @@ struct EngineLossTests {
             (
                 "did not respond to a PING in time",
                 { link in
-                    link.server.isDeaf = true
+                    link.server.ignoresInput = true
                     link.pass(.seconds(16))
                 }
             ),
@@ -138,9 +138,9 @@ struct EngineLossTests {
             let link = try linkWithEndlessAnswer(200, headers: [HTTP2Header("apns-unique-id", "u-1")])
             end(link)
             link.pump()
-            #expect(link.news().first == "replied 1: 200", "\(name)")
+            #expect(link.news().first == "responded 1: 200", "\(name)")
             #expect(link.losses.isEmpty && link.engine.inFlight == 0, "\(name)")
-            guard case .replied(_, let reply) = link.log[1] else { continue }
+            guard case .responded(_, let reply) = link.log[1] else { continue }
             #expect(reply.uniqueID == Array("u-1".utf8), "\(name)")
         }
     }
@@ -170,8 +170,8 @@ struct EngineLossTests {
         let created = try linkWithEndlessAnswer(
             201, headers: [HTTP2Header("apns-channel-id", "c-1")], request(.create(.none)))
         created.cut()
-        #expect(created.news().first == "replied 1: 201")
-        guard case .replied(_, let reply) = created.log[1] else { return }
+        #expect(created.news().first == "responded 1: 201")
+        guard case .responded(_, let reply) = created.log[1] else { return }
         #expect(reply.channel?.channelID == Array("c-1".utf8))
     }
 
@@ -238,7 +238,7 @@ struct EngineLossTests {
         let arrived = Set(link.server.received.compactMap { $0.header("apns-id")?.last?.wholeNumberValue })
         for event in link.log {
             switch event {
-            case .replied(let handle, _): ended.append(handle)
+            case .responded(let handle, _): ended.append(handle)
             case .lost(let handle, let loss):
                 ended.append(handle)
                 if loss.processed == .no { #expect(!arrived.contains(handle.index), "\(place)") }

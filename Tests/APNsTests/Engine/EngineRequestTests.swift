@@ -13,7 +13,7 @@ struct EngineRequestTests {
         #expect(link.news() == ["ready"])
         try link.submit(Fixture.request(7, payload: 4096, expiration: 1_795_300_000, collapseID: "score-42"), as: 5)
         link.pump()
-        #expect(link.news() == ["replied 5: 200"])
+        #expect(link.news() == ["responded 5: 200"])
         let received = try #require(link.server.received.first)
         let names = received.request.headers.map(\.nameText)
         #expect(
@@ -127,12 +127,12 @@ struct EngineRequestTests {
             body
                 == (channelID == nil && operation != .list
                     ? #"{"message-storage-policy":1,"push-type":"LiveActivity"}"# : ""))
-        guard case .replied(_, let reply) = link.log.last else { return #expect(Bool(false), "no answer") }
+        guard case .responded(_, let reply) = link.log.last else { return #expect(Bool(false), "no answer") }
         #expect(
             reply
-                == APNsReply(
+                == APNsResponse(
                     status: 201,
-                    channel: ChannelReply(
+                    channel: ChannelResponse(
                         channelID: Array("bmV3".utf8), requestID: Array("r-1".utf8), body: Array("{}".utf8))))
     }
 
@@ -176,7 +176,7 @@ struct EngineRequestTests {
         link.pump()
         #expect(
             link.news() == [
-                "ready", "replied 1: 410 Unregistered", "replied 2: 410 Unregistered", "goaway: IdleTimeout",
+                "ready", "responded 1: 410 Unregistered", "responded 2: 410 Unregistered", "goaway: IdleTimeout",
                 "closed: goaway",
             ])
     }
@@ -195,13 +195,13 @@ struct EngineRequestTests {
         #expect(rest.copy().isEmpty)
         output.withBytes { link.server.receive($0, at: link.now) }
         link.pump()
-        #expect(link.news() == ["ready"] + requests.map { "replied \($0.value): 200" })
+        #expect(link.news() == ["ready"] + requests.map { "responded \($0.value): 200" })
         let ids = link.server.received.map { $0.header("apns-id") }
         #expect(ids == requests.map { Fixture.request($0).id.description })
         // The memory of the burst has been released.
         try link.submit(Fixture.request(601), as: 601)
         link.pump()
-        #expect(link.news() == ["replied 601: 200"])
+        #expect(link.news() == ["responded 601: 200"])
     }
 
     @Test("The response's timestamp and unique id are kept")
@@ -216,11 +216,13 @@ struct EngineRequestTests {
         try link.submit()
         link.pump()
         let reply = link.log.compactMap { event in
-            if case .replied(_, let reply) = event { reply } else { nil }
+            if case .responded(_, let reply) = event { reply } else { nil }
         }
         let reason = RejectionReason(rawValue: "Unregistered")
         #expect(
-            reply == [APNsReply(status: 410, reason: reason, timestamp: 1_795_300_000_000, uniqueID: Array("u-1".utf8))]
+            reply == [
+                APNsResponse(status: 410, reason: reason, timestamp: 1_795_300_000_000, uniqueID: Array("u-1".utf8))
+            ]
         )
     }
 
@@ -233,6 +235,6 @@ struct EngineRequestTests {
         }
         try link.submit()
         link.pump()
-        #expect(link.news() == ["ready", "replied 1: 400"])
+        #expect(link.news() == ["ready", "responded 1: 400"])
     }
 }

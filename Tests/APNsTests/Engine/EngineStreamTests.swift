@@ -75,7 +75,7 @@ struct EngineStreamTests {
         for received in link.server.received { link.server.reply(received.stream) }
         link.pump()
         #expect(link.engine.freeStreams == 1)
-        #expect(link.news() == ["ready", "replied 0: 200", "replied 1: 200", "replied 2: 200"])
+        #expect(link.news() == ["ready", "responded 0: 200", "responded 1: 200", "responded 2: 200"])
     }
 
     @Test("The connection ends in order when it runs out of stream IDs")
@@ -87,7 +87,7 @@ struct EngineStreamTests {
         }
         #expect(link.engine.freeStreams == 0)
         link.pump()
-        #expect(link.news() == ["ready", "replied 0: 200", "replied 1: 200", "closed"])
+        #expect(link.news() == ["ready", "responded 0: 200", "responded 1: 200", "closed"])
     }
 
     @Test("Payloads pass through small windows in parts")
@@ -118,7 +118,7 @@ struct EngineStreamTests {
         link.server.reply(1)
         link.server.reply(3)
         link.pump()
-        #expect(link.news() == ["replied 0: 200", "replied 1: 200", "closed: goaway"])
+        #expect(link.news() == ["responded 0: 200", "responded 1: 200", "closed: goaway"])
         #expect(link.server.isTransportClosed)
     }
 
@@ -137,7 +137,7 @@ struct EngineStreamTests {
         #expect(link.news() == ["goaway: NO_ERROR", "lost 2: no"])
         for stream in [Int32(1), 3] { link.server.reply(stream) }
         link.pump()
-        #expect(link.news() == ["replied 0: 200", "replied 1: 200", "closed: goaway"])
+        #expect(link.news() == ["responded 0: 200", "responded 1: 200", "closed: goaway"])
     }
 
     @Test("GOAWAY with last-stream-id 0 returns everything at once")
@@ -216,7 +216,7 @@ struct EngineStreamTests {
         #expect(link.news() == ["ready"] && !link.server.isTransportClosed)
         link.server.reply(1)
         link.pump()
-        #expect(link.news() == ["replied 1: 200", "closed"])
+        #expect(link.news() == ["responded 1: 200", "closed"])
         #expect(link.server.hasGoaway && link.server.isTransportClosed)
     }
 }

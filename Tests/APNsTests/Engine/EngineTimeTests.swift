@@ -54,7 +54,7 @@ struct EngineTimeTests {
         #expect(link.server.pings == 0)
         link.pass(.milliseconds(100))
         #expect(link.server.pings == 1)
-        link.server.isDeaf = true
+        link.server.ignoresInput = true
         link.pass(.milliseconds(14900))
         #expect(link.news() == ["ready"])
         link.pass(.milliseconds(100))
@@ -68,7 +68,7 @@ struct EngineTimeTests {
         link.pass(.seconds(3 * 86400))
         #expect(link.news() == ["ready"])
         #expect((70...72).contains(link.server.pings))
-        link.server.isDeaf = true
+        link.server.ignoresInput = true
         link.pass(.seconds(3605))
         #expect(link.news() == ["closed: stalled"])
     }
@@ -77,7 +77,7 @@ struct EngineTimeTests {
     func handshakeTimeout() throws {
         for isTLSDone in [false, true] {
             let link = try Link { $0.handshakeTimeout = .seconds(3) }
-            link.server.isDeaf = !isTLSDone
+            link.server.ignoresInput = !isTLSDone
             link.server.http2.holdsOutput = true
             link.open()
             link.pass(.milliseconds(2900))

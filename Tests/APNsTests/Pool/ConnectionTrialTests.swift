@@ -14,22 +14,22 @@ struct ConnectionTrialTests {
     @Test("The first response is a success, the hundredth is proof, and later ones change nothing")
     func answers() {
         var trial = ready()
-        #expect(trial.isVain(at: .seconds(11)))
+        #expect(trial.isUseless(at: .seconds(11)))
         let progress = (0..<102).map { _ in trial.answered(at: .seconds(11)) }
-        #expect(progress.first == .firstAnswer && progress[99] == .proven)
+        #expect(progress.first == .firstResponse && progress[99] == .proven)
         #expect(progress.filter { $0 == .none }.count == 100)
-        #expect(!trial.isVain(at: .seconds(11)) && trial.provenAt == nil)
+        #expect(!trial.isUseless(at: .seconds(11)) && trial.provenAt == nil)
     }
 
     @Test("A minute is proof, with a response or without")
     func life() {
         var trial = ready()
         #expect(trial.provenAt == .seconds(70))
-        #expect(trial.isVain(at: .seconds(69.999)) && !trial.isVain(at: .seconds(70)))
+        #expect(trial.isUseless(at: .seconds(69.999)) && !trial.isUseless(at: .seconds(70)))
         var answered = trial
         let byAnswer = answered.answered(at: .seconds(70))
         #expect(byAnswer == .proven)
-        trial.outlived()
+        trial.provenByAge()
         let afterwards = trial.answered(at: .seconds(70))
         #expect(trial.provenAt == nil && afterwards == .none)
     }
@@ -37,18 +37,20 @@ struct ConnectionTrialTests {
     @Test("An early end counts once, and not for a connection that has lasted or is proven")
     func ends() {
         var trial = ready()
-        let ends = [trial.left(at: .seconds(20)), trial.left(at: .seconds(21))]
+        let ends = [trial.peerClosed(at: .seconds(20)), trial.peerClosed(at: .seconds(21))]
         #expect(ends == [true, false] && !trial.isEndCounted)
         trial.countEnd()
         let answer = trial.answered(at: .seconds(22))
-        #expect(trial.isEndCounted && answer == .firstAnswer, "what was sent before is still answered")
+        #expect(trial.isEndCounted && answer == .firstResponse, "what was sent before is still answered")
 
         var old = ready()
         var proven = ready()
-        proven.outlived()
+        proven.provenByAge()
         var never = ConnectionTrial()
-        #expect(never.provenAt == nil && never.isVain(at: .seconds(500)))
-        let others = [old.left(at: .seconds(70)), proven.left(at: .seconds(20)), never.left(at: .seconds(500))]
+        #expect(never.provenAt == nil && never.isUseless(at: .seconds(500)))
+        let others = [
+            old.peerClosed(at: .seconds(70)), proven.peerClosed(at: .seconds(20)), never.peerClosed(at: .seconds(500)),
+        ]
         #expect(others == [false, false, true])
     }
 }

@@ -52,9 +52,9 @@ struct PoolConnectionsTests {
             (2, 2, 0, 0, false), (1, 0, 0, 0, false), (4, 1, 1500, 1500, true), (4, 1, 1501, 0, false),
         ])
     func surplusWatch(connections: Int, minimum: Int, inFlight: Int, rate: Int, expected: Bool) {
-        var watch = SurplusWatch(period: .seconds(10), at: .seconds(0))
+        var watch = PoolShrinkPolicy(period: .seconds(10), at: .seconds(0))
         for _ in 0..<rate * 10 { watch.sent() }
-        let load = SurplusWatch.Load(
+        let load = PoolShrinkPolicy.Load(
             connections: connections, minimum: minimum, inFlight: inFlight, maximumStreams: connections * 1000,
             permitsPerSecond: 1000)
         let early = watch.check(load, at: .seconds(9.9))

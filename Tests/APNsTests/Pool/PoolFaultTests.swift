@@ -59,7 +59,7 @@ struct PoolFaultTests {
         try link.submit(as: 1)
         try link.submit(as: 2)
         link.pump()
-        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "replied 2: 200"])
+        #expect(Set(link.news()) == ["ready", "lost 1: unknown", "responded 2: 200"])
         #expect(link.server.resets == [1: .protocolError])
     }
 

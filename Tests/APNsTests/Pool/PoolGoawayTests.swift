@@ -21,7 +21,7 @@ struct PoolGoawayTests {
     // MARK: Reason × phase
 
     /// All of Apple's reasons, an unknown one, and none.
-    static let reasons = Set(ReplyRule.all.map(\.reason.description)).sorted() + ["SomethingNew", ""]
+    static let reasons = Set(ResponseRule.all.map(\.reason.description)).sorted() + ["SomethingNew", ""]
 
     @Test(
         "GOAWAY loses nothing for any reason: idle, before the first response, or with streams on either side",

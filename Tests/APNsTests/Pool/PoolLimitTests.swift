@@ -89,11 +89,11 @@ struct PoolLimitTests {
         }
         world.submit(0..<2)
         world.pass(.seconds(31))
-        #expect(counters(world)[.requestTimeouts] == 1 && counters(world)[.replyBodyLimitHits] == 1)
+        #expect(counters(world)[.requestTimeouts] == 1 && counters(world)[.responseBodyLimitHits] == 1)
         #expect(counters(world)[.stallPings] >= 1 && counters(world)[.idlePings] == 0)
         world.pass(.seconds(3601))
         #expect(counters(world)[.idlePings] == 1)
-        world.servers[0].isDeaf = true
+        world.servers[0].ignoresInput = true
         world.pass(.seconds(3606))
         // The counters of a closed connection are kept.
         #expect(counters(world).disconnects == ["stalled": 1] && counters(world)[.idlePings] >= 2)
@@ -117,13 +117,13 @@ struct PoolLimitTests {
     @Test("Evicted devices, slow starts, early ends and sick connections are counted")
     func others() throws {
         let world = try World(tokens: Fixture.tokens()) {
-            $0.maximumSpacedDevices = 1
+            $0.maximumThrottledDevices = 1
             $0.connections = 1...2
         }
         world.onRequest = { $0.reply($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
         world.submit(0..<2)
         world.pass(.milliseconds(500))
-        #expect(counters(world)[.spacedDeviceLimitHits] == 1)
+        #expect(counters(world)[.throttledDeviceLimitHits] == 1)
         let slow = try World(tokens: Fixture.tokens()) { $0.connections = 1...2 }
         slow.onRequest = { _, _ in }
         slow.submit(0..<3)
@@ -158,7 +158,7 @@ struct PoolLimitTests {
     @Test(
         "The rules for provider-token refusals renew, keep, reconnect or blame the key, and no other rules do")
     func tokenRefusals() {
-        for rule in ReplyRule.all {
+        for rule in ResponseRule.all {
             let reason = rule.reason.description
             let expected =
                 switch rule.action {
@@ -174,7 +174,7 @@ struct PoolLimitTests {
     func refusalPage() throws {
         let rows = try DocumentationPage("internals/apns.md").table("| reason | first | if that is refused too |")
         let named = rows.flatMap { $0[0].split(separator: ",").map { String($0).trimmed } }
-        let refusals = ReplyRule.all.filter { $0.tokenRefusal != nil }.map(\.reason.description)
+        let refusals = ResponseRule.all.filter { $0.tokenRefusal != nil }.map(\.reason.description)
         #expect(Set(named) == Set(refusals) && named.count == refusals.count)
     }
 }

@@ -48,8 +48,8 @@ struct PoolRefusalTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 200)
         let attempts = world.resends.values.flatMap(\.self)
         #expect(attempts.count == 200)
-        let reply = APNsReply(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken"))
-        #expect(attempts.allSatisfy { $0.end == .replied(reply) })
+        let reply = APNsResponse(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken"))
+        #expect(attempts.allSatisfy { $0.end == .responded(reply) })
     }
 
     @Test("A probe whose token has expired is resent with a new one, and stays on its fresh connection")

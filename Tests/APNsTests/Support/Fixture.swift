@@ -72,12 +72,12 @@ extension Instant {
 }
 
 extension APNsEngine.Event: CustomStringConvertible {
-    /// `replied 1: 410 Unregistered`, `lost 1: unknown`, `closed: stalled` …
+    /// `responded 1: 410 Unregistered`, `lost 1: unknown`, `closed: stalled` …
     public var description: String {
         switch self {
         case .ready: "ready"
-        case .replied(let handle, let reply):
-            "replied \(handle.value): \(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+        case .responded(let handle, let reply):
+            "responded \(handle.value): \(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
         case .lost(let handle, let loss): "lost \(handle.value): \(loss.processed.name)"
         case .goaway(let reason): "goaway: \(reason)"
         case .closed(let error): "closed" + (error.map { ": \($0.code.rawValue)" } ?? "")

@@ -13,7 +13,7 @@ final class SocketRig: LoopOwner {
     let pool: APNsPool
     private let loop: EventLoop
     private let network: SocketNetwork
-    private(set) var replies: [Handle: APNsReply] = [:]
+    private(set) var replies: [Handle: APNsResponse] = [:]
     private(set) var losses: [Handle: Loss] = [:]
     private(set) var connects = 0
     private(set) var disconnects: [APNsError?] = []
@@ -102,7 +102,7 @@ final class SocketRig: LoopOwner {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
-            case .replied(let handle, let reply, _): replies[handle] = reply
+            case .responded(let handle, let reply, _): replies[handle] = reply
             case .lost(let handle, let loss, _): losses[handle] = loss
             case .connected: connects += 1
             case .disconnected(let error): disconnects.append(error)

@@ -32,7 +32,7 @@ final class TestServer: Engine {
     /// Closes the transport once everything is sent.
     var hangsUp = false
     /// A peer that is gone: takes bytes and sends nothing.
-    var isDeaf = false
+    var ignoresInput = false
     private var lastStream = Int32.max
     private var plaintext = ByteQueue()
 
@@ -74,7 +74,7 @@ final class TestServer: Engine {
     func transportOpened(at now: Instant) {}
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        guard failure == nil, !isDeaf else { return }
+        guard failure == nil, !ignoresInput else { return }
         tls.receive(bytes)
         do {
             guard try tls.handshake() else { return }
@@ -108,7 +108,7 @@ final class TestServer: Engine {
     }
 
     func drain(into output: inout ByteQueue) {
-        guard !isDeaf else { return }
+        guard !ignoresInput else { return }
         if tls.isEstablished, failure == nil {
             attempt {
                 try http2.drain(into: &plaintext)

@@ -67,7 +67,7 @@ final class World {
     var refusesConnects = false
     var latency = Duration.milliseconds(5)
     /// The pool's events.
-    private(set) var replies: [Handle: APNsReply] = [:]
+    private(set) var replies: [Handle: APNsResponse] = [:]
     private(set) var losses: [Handle: Loss] = [:]
     private(set) var resends: [Handle: [Resend]] = [:]
     private(set) var expired: [Handle] = []
@@ -233,7 +233,7 @@ final class World {
     private func listen() {
         while takesEvents, let event = pool.nextEvent() {
             switch event {
-            case .replied(let handle, let reply, _):
+            case .responded(let handle, let reply, _):
                 endings += 1
                 replies[handle] = reply
             case .expired(let handle):

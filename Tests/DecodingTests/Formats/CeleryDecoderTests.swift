@@ -26,7 +26,7 @@ struct CeleryDecoderTests {
 
     private static func sample(
         task: String = "app.tasks.push", body: String = #"[[], {"push": \#(push)}, {"callbacks": null}]"#,
-        _ headers: [(String, HandmadeDelivery.HeaderValue)] = [], properties: [(String, String)] = []
+        _ headers: [(String, OneOffDelivery.HeaderValue)] = [], properties: [(String, String)] = []
     ) -> DecoderSample {
         DecoderSample(
             body, decoder: "tasks", decoders: decoders,

@@ -77,7 +77,7 @@ struct DecoderRegistryTests {
 
     private func answer(_ decoders: String) throws -> (text: String, version: String?) {
         let configuration = try document(decoders, registry).configuration
-        let delivery = HandmadeDelivery(body: []).delivery
+        let delivery = OneOffDelivery(body: []).delivery
         let preview = try DecodingPreview(
             delivery, by: .init(decoder: "echo", DecoderSet(configuration), queue: "q"), at: DecoderSample.now,
             process: { _ in .ignore(reason: "") })
@@ -101,7 +101,7 @@ struct DecoderRegistryTests {
     @Test func `workers and dead letters know a format that was added`() throws {
         let configuration = try document("  - { name: echo, echo: { integer: 7 } }", registry).configuration
         #expect(PipelineSettings(configuration, worker: "w").queues.map(\.decoder.name) == ["echo"])
-        #expect(RequestReader(configuration).request(of: HandmadeDelivery(body: []).delivery, from: "q") == nil)
+        #expect(RequestReader(configuration).request(of: OneOffDelivery(body: []).delivery, from: "q") == nil)
     }
 
     @Test(arguments: [

@@ -15,7 +15,7 @@ struct DecoderSample {
     static let now = WallTime(milliseconds: 1_790_000_000_000)
 
     var body: [UInt8]
-    var headers: [(String, HandmadeDelivery.HeaderValue)] = []
+    var headers: [(String, OneOffDelivery.HeaderValue)] = []
     var properties: [(String, String)] = []
     var decoder = "auto"
     /// The lines below `decoders:`.
@@ -23,7 +23,7 @@ struct DecoderSample {
 
     init(
         _ body: String, decoder: String, decoders: String = "",
-        headers: [(String, HandmadeDelivery.HeaderValue)] = [], properties: [(String, String)] = []
+        headers: [(String, OneOffDelivery.HeaderValue)] = [], properties: [(String, String)] = []
     ) {
         self.body = Array(body.utf8)
         self.decoder = decoder
@@ -34,14 +34,14 @@ struct DecoderSample {
 
     init(
         bytes body: [UInt8], decoder: String, decoders: String = "",
-        headers: [(String, HandmadeDelivery.HeaderValue)] = [], properties: [(String, String)] = []
+        headers: [(String, OneOffDelivery.HeaderValue)] = [], properties: [(String, String)] = []
     ) {
         self.init("", decoder: decoder, decoders: decoders, headers: headers, properties: properties)
         self.body = body
     }
 
     var delivery: Delivery {
-        var delivery = HandmadeDelivery(body: body)
+        var delivery = OneOffDelivery(body: body)
         for (name, value) in headers { delivery.add(header: name, value) }
         for (name, value) in properties { precondition(delivery.set(property: name, value), name) }
         return delivery.delivery

@@ -21,7 +21,7 @@ struct LibraryDecoderTests {
 
     private static func sample(
         _ library: CompiledLibrary, _ body: String, _ options: String = "{}",
-        headers: [(String, HandmadeDelivery.HeaderValue)] = []
+        headers: [(String, OneOffDelivery.HeaderValue)] = []
     ) -> DecoderSample {
         DecoderSample(body, decoder: "mine", decoders: decoders(library.path, options), headers: headers)
     }
@@ -35,7 +35,7 @@ struct LibraryDecoderTests {
         }
 
         private func sample(
-            _ body: String, headers: [(String, HandmadeDelivery.HeaderValue)] = []
+            _ body: String, headers: [(String, OneOffDelivery.HeaderValue)] = []
         ) -> DecoderSample {
             LibraryDecoderTests.sample(library, body, Self.options, headers: headers)
         }
@@ -56,7 +56,7 @@ struct LibraryDecoderTests {
             guard case .ignore("an empty page") = try sample("").decoded() else { throw TestSupportError("ignore") }
             #expect(try sample("00fc\n\n").complaint() == "line 2: expected a title")
             #expect(try sample("xyz\nT\n").complaint().hasPrefix("device-token: expected an even number"))
-            let due = HandmadeDelivery.HeaderValue.integer(DecoderSample.now.seconds + 90)
+            let due = OneOffDelivery.HeaderValue.integer(DecoderSample.now.seconds + 90)
             guard case .later(.seconds(90)) = try sample("00fc\nT", headers: [("not-before", due)]).decoded() else {
                 throw TestSupportError("later")
             }

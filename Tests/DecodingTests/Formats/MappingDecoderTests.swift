@@ -10,7 +10,7 @@ struct MappingDecoderTests {
     private static let token = DecoderSample.token
 
     private static func sample(
-        _ body: String, _ options: String, headers: [(String, HandmadeDelivery.HeaderValue)] = [],
+        _ body: String, _ options: String, headers: [(String, OneOffDelivery.HeaderValue)] = [],
         properties: [(String, String)] = []
     ) -> DecoderSample {
         let indented = options.split(separator: "\n").map { "      \($0)" }.joined(separator: "\n")
@@ -72,7 +72,7 @@ struct MappingDecoderTests {
     @Test("The body is the payload, even if it is not parsed, and a string may hold it")
     func payloads() throws {
         let payload = #"{"aps":{"badge":1}}"#
-        let headers: [(String, HandmadeDelivery.HeaderValue)] = [
+        let headers: [(String, OneOffDelivery.HeaderValue)] = [
             ("to", .text("\(Self.token), \(DecoderSample.token2)"))
         ]
         let request = try Self.sample(payload, "device-tokens: header:to\npayload: body", headers: headers).request()

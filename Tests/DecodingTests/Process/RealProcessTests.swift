@@ -29,7 +29,7 @@ struct RealProcessTests {
             host = ProgramProcesses(try SocketNetwork(loop: loop, resolver: try Resolver()))
             var options = ProcessDecoder.Options(program: Program(command: command, environment: environment))
             options.restartPause = .milliseconds(1)
-            options.line.deadline = .milliseconds(500)
+            options.queue.deadline = .milliseconds(500)
             edit(&options)
             process = DecoderProcess(
                 name: "d", options, host: host, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -57,7 +57,7 @@ struct RealProcessTests {
 
         func ask(_ bodies: [String]) throws {
             for (handle, body) in bodies.enumerated() {
-                process.ask(Handle(handle), HandmadeDelivery(body: Array(body.utf8)).delivery)
+                process.ask(Handle(handle), OneOffDelivery(body: Array(body.utf8)).delivery)
             }
             try run { [unowned self] in answers.count == bodies.count }
         }
@@ -146,9 +146,9 @@ struct RealProcessTests {
     @Test("A slow reader gets all of a large load")
     func slow() throws {
         let rig = try Rig([EchoDecoder.path, "--slow"]) {
-            $0.line.inFlight = 2000
-            $0.line.batch = 1000
-            $0.line.deadline = .seconds(30)
+            $0.queue.inFlight = 2000
+            $0.queue.batch = 1000
+            $0.queue.deadline = .seconds(30)
         }
         let padding = String(repeating: "é\"", count: 20_000)
         try rig.ask((0..<100).map { "\($0) \(padding)" })
@@ -168,7 +168,7 @@ struct RealProcessTests {
     @Test("The Python example decodes orders", .enabled(if: Executable.path(of: "python3") != nil))
     func python() throws {
         let rig = try Rig(["python3", Self.example]) {
-            $0.line.deadline = .seconds(30)
+            $0.queue.deadline = .seconds(30)
         }
         let order = #"{"user":{"device":"\#(DecoderSample.token)"},"title":"Your “order”","text":"is ready"}"#
         try rig.ask([order, #"{"type":"mail"}"#, "{}", "[]", #"{"user":{"device":"x"}}"#])

@@ -26,10 +26,10 @@ final class BrokerClient: LoopOwner {
 
     /// Sends a request on the control connection; once more if that was lost meanwhile.
     @discardableResult
-    func ask(_ request: ControlRequest) throws -> ControlReply {
+    func ask(_ request: ControlRequest) throws -> ControlResponse {
         let control = self.control ?? open(.control)
         self.control = control
-        var reply: ControlReply?
+        var reply: ControlResponse?
         var isAsked = false
         try wait(for: "the broker's answer to \(request)") {
             if control.isOpen, !isAsked {
@@ -38,7 +38,7 @@ final class BrokerClient: LoopOwner {
             }
             while let event = control.nextEvent(at: self.now) {
                 switch event {
-                case .engine(.replied(let answer)): reply = answer
+                case .engine(.responded(let answer)): reply = answer
                 case .disconnected(_, let error, _):
                     guard error.isTransient else { throw error }
                     isAsked = false

@@ -135,8 +135,8 @@ extension Fault {
             none.last = .none
             var twoSteps = ScriptGoaway()
             twoSteps.announcedBy = .milliseconds(50)
-            scene.stage.simulator.disturb([.goaway(none)])
-            scene.stage.simulator.disturb([.goaway(twoSteps)])
+            scene.stage.simulator.applyFaults([.goaway(none)])
+            scene.stage.simulator.applyFaults([.goaway(twoSteps)])
         }
         goaways.check = { scene, end in
             accepted(scene, end)
@@ -146,7 +146,7 @@ extension Fault {
         }
 
         var cut = Fault(name: "APNs: connections cut")
-        cut.blow = { $0.stage.simulator.disturb([.cut]) }
+        cut.blow = { $0.stage.simulator.applyFaults([.cut]) }
         cut.limits = uncertain
         cut.check = accepted
 
@@ -226,11 +226,11 @@ extension Fault {
         all.blow = { scene in
             var goaway = ScriptGoaway(reason: "Shutdown")
             goaway.last = .none
-            scene.stage.simulator.disturb([.cut])
+            scene.stage.simulator.applyFaults([.cut])
             try scene.broker.stop()
             try scene.broker.start()
             try scene.run.killWorker()
-            scene.stage.simulator.disturb([.goaway(goaway)])
+            scene.stage.simulator.applyFaults([.goaway(goaway)])
             try scene.alarm()
             try scene.broker.kill()
             try scene.broker.start()

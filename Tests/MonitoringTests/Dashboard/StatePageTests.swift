@@ -23,14 +23,14 @@ struct StatePageTests {
     private typealias Object = [String: Any]
 
     private static let credentials = [
-        Observation.Credential(
+        ProcessSnapshot.Credential(
             AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil, tokenAge: .seconds(90)),
-        Observation.Credential(
+        ProcessSnapshot.Credential(
             AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: 86_400, tokenAge: nil),
     ]
 
     private func text(_ world: World) -> String {
-        String(decoding: StatePage.render(world.observation(Self.credentials)), as: UTF8.self)
+        String(decoding: StatePage.render(world.processSnapshot(Self.credentials)), as: UTF8.self)
     }
 
     private func state(_ world: World) throws -> Object {

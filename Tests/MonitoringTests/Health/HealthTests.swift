@@ -16,10 +16,10 @@ struct HealthTests {
         "payload":{"aps":{"badge":1}}}
         """
 
-    private func health(_ world: World, _ edit: (inout Observation) -> Void = { _ in }) -> Health {
-        var observation = world.observation()
-        edit(&observation)
-        return Health(observation)
+    private func health(_ world: World, _ edit: (inout ProcessSnapshot) -> Void = { _ in }) -> Health {
+        var processSnapshot = world.processSnapshot()
+        edit(&processSnapshot)
+        return Health(processSnapshot)
     }
 
     @Test("A worker that consumes, publishes and reaches APNs is ready")
@@ -111,7 +111,7 @@ struct HealthTests {
     func workers() throws {
         let world = try World()
         try world.start()
-        func missing(_ edit: (inout Observation) -> Void) -> [String] { health(world, edit).missing }
+        func missing(_ edit: (inout ProcessSnapshot) -> Void) -> [String] { health(world, edit).missing }
         #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not respond"])
         #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has started"))
         #expect(missing { $0.workers[0].hasEnded = true }.contains("worker 0 has ended"))

@@ -20,8 +20,8 @@ struct MetricsPageTests {
             """
     }
 
-    private func observation(_ world: World) -> Observation {
-        world.observation([
+    private func processSnapshot(_ world: World) -> ProcessSnapshot {
+        world.processSnapshot([
             .init(
                 AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil,
                 tokenAge: .seconds(90)),
@@ -31,7 +31,7 @@ struct MetricsPageTests {
     }
 
     private func page(_ world: World) throws -> PrometheusPage {
-        try PrometheusPage(observation(world))
+        try PrometheusPage(processSnapshot(world))
     }
 
     @Test("The page has every metric of the table once, in order, with its labels, also before any event")
@@ -147,7 +147,7 @@ struct MetricsPageTests {
             try #require(world.worker).renewPassword(Secret(token), at: world.moment)
             world.settle()
         }
-        var seen = observation(world)
+        var seen = processSnapshot(world)
         #expect(try PrometheusPage(seen).samples(of: "harebell_broker_secret_expiry_seconds").isEmpty)
         seen.passwordExpiresIn = 12
         let page = try PrometheusPage(seen)
@@ -308,26 +308,26 @@ struct MetricsPageTests {
 
     @Test("HTTP requests, commands and the process's usage are counted")
     func process() throws {
-        var observation = observation(try World())
-        observation.admin.requests = [
+        var processSnapshot = processSnapshot(try World())
+        processSnapshot.admin.requests = [
             .init(page: "/metrics", status: 200): 7, .init(page: "/metrics", status: 401): 2,
             .init(page: "other", status: 404): 1,
         ]
-        observation.orders.add("replay", "aborted")
-        observation.orders.add("replay", "aborted")
-        observation.orders.add("look", "complete")
-        observation.orders.add("stop", "complete")
+        processSnapshot.orders.add("replay", "aborted")
+        processSnapshot.orders.add("replay", "aborted")
+        processSnapshot.orders.add("look", "complete")
+        processSnapshot.orders.add("stop", "complete")
         func page() throws -> PrometheusPage {
-            try PrometheusPage(String(decoding: MetricsPage.render(observation), as: UTF8.self))
+            try PrometheusPage(String(decoding: MetricsPage.render(processSnapshot), as: UTF8.self))
         }
         let unknown = try page()
         for metric in Metric.process.dropFirst() { #expect(unknown.samples(of: "\(metric.name)").isEmpty) }
-        observation.process.cpu = .milliseconds(12_340)
-        observation.process.residentBytes = 6_000_000
-        observation.process.virtualBytes = 900_000_000
-        observation.process.openDescriptors = 31
-        observation.process.maximumDescriptors = 1024
-        observation.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
+        processSnapshot.process.cpu = .milliseconds(12_340)
+        processSnapshot.process.residentBytes = 6_000_000
+        processSnapshot.process.virtualBytes = 900_000_000
+        processSnapshot.process.openDescriptors = 31
+        processSnapshot.process.maximumDescriptors = 1024
+        processSnapshot.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
         let known = try page()
         #expect(known.sum("harebell_admin_requests_total", ["page": "/metrics", "status": "200"]) == 7)
         #expect(known.sum("harebell_admin_requests_total", ["status": "401"]) == 2)
@@ -335,7 +335,8 @@ struct MetricsPageTests {
         #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "aborted"]) == 2)
         #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "complete"]) == 0)
         #expect(known.sum("harebell_dead_letter_orders_total") == 4)
-        #expect(known.samples(of: "harebell_dead_letter_orders_total").count == 2 * DeadLetterOrderTally.ends.count + 1)
+        #expect(
+            known.samples(of: "harebell_dead_letter_orders_total").count == 2 * DeadLetterOperationTally.ends.count + 1)
         #expect(known.sum("process_cpu_seconds_total") == 12.34)
         #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
         #expect(known.sum("process_virtual_memory_bytes") == 900_000_000)
@@ -357,7 +358,7 @@ struct MetricsPageTests {
 }
 
 extension PrometheusPage {
-    init(_ observation: Observation) throws {
-        try self.init(String(decoding: MetricsPage.render(observation), as: UTF8.self))
+    init(_ processSnapshot: ProcessSnapshot) throws {
+        try self.init(String(decoding: MetricsPage.render(processSnapshot), as: UTF8.self))
     }
 }

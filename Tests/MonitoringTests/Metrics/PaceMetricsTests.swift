@@ -26,7 +26,7 @@ struct PaceMetricsTests {
         }
         try world.start()
         func expect(permits: Double, waiting: Double, sourceLocation: SourceLocation = #_sourceLocation) throws {
-            let page = try PrometheusPage(world.observation())
+            let page = try PrometheusPage(world.processSnapshot())
             for (name, value) in [("harebell_queue_permits", permits), ("harebell_queue_pace_waiting", waiting)] {
                 let samples = page.samples(of: name)
                 #expect(samples.map(\.labels) == [["queue": "push.requests"]], sourceLocation: sourceLocation)
@@ -51,7 +51,7 @@ struct PaceMetricsTests {
         let world = try World()
         try world.start()
         try world.request(Self.body(0), id: "m1")
-        let page = try PrometheusPage(world.observation())
+        let page = try PrometheusPage(world.processSnapshot())
         #expect(page.samples(of: "harebell_queue_permits").isEmpty)
         #expect(page.samples(of: "harebell_queue_pace_waiting").isEmpty)
     }
@@ -60,9 +60,9 @@ struct PaceMetricsTests {
     func pacesOfWorkers() throws {
         let world = try World { $0.queues[0].rateLimit = Configuration.RateLimit(perSecond: 1, burst: 5) }
         for _ in 0..<2 { try world.start() }
-        #expect(try PrometheusPage(world.observation()).sum("harebell_queue_permits") == 10)
+        #expect(try PrometheusPage(world.processSnapshot()).sum("harebell_queue_permits") == 10)
         for number in 0..<14 { try world.request(Self.body(number), id: "a\(number)") }
-        let page = try PrometheusPage(world.observation())
+        let page = try PrometheusPage(world.processSnapshot())
         let sums = ["harebell_queue_permits", "harebell_queue_pace_waiting"].map { page.sum($0) }
         #expect(sums == [0, 4])
         #expect(page.samples(of: "harebell_queue_pace_waiting").map(\.labels) == [["queue": "push.requests"]])

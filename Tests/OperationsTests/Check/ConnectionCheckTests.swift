@@ -13,10 +13,10 @@ import Testing
 struct ConnectionCheckTests {
     /// Runs a check to its end, within a time limit.
     private func reports(
-        _ world: World, within limit: Duration = .seconds(120), lookedUp: @escaping LookedUp = { _ in nil }
+        _ world: World, within limit: Duration = .seconds(120), resolvedNames: @escaping ResolvedNames = { _ in nil }
     ) -> [ConnectionReport] {
         let check = ConnectionCheck(
-            world.configuration, broker: world.network, apns: world.network, lookedUp: lookedUp, seed: 1,
+            world.configuration, broker: world.network, apns: world.network, resolvedNames: resolvedNames, seed: 1,
             at: world.moment)
         #expect(world.finish(check, within: limit))
         #expect(check.progress.done == check.progress.of)

@@ -92,18 +92,18 @@ struct ApplicationTests {
             log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info),
             manager: ServiceManager { environment[$0] }
         ) {}
-        let start = try #require(application.service.nextSignOfLife)
-        application.showLife(at: start)
-        application.showLife(at: start + .seconds(14))
+        let start = try #require(application.service.nextKeepAlive)
+        application.sendKeepAlive(at: start)
+        application.sendKeepAlive(at: start + .seconds(14))
         #expect(socket.messages() == ["WATCHDOG=1"])
-        application.showLife(at: start + .seconds(15))
+        application.sendKeepAlive(at: start + .seconds(15))
         #expect(socket.messages().count == 2)
         // Asked after 16 s, and unanswered for longer than a worker may take.
         #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
-        application.showLife(at: start + .seconds(30))
+        application.sendKeepAlive(at: start + .seconds(30))
         #expect(socket.messages().count == 2)
         application.workers.watch.answered(0, snapshot, at: start + .seconds(44))
-        application.showLife(at: start + .seconds(45))
+        application.sendKeepAlive(at: start + .seconds(45))
         #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
     }
 }

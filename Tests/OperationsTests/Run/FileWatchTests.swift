@@ -25,7 +25,7 @@ struct FileWatchTests {
     }
 
     private func look(_ watch: inout FileWatch, _ seconds: Int64) -> Bool {
-        watch.looked(stamps, of: paths.count, at: Instant(nanoseconds: seconds * 1_000_000_000))
+        watch.checked(stamps, of: paths.count, at: Instant(nanoseconds: seconds * 1_000_000_000))
     }
 
     @Test("A changed file is read again once it is unchanged between two checks")
@@ -37,7 +37,7 @@ struct FileWatchTests {
         try folder.write("newer key!", to: "AuthKey.p8")
         #expect(!look(&watch, 40))
         #expect(look(&watch, 50))
-        #expect(watch.nextLook == Instant(nanoseconds: 60_000_000_000))
+        #expect(watch.nextCheck == Instant(nanoseconds: 60_000_000_000))
     }
 
     @Test("A replaced file has changed, also behind a symbolic link")
@@ -67,6 +67,6 @@ struct FileWatchTests {
 
     @Test("Without an interval files are not checked")
     func off() {
-        #expect(FileWatch(interval: nil, reading: [:], at: Instant(nanoseconds: 0)).nextLook == nil)
+        #expect(FileWatch(interval: nil, reading: [:], at: Instant(nanoseconds: 0)).nextCheck == nil)
     }
 }

@@ -17,7 +17,7 @@ struct AppGateTests {
         for handle: Handle in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
         #expect(gate.isOpen)
         #expect(gate.nextProbe == nil)
-        for proof in [ReplyProof.none, .credential, .topic, .token] {
+        for proof in [ResponseProof.none, .credential, .topic, .token] {
             #expect(gate.ended(1, showing: proof, at: Self.start) == .nothing)
         }
         #expect(gate.withdrawn(1) == false)
@@ -72,7 +72,7 @@ struct AppGateTests {
     @Test(
         "It opens when a probe disproves the cause, and an inconclusive probe is repeated after the same pause",
         arguments: [
-            (Self.credential, ReplyProof.none, AppGate.Ending.repeatsPause),
+            (Self.credential, ResponseProof.none, AppGate.Ending.repeatsPause),
             (Self.credential, .credential, .opens), (Self.credential, .topic, .opens),
             (Self.credential, .token, .opens),
             (Self.cause, .none, .repeatsPause), (Self.cause, .credential, .repeatsPause),
@@ -80,7 +80,7 @@ struct AppGateTests {
             (Self.tokens, .none, .repeatsPause), (Self.tokens, .credential, .repeatsPause),
             (Self.tokens, .topic, .repeatsPause), (Self.tokens, .token, .opens),
         ])
-    func ended(cause: AppGate.Cause, proof: ReplyProof, ofProbe: AppGate.Ending) {
+    func ended(cause: AppGate.Cause, proof: ResponseProof, ofProbe: AppGate.Ending) {
         var gate = AppGate()
         _ = gate.refused(0, cause, at: Self.start)
         let due = Self.start + AppGate.firstPause

@@ -15,8 +15,9 @@ struct StandstillTests {
     private func check(_ looks: [Look]) {
         var standstill = Standstill()
         for look in looks {
-            let action = standstill.looked(
-                canSend: look.canSend, lastAnswer: look.answer.map(Self.at), at: Self.at(look.at), limit: .seconds(60))
+            let action = standstill.checked(
+                canSend: look.canSend, lastResponse: look.answer.map(Self.at), at: Self.at(look.at), limit: .seconds(60)
+            )
             #expect(action == look.action, "at \(look.at) s")
         }
     }

@@ -80,7 +80,7 @@ struct CompletedRequestsTests {
         #expect(completed.absorbs(key, at: Self.start) == false, "its twin may never have been sent")
         completed.completedTooLate(key)
         completed.completedTooLate(key)
-        completed.publishedAnew(key)
+        completed.republished(key)
         #expect(completed.absorbs(key, at: Self.start) == true)
         #expect(completed.absorbs(key, at: Self.start) == true)
         #expect(completed.absorbs(key, at: Self.start) == false)
@@ -104,7 +104,7 @@ struct CompletedRequestsTests {
         var completed = CompletedRequests(prefetch: 5)
         completed.completed(key(1))
         completed.connectionLost(at: Self.start)
-        completed.publishedAnew(key(1))
+        completed.republished(key(1))
         #expect(completed.absorbs(key(1), at: Self.start) == false)
     }
 

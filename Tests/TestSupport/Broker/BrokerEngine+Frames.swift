@@ -103,7 +103,9 @@ extension BrokerEngine {
             guard let classID = fields.number(UInt16.self), let methodID = fields.number(UInt16.self) else {
                 return violation(code: 502, "a method without a number")
             }
-            guard lane.incoming == nil else { return violation(code: 505, "a method in the middle of a publish") }
+            guard channelState.incoming == nil else {
+                return violation(code: 505, "a method in the middle of a publish")
+            }
             methodReceived(classID, methodID, channel, &fields)
         case 2: headerReceived(payload)
         case 3: bodyReceived(payload)
@@ -151,8 +153,8 @@ extension BrokerEngine {
     }
 
     func writeConfirm(_ tag: UInt64, multiple: Bool, acked: Bool) {
-        for number in lane.unconfirmed.keys.filter({ multiple ? $0 <= tag : $0 == tag }).sorted() {
-            guard let message = lane.unconfirmed.removeValue(forKey: number) else { continue }
+        for number in channelState.unconfirmed.keys.filter({ multiple ? $0 <= tag : $0 == tag }).sorted() {
+            guard let message = channelState.unconfirmed.removeValue(forKey: number) else { continue }
             if acked { broker.observe?(.confirmed(message)) }
         }
         writeMethod(60, acked ? 80 : 120) { frame in

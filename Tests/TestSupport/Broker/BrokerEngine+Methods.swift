@@ -8,7 +8,7 @@ extension BrokerEngine {
             return
         }
         // Methods that crossed our channel.close are ignored, as by RabbitMQ.
-        if [40, 50, 60, 85].contains(classID), !lane.isOpen { return }
+        if [40, 50, 60, 85].contains(classID), !channelState.isOpen { return }
         let understood: Bool? =
             switch classID {
             case 10: connectionMethod(methodID, &fields)
@@ -88,8 +88,8 @@ extension BrokerEngine {
 
     private func channelMethod(_ method: UInt16, _ channel: UInt16) -> Bool {
         switch method {
-        case 10 where phase == .open && !lane.isOpen && (1...channelMax).contains(channel):
-            lane.isOpen = true
+        case 10 where phase == .open && !channelState.isOpen && (1...channelMax).contains(channel):
+            channelState.isOpen = true
             writeMethod(20, 11) { $0.append(long: []) }
         case 40:
             writeMethod(20, 41) { _ in }
@@ -101,7 +101,7 @@ extension BrokerEngine {
     }
 
     private func selectConfirms() -> Bool {
-        lane.publishes = 0
+        channelState.publishes = 0
         writeMethod(85, 11) { _ in }
         return true
     }
@@ -179,7 +179,7 @@ extension BrokerEngine {
         switch method {
         case 10:
             guard fields.number(UInt32.self) != nil, let count = fields.number(UInt16.self) else { return nil }
-            lane.prefetch = Int(count)
+            channelState.prefetch = Int(count)
             writeMethod(60, 11) { _ in }
         case 20:
             guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name(),
@@ -191,7 +191,7 @@ extension BrokerEngine {
                 closeChannel(code: 406, text: "PRECONDITION_FAILED - invalid arg 'x-priority' for queue '\(name)'")
                 return true
             }
-            consumers[tag] = BrokerConsumer(queue: name, prefetch: lane.prefetch, channel: current)
+            consumers[tag] = BrokerConsumer(queue: name, prefetch: channelState.prefetch, channel: current)
             writeMethod(60, 21) { $0.append(short: tag) }
             commandAnswered()
             broker.addConsumer(tag, of: self, to: queue)
@@ -251,12 +251,12 @@ extension BrokerEngine {
 
     /// The queue has answered a command.
     private func commandAnswered() {
-        lane.commands += 1
-        guard lane.commands == 2 else { return }
-        for (_, entry) in lane.putAside.sorted(by: { $0.key < $1.key }) {
+        channelState.commands += 1
+        guard channelState.commands == 2 else { return }
+        for (_, entry) in channelState.putAside.sorted(by: { $0.key < $1.key }) {
             broker.observe?(.acknowledged(entry.message, queue: entry.queue))
         }
-        lane.putAside = [:]
+        channelState.putAside = [:]
     }
 
     private func get(_ name: String) -> Bool {
@@ -282,25 +282,25 @@ extension BrokerEngine {
     }
 
     private func remember(_ message: Broker.Message, _ queue: String, consumer: String?) -> UInt64 {
-        defer { lane.nextTag += 1 }
-        lane.unsettled[lane.nextTag] = Unsettled(queue: queue, consumer: consumer, message: message)
-        return lane.nextTag
+        defer { channelState.nextTag += 1 }
+        channelState.unsettled[channelState.nextTag] = Unsettled(queue: queue, consumer: consumer, message: message)
+        return channelState.nextTag
     }
 
     private func settle(_ tag: UInt64, multiple: Bool, acked: Bool, requeue: Bool) {
-        guard lane.unsettled[tag] != nil else {
+        guard channelState.unsettled[tag] != nil else {
             broker.violations.append("unknown delivery tag \(tag)")
             return closeChannel(code: 406, text: "PRECONDITION_FAILED - unknown delivery tag \(tag)")
         }
-        let tags = multiple ? lane.unsettled.keys.filter { $0 <= tag }.sorted() : [tag]
+        let tags = multiple ? channelState.unsettled.keys.filter { $0 <= tag }.sorted() : [tag]
         var returned: [(String, Broker.Message)] = []
         for tag in tags {
-            guard let entry = lane.unsettled.removeValue(forKey: tag) else { continue }
+            guard let entry = channelState.unsettled.removeValue(forKey: tag) else { continue }
             if let consumer = entry.consumer { consumers[consumer]?.unsettled -= 1 }
             if acked {
                 if broker.putsAcksAside {
-                    lane.putAside[tag] = entry
-                    lane.commands = 0
+                    channelState.putAside[tag] = entry
+                    channelState.commands = 0
                 } else {
                     broker.observe?(.acknowledged(entry.message, queue: entry.queue))
                 }
@@ -322,34 +322,34 @@ extension BrokerEngine {
             let flags = fields.number(UInt8.self)
         else { return nil }
         let message = Broker.Message(exchange: exchange, routingKey: key, properties: [], body: [])
-        lane.incoming = Incoming(message: message, mandatory: flags & 1 != 0)
+        channelState.incoming = Incoming(message: message, mandatory: flags & 1 != 0)
         return true
     }
 
     func headerReceived(_ payload: ArraySlice<UInt8>) {
-        guard lane.isOpen else { return }
+        guard channelState.isOpen else { return }
         var fields = FieldCursor(payload)
-        guard lane.incoming != nil, lane.incoming?.missing == nil, fields.number(UInt16.self) == 60,
+        guard channelState.incoming != nil, channelState.incoming?.missing == nil, fields.number(UInt16.self) == 60,
             fields.number(UInt16.self) != nil, let size = fields.number(UInt64.self)
         else { return violation(code: 505, "a content header out of order") }
-        lane.incoming?.message.properties = fields.remaining()
-        lane.incoming?.missing = Int(size)
+        channelState.incoming?.message.properties = fields.remaining()
+        channelState.incoming?.missing = Int(size)
         if size == 0 { published() }
     }
 
     func bodyReceived(_ payload: ArraySlice<UInt8>) {
-        guard lane.isOpen else { return }
-        guard let missing = lane.incoming?.missing, payload.count <= missing, !payload.isEmpty else {
+        guard channelState.isOpen else { return }
+        guard let missing = channelState.incoming?.missing, payload.count <= missing, !payload.isEmpty else {
             return violation(code: 505, "a body frame out of order")
         }
-        lane.incoming?.message.body += payload
-        lane.incoming?.missing = missing - payload.count
+        channelState.incoming?.message.body += payload
+        channelState.incoming?.missing = missing - payload.count
         if missing == payload.count { published() }
     }
 
     private func published() {
-        guard let publish = lane.incoming else { return }
-        lane.incoming = nil
+        guard let publish = channelState.incoming else { return }
+        channelState.incoming = nil
         let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
         if let refusal = broker.refuses(publish.message) {
             return refusal.closesConnection
@@ -370,9 +370,9 @@ extension BrokerEngine {
                 broker.enqueue(publish.message, into: queue, at: now)
             }
         }
-        if let count = lane.publishes {
-            lane.publishes = count + 1
-            if isAccepted, !queues.isEmpty { lane.unconfirmed[count + 1] = publish.message }
+        if let count = channelState.publishes {
+            channelState.publishes = count + 1
+            if isAccepted, !queues.isEmpty { channelState.unconfirmed[count + 1] = publish.message }
             if broker.holdsConfirms, isAccepted {
                 heldConfirms.append(count + 1)
             } else {

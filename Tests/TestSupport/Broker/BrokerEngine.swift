@@ -24,7 +24,7 @@ package final class BrokerEngine: Engine {
     }
 
     /// The state of one channel.
-    struct Lane {
+    struct ChannelState {
         var isOpen = false
         var prefetch = 0
         var unsettled: [UInt64: Unsettled] = [:]
@@ -69,12 +69,12 @@ package final class BrokerEngine: Engine {
     var frameMax = 4096
     var channelMax = UInt16.max
     var consumers: [String: BrokerConsumer] = [:]
-    private var lanes: [UInt16: Lane] = [:]
+    private var channelStates: [UInt16: ChannelState] = [:]
     /// The channel being read or written.
     var current: UInt16 = 1
-    var lane: Lane {
-        get { lanes[current, default: Lane()] }
-        _modify { yield &lanes[current, default: Lane()] }
+    var channelState: ChannelState {
+        get { channelStates[current, default: ChannelState()] }
+        _modify { yield &channelStates[current, default: ChannelState()] }
     }
     var now = Instant(nanoseconds: 0)
     /// During an alarm the input of a publishing connection is not read.
@@ -129,7 +129,7 @@ package final class BrokerEngine: Engine {
         closedChannel()
     }
 
-    package var unsettledCount: Int { lanes.values.reduce(0) { $0 + $1.unsettled.count + $1.putAside.count } }
+    package var unsettledCount: Int { channelStates.values.reduce(0) { $0 + $1.unsettled.count + $1.putAside.count } }
 
     /// The negotiated frame size, in bytes.
     package var agreedFrameMax: Int { frameMax }
@@ -203,7 +203,7 @@ package final class BrokerEngine: Engine {
 
     /// Requeues all unsettled deliveries.
     func leave() {
-        for number in lanes.keys.sorted() {
+        for number in channelStates.keys.sorted() {
             current = number
             closedChannel()
         }
@@ -216,9 +216,9 @@ package final class BrokerEngine: Engine {
             broker.removeConsumer(tag, of: self)
             consumers[tag] = nil
         }
-        let messages = lane.unsettled.merging(lane.putAside) { $1 }.sorted { $0.key < $1.key }
+        let messages = channelState.unsettled.merging(channelState.putAside) { $1 }.sorted { $0.key < $1.key }
             .map { ($0.value.queue, $0.value.message) }
-        lane = Lane()
+        channelState = ChannelState()
         heldConfirms.removeAll()
         broker.requeue(messages)
     }

@@ -49,7 +49,7 @@ package final class FaultRelay: Sendable {
         port = relay.port
         self.commands = commands
         self.counters = counters
-        try loop.attach(commands) { [unowned relay] in relay.obey($0) }
+        try loop.attach(commands) { [unowned relay] in relay.execute($0) }
         thread = try Thread.start(name: "relay", stackSize: 1 << 20) { relay.run() }
     }
 
@@ -139,7 +139,7 @@ private final class Relay: LoopOwner {
         network.connect(server, to: target, timeout: .seconds(10))
     }
 
-    func obey(_ command: FaultRelay.Command) {
+    func execute(_ command: FaultRelay.Command) {
         switch command {
         case .behave(let conduct): self.conduct = conduct
         case .reset:

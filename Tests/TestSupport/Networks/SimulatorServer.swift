@@ -5,7 +5,7 @@ import System
 /// A simulator on a separate thread.
 package final class SimulatorServer: Sendable {
     private enum Command: Sendable {
-        case disturb([ScriptAction])
+        case applyFaults([ScriptAction])
         case stop
     }
 
@@ -33,7 +33,7 @@ package final class SimulatorServer: Sendable {
         let owner = Owner(loop: loop, network: network, service: service)
         try loop.attach(commands) { [unowned owner, unowned loop] command in
             switch command {
-            case .disturb(let actions): owner.disturb(actions)
+            case .applyFaults(let actions): owner.applyFaults(actions)
             case .stop: loop.stop()
             }
         }
@@ -43,8 +43,8 @@ package final class SimulatorServer: Sendable {
     /// Disturbs all open connections at once.
     ///
     /// - Parameter actions: those that need no request: GOAWAY, cut, settings.
-    package func disturb(_ actions: [ScriptAction]) {
-        commands.post(.disturb(actions))
+    package func applyFaults(_ actions: [ScriptAction]) {
+        commands.post(.applyFaults(actions))
     }
 
     /// Closes all connections and waits for the thread's end. Call exactly once.
@@ -77,8 +77,8 @@ package final class SimulatorServer: Sendable {
             service.close()
         }
 
-        func disturb(_ actions: [ScriptAction]) {
-            service.context.disturb(actions, at: loop.now.instant)
+        func applyFaults(_ actions: [ScriptAction]) {
+            service.context.applyFaults(actions, at: loop.now.instant)
         }
 
         func expire(at now: Moment) {}

@@ -95,7 +95,7 @@ struct CertificateRefusalTests {
         let world = try world(refused)
         let app = world.configuration.apps[0]
         let request = APNsRequest(.list, bundleID: ArraySlice(app.topic.utf8), id: NotificationID(high: 1, low: 2))
-        let exchange = try DirectExchange(
+        let exchange = try OneOffExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([]), network: world.network,
             seed: 1, at: world.network.moment)
         world.network.advance(by: .seconds(5), exchange)

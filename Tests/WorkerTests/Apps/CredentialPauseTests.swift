@@ -20,7 +20,7 @@ struct CredentialPauseTests {
             """
     }
 
-    private static let reasons = ReplyRule.all.filter { $0.action.pause == .app }.map(\.reason.description)
+    private static let reasons = ResponseRule.all.filter { $0.action.pause == .app }.map(\.reason.description)
 
     @Test(
         "GOAWAY for the credential pauses the app, with any last-stream-id, and no request is dead-lettered",

@@ -90,7 +90,7 @@ struct ReloadTests {
     }
 
     @Test("If the new connection does not open, its pool takes over after ten seconds and waits for it")
-    func handoverTimeout() throws {
+    func changeTimeout() throws {
         let elsewhere = Endpoint(host: "apns.test", port: 2197)
         let world = try World(script: Self.keys)
         try world.start()

@@ -160,12 +160,12 @@ struct RefusedResultTests {
         world.pass(.seconds(35))
         #expect(world.broker.unsettledCount == 20)
         #expect(lines.all.contains { $0.message.contains("a queue of the configuration refuses publishes") })
-        #expect(Health(world.observation()).missing.contains("push.results refuses publishes"))
-        let page = String(decoding: MetricsPage.render(world.observation()), as: UTF8.self)
+        #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
+        let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
         #expect(page.contains("harebell_queue_refusing{destination=\"push.results\"} 1\n"))
         world.broker.queues["push.results"]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
-        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
         #expect(lines.all.contains { $0.message.contains("accepts publishes again") })
     }
 
@@ -176,10 +176,10 @@ struct RefusedResultTests {
         try world.start()
         try world.request(Self.body(0), id: "m0")
         world.pass(.seconds(12))
-        #expect(Health(world.observation()).missing.contains("push.results refuses publishes"))
+        #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
         world.broker.delete("push.results")
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
-        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
         #expect(world.published(in: "push.dead").count == 1)
     }
 
@@ -190,7 +190,7 @@ struct RefusedResultTests {
         try world.start()
         try world.request(Self.body(0), id: "m0")
         world.pass(.seconds(9))
-        #expect(Health(world.observation()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
     }
 }
 

@@ -436,8 +436,8 @@ final class Checker {
         guard let pools = world.worker?.pools.roster.pools.count else { return }
         // A pool that replaces another one at a reload has a separate limit.
         let most = limits.connectsPerMinute * pools * (1 + world.reloads)
-        for outlook in world.outlooks {
-            let times = outlook.connects
+        for reachability in world.outlooks {
+            let times = reachability.connects
             for index in times.indices.dropFirst(most) where times[index] - times[index - most] < .seconds(60) {
                 return complain("\(most + 1) connects within \(times[index] - times[index - most])")
             }

@@ -204,7 +204,7 @@ struct TraceTests {
         #expect(tracer.takeBatch(at: now)?.spans.count == Tracer.batchSize)
         complete(Tracer.maximumWaiting + 3)
         #expect(tracer.takeBatch(at: now) == nil && tracer.nextDeadline == nil)
-        tracer.tookBatch()
+        tracer.batchReceived()
         let batch = try #require(tracer.takeBatch(at: now))
         #expect(batch.spans.count == Tracer.maximumWaiting && batch.dropped == 3)
         #expect(tracer.takeBatch(isLast: true, at: now) == nil)

@@ -274,10 +274,10 @@ public struct RequestFields {
             } catch {
                 throw DecodingFailure(error, in: "payload")
             }
-            guard let told = content.pushType ?? defaultPushType else {
+            guard let resolved = content.pushType ?? defaultPushType else {
                 throw DecodingFailure("apns-push-type: missing, and aps is ambiguous")
             }
-            type = told
+            type = resolved
         case .text(let name):
             guard let known = PushType(name: name) else { throw Self.badPushType }
             type = known

@@ -35,7 +35,7 @@ package final class ArchiveImport: Run {
 
     /// Publishes that wait for their confirm.
     private static let window = 200
-    /// The timeout for an answer of the broker.
+    /// The timeout for a response of the broker.
     private static let patience = Duration.seconds(30)
     private static let lastWait = Duration.seconds(10)
 

@@ -12,17 +12,17 @@ package enum ArchiveWriter {
     /// - Throws: if the properties cannot be decoded completely, for example because headers are nested too deeply.
     package static func line(_ delivery: Delivery, from queue: String) throws(AMQPError) -> [UInt8] {
         let properties = try MessageProperties(decoding: delivery.rawProperties)
-        var members: [(String, JSONAnswer)] = [
+        var members: [(String, JSONOutput)] = [
             ("queue", .text(queue)), ("exchange", bytes(delivery.exchange)),
             ("routing-key", bytes(delivery.routingKey)), ("properties", .object(self.members(of: properties))),
         ]
         if let headers = properties.headers { members.append(("headers", table(headers))) }
         members.append(("body", .text(Base64.standard.encode(Array(delivery.body)))))
-        return Array(JSONAnswer.text(of: members).utf8)
+        return Array(JSONOutput.text(of: members).utf8)
     }
 
-    private static func members(of properties: MessageProperties) -> [(String, JSONAnswer)] {
-        var members: [(String, JSONAnswer)] = ArchiveField.texts.compactMap { name, field in
+    private static func members(of properties: MessageProperties) -> [(String, JSONOutput)] {
+        var members: [(String, JSONOutput)] = ArchiveField.texts.compactMap { name, field in
             properties[keyPath: field].map { (name.description, bytes($0[...])) }
         }
         if let mode = properties.deliveryMode { members.append(("delivery-mode", .integer(Int(mode)))) }
@@ -31,18 +31,18 @@ package enum ArchiveWriter {
         return members
     }
 
-    private static func bytes(_ bytes: ArraySlice<UInt8>) -> JSONAnswer {
+    private static func bytes(_ bytes: ArraySlice<UInt8>) -> JSONOutput {
         if let text = String(validating: bytes, as: UTF8.self) { return .text(text) }
         return .object([("base64", .text(Base64.standard.encode(Array(bytes))))])
     }
 
-    private static func table(_ table: FieldTable) -> JSONAnswer {
+    private static func table(_ table: FieldTable) -> JSONOutput {
         .array(table.entries.map { .object([("name", bytes($0.name[...]))] + members(of: $0.value)) })
     }
 
     /// The type and the value of a header.
-    private static func members(of value: FieldValue) -> [(String, JSONAnswer)] {
-        let (type, json): (String, JSONAnswer) =
+    private static func members(of value: FieldValue) -> [(String, JSONOutput)] {
+        let (type, json): (String, JSONOutput) =
             switch value {
             case .boolean(let value): ("boolean", .boolean(value))
             case .int8(let value): ("int8", .integer(Int(value)))

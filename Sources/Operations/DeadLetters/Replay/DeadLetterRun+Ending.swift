@@ -2,7 +2,7 @@ import AMQP
 import Core
 
 extension DeadLetterRun {
-    func judge() {
+    func checkEnd() {
         let isOver = tally.seen == tally.atStart || tally.chosen >= settings.limit
         if isReading, isOver, isIdle { return finish(.complete) }
         if let failure = timeout.failure(at: now) { return finish(.failed(failure)) }
@@ -21,7 +21,7 @@ extension DeadLetterRun {
         guard self.end == nil else { return }
         self.end = end
         shutdown.deadline = now + Self.lastWait
-        stopTaking()
+        stopConsuming()
         giveUp(&publishes.suspects)
         backlog = Backlog()
     }
@@ -33,7 +33,7 @@ extension DeadLetterRun {
         let consumer = connections.consumer
         let isOverdue = now >= shutdown.deadline || !consumer.isOpen
         let isPublished = publishes.inFlight.isEmpty || !connections.publisher.isOpen
-        if shutdown.departure == .stopped, shutdown.flush == nil, isPublished {
+        if shutdown.consumerState == .stopped, shutdown.flush == nil, isPublished {
             shutdown.flush = AcknowledgementFlush([QueueID(0)], on: consumer, at: now)
         }
         guard shutdown.flush?.isOver ?? false || isOverdue else { return }
@@ -42,9 +42,9 @@ extension DeadLetterRun {
     }
 
     /// Stops consuming: later messages, including copies by this run, stay in the queue.
-    func stopTaking() {
-        guard shutdown.departure == .taking else { return }
-        shutdown.departure = .stopping
+    func stopConsuming() {
+        guard shutdown.consumerState == .consuming else { return }
+        shutdown.consumerState = .stopping
         connections.consumer.cancelConsumers(at: now)
     }
 }

@@ -11,7 +11,7 @@ extension DeadLetterRun {
             shutdown.flush?.took(event, on: consumer, at: now)
             switch event {
             case .engine(.consuming): timeout.restart(at: now)
-            case .engine(.cancelled(_, byBroker: false)): shutdown.departure = .stopped
+            case .engine(.cancelled(_, byBroker: false)): shutdown.consumerState = .stopped
             case .engine(.delivery(let delivery)): received(delivery, isWhole: true)
             case .engine(.oversize(let delivery, _)): received(delivery, isWhole: false)
             case .engine(.cancelled(_, byBroker: true)): finish(.failed("queue \"\(settings.queue)\" is gone"))
@@ -27,7 +27,7 @@ extension DeadLetterRun {
         guard end == nil, tally.seen < tally.atStart, tally.chosen < settings.limit else { return }
         timeout.restart(at: now)
         tally.seen += 1
-        defer { if tally.seen == tally.atStart || tally.chosen >= settings.limit { stopTaking() } }
+        defer { if tally.seen == tally.atStart || tally.chosen >= settings.limit { stopConsuming() } }
         let item = Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue), isWhole: isWhole)
         guard item.letter.replayID != id, isChosen(item) else { return retain(item) }
         tally.chosen += 1
@@ -198,11 +198,11 @@ extension DeadLetterRun {
         }
         timeout.connectionLost(error)
         timeout.restart(at: now)
-        if let culprit = publishes.suspect(items) { notTaken(culprit, error) }
+        if let culprit = publishes.suspect(items) { closedConnection(culprit, error) }
     }
 
     /// The broker closes the connection over this message alone.
-    private func notTaken(_ item: Item, _ error: AMQPError) {
+    private func closedConnection(_ item: Item, _ error: AMQPError) {
         guard !item.isRenewal else { return retain(item) }
         refuse(
             item,

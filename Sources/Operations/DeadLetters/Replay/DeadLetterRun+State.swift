@@ -122,9 +122,9 @@ extension DeadLetterRun {
     /// The state of the run's shutdown.
     struct Shutdown {
         /// The stages of ending the consumer.
-        enum Departure { case taking, stopping, stopped }
+        enum ConsumerState { case consuming, stopping, stopped }
 
-        var departure = Departure.taking
+        var consumerState = ConsumerState.consuming
         var flush: AcknowledgementFlush?
         /// When the connections close regardless of pending work.
         var deadline = Instant.distantFuture

@@ -44,7 +44,7 @@ extension DeadLetterTally {
     /// As JSON members.
     ///
     /// - Parameter verb: the name of the count of completed messages.
-    package func members(_ verb: String) -> [(String, JSONAnswer)] {
+    package func members(_ verb: String) -> [(String, JSONOutput)] {
         [
             ("messages", .integer(atStart)), ("seen", .integer(seen)), ("chosen", .integer(chosen)),
             (verb, .integer(done)), ("left", .integer(left)), ("refused", .integer(refused)),
@@ -58,9 +58,9 @@ extension DeadLetterGroups {
     /// As JSON members.
     ///
     /// - Parameter target: the destination of each group; `nil` omits it.
-    package func members(target: ((Key) -> String?)? = nil) -> [(String, JSONAnswer)] {
+    package func members(target: ((Key) -> String?)? = nil) -> [(String, JSONOutput)] {
         let objects = sorted.map { key, group in
-            let members: [(String, JSONAnswer)] = [
+            let members: [(String, JSONOutput)] = [
                 ("maker", .text(key.maker.rawValue)), ("outcome", .optional(key.outcome)),
                 ("reason", .optional(key.reason)),
                 ("queue", .optional(key.queue)), ("count", .integer(group.count)),
@@ -68,7 +68,7 @@ extension DeadLetterGroups {
                 ("last_failed_at", .optional(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
                 ("most_replays", .integer(group.mostReplays)),
             ]
-            return JSONAnswer.object(members + (target.map { [("target", .optional($0(key)))] } ?? []))
+            return JSONOutput.object(members + (target.map { [("target", .optional($0(key)))] } ?? []))
         }
         return [("groups", .array(objects)), ("other", .integer(others))]
     }

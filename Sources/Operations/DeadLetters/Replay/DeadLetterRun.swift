@@ -40,7 +40,7 @@ package final class DeadLetterRun: Run {
         package var mostDeliveries = 10
         /// The maximum of unconfirmed publishes.
         package var window = 200
-        /// The timeout for an answer of the broker.
+        /// The timeout for a response of the broker.
         package var patience = Duration.seconds(30)
         /// Ends the run after this number of closes over publishes without a confirm in between: the cause is then not
         /// a single message.
@@ -144,7 +144,7 @@ package final class DeadLetterRun: Run {
         for connection in connections.all { connection.expire(at: now) }
         takeEvents()
         if end == nil { work() }
-        if end == nil { judge() }
+        if end == nil { checkEnd() }
         guard end != nil else { return }
         close()
         // A connection that was not open closes immediately, and no other event would trigger a step.
@@ -173,7 +173,7 @@ package final class DeadLetterRun: Run {
         while let event = connections.control.nextEvent(at: now) {
             switch event {
             case .engine(.opened) where inspection.question == nil && !isReading && end == nil: ask(.lock)
-            case .engine(.replied(let reply)): answered(reply)
+            case .engine(.responded(let reply)): answered(reply)
             case .disconnected(_, let error, _):
                 inspection.question = nil
                 lost(error, isFatal: isReading)
@@ -197,7 +197,7 @@ package final class DeadLetterRun: Run {
         }
     }
 
-    func answered(_ reply: ControlReply) {
+    func answered(_ reply: ControlResponse) {
         guard let asked = inspection.question, end == nil else { return }
         inspection.question = nil
         if !isReading { timeout.restart(at: now) }

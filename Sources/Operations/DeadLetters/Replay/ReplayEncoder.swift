@@ -5,7 +5,7 @@ import Pipeline
 /// Writes copies of a dead letter: the request for a replay, or the same dead letter again.
 package enum ReplayEncoder {
     /// Headers about the failure; a replay starts without them.
-    private static let fate = [
+    private static let failureHeaders = [
         "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-result",
         "harebell-attempts", "harebell-failed-at", "harebell-worker", "harebell-decoder",
         // Left from a copy in a retry queue.
@@ -23,7 +23,7 @@ package enum ReplayEncoder {
     ) throws(AMQPError) -> Publication {
         var properties = Republishing.properties(of: delivery)
         var headers = properties.headers ?? FieldTable()
-        for name in fate { headers[name] = nil }
+        for name in failureHeaders { headers[name] = nil }
         markOrigin(letter, in: &headers)
         headers["harebell-replays"] = .int32(Int32(clamping: letter.replays + 1))
         headers["harebell-replay-id"] = .string(id)

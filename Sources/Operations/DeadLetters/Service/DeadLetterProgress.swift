@@ -4,7 +4,7 @@ import Decoding
 /// The progress and the result of an order.
 struct DeadLetterProgress: Sendable {
     let queue: String
-    let verb: DeadLetterOrder.Verb
+    let verb: DeadLetterOperation.Verb
     /// `nil` while it is running: `complete`, `interrupted`, `aborted`, `locked` or `failed`.
     var end: String?
     /// The reason for any end other than complete, for operators.
@@ -15,14 +15,14 @@ struct DeadLetterProgress: Sendable {
 
     private let target: ReplayTarget
 
-    init(_ configuration: Configuration, verb: DeadLetterOrder.Verb) {
+    init(_ configuration: Configuration, verb: DeadLetterOperation.Verb) {
         queue = configuration.deadLetter.routingKey
         target = ReplayTarget(configuration)
         self.verb = verb
     }
 
     /// The members of `/dead-letters/run`.
-    var members: [(String, JSONAnswer)] {
+    var members: [(String, JSONOutput)] {
         [
             ("order", .text(verb.rawValue)), ("queue", .text(queue)), ("running", .boolean(end == nil)),
             ("end", .optional(end)), ("detail", .optional(detail)),

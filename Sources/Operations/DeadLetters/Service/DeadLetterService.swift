@@ -8,7 +8,7 @@ import System
 /// Belongs to the control thread; the work runs on a separate thread, see ``DeadLetterThread``.
 final class DeadLetterService {
     private(set) var progress: DeadLetterProgress?
-    private(set) var orders = DeadLetterOrderTally()
+    private(set) var orders = DeadLetterOperationTally()
     let reports: Mailbox<DeadLetterProgress>
     private var commands: Mailbox<DeadLetterThread.Command>?
     private var thread: Thread?
@@ -21,7 +21,7 @@ final class DeadLetterService {
     var isBusy: Bool { thread != nil }
 
     func start(
-        _ order: DeadLetterOrder, _ configuration: Configuration, _ resolver: Resolver
+        _ order: DeadLetterOperation, _ configuration: Configuration, _ resolver: Resolver
     ) throws(EventLoopError) {
         precondition(!isBusy, "only one operation may run")
         let commands = try Mailbox<DeadLetterThread.Command>()
@@ -33,7 +33,7 @@ final class DeadLetterService {
     }
 
     /// Handles an operator's request to stop the running order, if any.
-    func obeyStop() {
+    func handleStop() {
         orders.add("stop", "complete")
         stop()
     }
@@ -43,7 +43,7 @@ final class DeadLetterService {
         commands?.post(.stop)
     }
 
-    func heard(_ progress: DeadLetterProgress) {
+    func progressed(_ progress: DeadLetterProgress) {
         self.progress = progress
         guard let end = progress.end else { return }
         orders.add(progress.verb.rawValue, end)

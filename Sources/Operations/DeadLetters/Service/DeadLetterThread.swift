@@ -14,7 +14,7 @@ final class DeadLetterThread: LoopOwner {
     }
 
     struct Task: Sendable {
-        let order: DeadLetterOrder
+        let order: DeadLetterOperation
         let configuration: Configuration
         let resolver: Resolver
         let commands: Mailbox<Command>
@@ -91,7 +91,7 @@ final class DeadLetterThread: LoopOwner {
         settings.filter = task.order.filter
         settings.limit = task.order.limit ?? .max
         settings.rate = task.order.rate
-        settings.abortAbove = DeadLetterOrder.abortAbove
+        settings.abortAbove = DeadLetterOperation.abortAbove
         return settings
     }
 

@@ -1,0 +1,82 @@
+package import Core
+
+/// The additional fields of a response to a broadcast or a channel request.
+///
+/// A class, so that the responses to all other notifications stay small.
+package final class ChannelResponse: Equatable, Sendable {
+    /// `apns-channel-id` of a created channel.
+    package let channelID: [UInt8]?
+    /// `apns-request-id`, copied from the request.
+    package let requestID: [UInt8]?
+    /// The JSON of a success, at most ``APNsEngine/Configuration/maximumResponseBody`` bytes; empty if there is none.
+    package let body: [UInt8]
+
+    package init(channelID: [UInt8]? = nil, requestID: [UInt8]? = nil, body: [UInt8] = []) {
+        self.channelID = channelID
+        self.requestID = requestID
+        self.body = body
+    }
+
+    package static func == (left: ChannelResponse, right: ChannelResponse) -> Bool {
+        left.channelID == right.channelID && left.requestID == right.requestID && left.body == right.body
+    }
+}
+
+/// APNs' response to one request.
+package struct APNsResponse: Equatable, Sendable {
+    /// The HTTP status. 200 means accepted; channel management also uses 201 and 204.
+    package var status: UInt16
+    /// `reason` in the body of any other response.
+    package var reason: RejectionReason?
+    /// From a 410, in milliseconds since 1970 UTC: when the device token became inactive.
+    package var timestamp: Int64?
+    /// `apns-unique-id`. Present for every accepted broadcast, and in the development environment for every accepted
+    /// notification.
+    package var uniqueID: [UInt8]?
+    package var channel: ChannelResponse?
+
+    package init(
+        status: UInt16, reason: RejectionReason? = nil, timestamp: Int64? = nil, uniqueID: [UInt8]? = nil,
+        channel: ChannelResponse? = nil
+    ) {
+        self.status = status
+        self.reason = reason
+        self.timestamp = timestamp
+        self.uniqueID = uniqueID
+        self.channel = channel
+    }
+
+    package var isSuccess: Bool {
+        ResponseRule.isSuccess(status)
+    }
+
+    /// The rule for it in Apple's tables.
+    package var rule: ResponseRule {
+        ResponseRule.rule(status: status, reason: reason)
+    }
+}
+
+/// A request without a response.
+package struct Loss: Equatable, Sendable {
+    /// `no` when APNs certainly did not process it, else `unknown`.
+    package var processed: Processed
+    /// A sentence for operators.
+    package var detail: String
+    /// The reason in its connection's GOAWAY.
+    package var goawayReason: RejectionReason?
+    /// Whether APNs refused the stream, by RST_STREAM or by GOAWAY.
+    package var isRefused: Bool
+    /// Whether it was not sent because its device is throttled and that device's queue is full.
+    package var isThrottled: Bool
+
+    package init(
+        processed: Processed, detail: String, goawayReason: RejectionReason? = nil, isRefused: Bool = false,
+        isThrottled: Bool = false
+    ) {
+        self.processed = processed
+        self.detail = detail
+        self.goawayReason = goawayReason
+        self.isRefused = isRefused
+        self.isThrottled = isThrottled
+    }
+}

@@ -1,0 +1,125 @@
+package import Core
+
+/// The queue of messages for a decoder program: waiting, in flight, and suspected of crashing it.
+///
+/// After a failure, the messages in flight are resent one by one, before all others. A message that is the only one in
+/// flight in two failures is to blame.
+package struct DecodingQueue {
+    package struct Limits: Sendable {
+        /// The maximum number of messages per batch.
+        package var batch = 64
+        /// The maximum number of messages in flight.
+        package var inFlight = 512
+        /// The timeout of a batch.
+        package var deadline = Duration.seconds(5)
+
+        package init() {}
+    }
+
+    /// The number of failures with only this message in flight after which it is quarantined.
+    package static let maximumStrikes = 2
+
+    private struct Batch {
+        let sent: Instant
+        var unanswered: Int
+    }
+
+    private struct Asked {
+        let handle: Handle
+        let batch: Int
+    }
+
+    private let limits: Limits
+    private var waiting = HandleQueue()
+    private var suspects = HandleQueue()
+    /// The number of failures in which each was the only message in flight.
+    private var strikes: [Handle: Int] = [:]
+    private var asked: [UInt64: Asked] = [:]
+    private var lastNumber: UInt64 = 0
+    /// The batches in flight. The oldest has unanswered messages.
+    private var batches: [Batch] = []
+    /// The number of batches before the oldest.
+    private var finished = 0
+    /// When the batch before the oldest was answered.
+    private var finishedAt = Instant.distantPast
+    /// Whether the only message in flight is a suspect.
+    private var isAlone = false
+
+    package init(_ limits: Limits) {
+        self.limits = limits
+    }
+
+    /// All messages without a result.
+    package var count: Int { waiting.count + suspects.count + asked.count }
+
+    /// Messages that were sent and have no result yet.
+    package var inFlight: Int { asked.count }
+
+    /// When the program's timeout expires.
+    package var deadline: Instant? {
+        batches.first.map { max($0.sent, finishedAt) + limits.deadline }
+    }
+
+    /// Queues a message. The caller's handle must not be in use here.
+    package mutating func append(_ handle: Handle) {
+        waiting.append(handle)
+    }
+
+    /// Removes the next batch from the queue.
+    ///
+    /// - Parameter write: writes a message under its number, and returns whether there is room for another one.
+    /// - Returns: whether there was a message to send.
+    package mutating func ask(at now: Instant, _ write: (UInt64, Handle) -> Bool) -> Bool {
+        let isSuspicious = !suspects.isEmpty
+        guard isSuspicious ? asked.isEmpty : !isAlone && asked.count < limits.inFlight else { return false }
+        let most = isSuspicious ? 1 : min(limits.batch, limits.inFlight - asked.count)
+        var batch = Batch(sent: now, unanswered: 0)
+        while batch.unanswered < most, let handle = isSuspicious ? suspects.popFirst() : waiting.popFirst() {
+            lastNumber += 1
+            asked[lastNumber] = Asked(handle: handle, batch: finished + batches.count)
+            batch.unanswered += 1
+            guard write(lastNumber, handle) else { break }
+        }
+        guard batch.unanswered > 0 else { return false }
+        isAlone = isSuspicious
+        batches.append(batch)
+        return true
+    }
+
+    /// - Returns: the message with this number; `nil` if it was not sent or already has a result.
+    package mutating func answered(_ number: UInt64, at now: Instant) -> Handle? {
+        guard let entry = asked.removeValue(forKey: number) else { return nil }
+        strikes[entry.handle] = nil
+        isAlone = false
+        batches[entry.batch - finished].unanswered -= 1
+        while let first = batches.first, first.unanswered == 0 {
+            batches.removeFirst()
+            finished += 1
+            finishedAt = now
+        }
+        return entry.handle
+    }
+
+    /// Handles a failure of the program.
+    ///
+    /// - Returns: the message to blame, which is removed from the queue.
+    package mutating func failed() -> Handle? {
+        defer {
+            asked = [:]
+            finished += batches.count
+            batches = []
+            finishedAt = .distantPast
+            isAlone = false
+        }
+        if asked.count == 1, let handle = asked.values.first?.handle {
+            let count = strikes[handle, default: 0] + 1
+            if count >= Self.maximumStrikes {
+                strikes[handle] = nil
+                return handle
+            }
+            strikes[handle] = count
+        }
+        for (_, entry) in asked.sorted(by: { $0.key < $1.key }) { suspects.append(entry.handle) }
+        return nil
+    }
+}

@@ -1,0 +1,84 @@
+import Core
+
+/// The content of one frame from the program.
+enum ProcessResponse {
+    /// A protocol violation by the program.
+    struct Violation: Error {
+        let message: String
+    }
+
+    case hello(protocol: Int64)
+    /// Each with the number of its message.
+    case answers([(number: UInt64, answer: JSONPart)])
+
+    init(_ frame: ArraySlice<UInt8>) throws(Violation) {
+        let part: JSONPart
+        do throws(JSONFailure) {
+            part = try JSONPart(frame)
+        } catch {
+            throw Violation(message: "a frame is not JSON: expected \(error.expectation) at byte \(error.offset)")
+        }
+        let members = JSONMembers(part)
+        if let hello = members["hello"] {
+            guard let version = JSONMembers(hello)["protocol"]?.integer else {
+                throw Violation(message: "hello without a protocol")
+            }
+            self = .hello(protocol: version)
+        } else if let answers = members["answers"], answers.kind == .array {
+            var found: [(UInt64, JSONPart)] = []
+            for answer in answers.elements {
+                guard let number = answer["id".utf8]?.integer.flatMap({ UInt64(exactly: $0) }) else {
+                    throw Violation(message: "a response without an id")
+                }
+                found.append((number, answer))
+            }
+            self = .answers(found)
+        } else {
+            throw Violation(message: "a frame is neither hello nor responses")
+        }
+    }
+
+    /// The maximum length of a reason from the program, in bytes.
+    static let maximumReason = 500
+    static let longestPause: Int64 = 604_800
+
+    /// Converts the program's response to a decoder's result.
+    static func decoded(_ answer: JSONPart) -> Decoded {
+        // Copied, because a frame holds many responses and must not be kept in memory for one of them.
+        let members: JSONMembers
+        do throws(JSONFailure) {
+            members = JSONMembers(try JSONPart(ArraySlice(Array(answer.raw))))
+        } catch {
+            preconditionFailure("a part of JSON is JSON")
+        }
+        if let requests = members["requests"] { return decoded(requests, key: members["key"]) }
+        if let reason = members["ignore"]?.text { return .ignore(reason: self.reason(reason)) }
+        if let reason = members["reject"]?.text { return .reject(DecodingFailure(self.reason(reason))) }
+        if let seconds = members["later"]?.integer, (0...longestPause).contains(seconds) {
+            return .later(.seconds(seconds))
+        }
+        return .reject(
+            DecodingFailure(
+                "the decoder's response: expected requests, ignore, reject, or later up to \(longestPause)"))
+    }
+
+    private static func decoded(_ requests: JSONPart, key: JSONPart?) -> Decoded {
+        let entries = requests.elements
+        guard !entries.isEmpty else {
+            return .reject(DecodingFailure("the decoder's response: expected at least one request"))
+        }
+        do throws(DecodingFailure) {
+            var batch = RequestBatch("requests")
+            for entry in entries {
+                try batch.add { () throws(DecodingFailure) in try APNsJSONDecoder.request(entry.raw) }
+            }
+            return batch.decoded(key: key?.text, else: "no requests")
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private static func reason(_ text: ArraySlice<UInt8>) -> String {
+        ControlCharacters.escaped(String(decoding: text.prefix(maximumReason), as: UTF8.self))
+    }
+}

@@ -1,0 +1,79 @@
+package import Admin
+package import Core
+package import Runtime
+
+/// The monitored state of a process at one moment. `/metrics`, `/readyz` and the dashboard use only this.
+package struct ProcessSnapshot: Sendable {
+    package struct Worker: Sendable {
+        /// `nil` before its first response.
+        package var snapshot: WorkerSnapshot?
+        /// The time since its last response, or its start.
+        package var silence: Duration
+        /// Whether it is alive, according to its responses.
+        package var isAlive: Bool
+        package var hasEnded: Bool
+
+        package init(snapshot: WorkerSnapshot?, silence: Duration, isAlive: Bool, hasEnded: Bool) {
+            self.snapshot = snapshot
+            self.silence = silence
+            self.isAlive = isAlive
+            self.hasEnded = hasEnded
+        }
+    }
+
+    /// The state of an app's credential.
+    package struct Credential: Sendable {
+        package let app: AppName
+        /// Whether it uses provider tokens; otherwise it has a certificate.
+        package let usesProviderTokens: Bool
+        /// Seconds until its certificate expires.
+        package let expiresIn: Int64?
+        /// The time since its newest provider token was signed.
+        package let tokenAge: Duration?
+
+        package init(_ app: AppName, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?) {
+            self.app = app
+            self.usesProviderTokens = usesProviderTokens
+            self.expiresIn = expiresIn
+            self.tokenAge = tokenAge
+        }
+    }
+
+    package var workers: [Worker]
+    /// Whether one unusable app makes the process unready.
+    package var needsEveryApp: Bool
+    package var credentials: [Credential]
+    /// Seconds until the broker's password expires; `nil` where it does not.
+    package var passwordExpiresIn: Int64?
+    package var admin: AdminStatistics
+    /// Whether dead-letter operations over HTTP are enabled.
+    package var acceptsOperations: Bool
+    package var orders: DeadLetterOperationTally
+    package var spans: SpanCounts
+    package var process: ProcessUsage
+    /// The time of this state.
+    package var at: Moment
+
+    package init(
+        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
+        acceptsOperations: Bool = false, passwordExpiresIn: Int64? = nil,
+        orders: DeadLetterOperationTally = DeadLetterOperationTally(), spans: SpanCounts = SpanCounts(),
+        process: ProcessUsage = ProcessUsage(), at: Moment
+    ) {
+        self.workers = workers
+        self.needsEveryApp = needsEveryApp
+        self.credentials = credentials
+        self.passwordExpiresIn = passwordExpiresIn
+        self.admin = admin
+        self.acceptsOperations = acceptsOperations
+        self.orders = orders
+        self.spans = spans
+        self.process = process
+        self.at = at
+    }
+
+    /// The workers' snapshots; workers that have not answered yet are left out.
+    var snapshots: [WorkerSnapshot] {
+        workers.compactMap(\.snapshot)
+    }
+}

@@ -1,0 +1,80 @@
+import APNs
+import Configuration
+import Core
+
+/// Explains what the responses of a service mean for the apps that use it.
+///
+/// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple
+/// Push Notification service".
+struct APNsDiagnosis {
+    private let target: APNsTarget
+
+    init(_ target: APNsTarget) {
+        self.target = target
+    }
+
+    // MARK: No response
+
+    func failure(_ error: APNsError) -> ConnectionFinding {
+        let subject =
+            switch error.code {
+            case .transport: "connection"
+            case .tls, .noHTTP2: "tls"
+            case .certificateRefused: "credential"
+            default: "http/2"
+            }
+        return softened(.failure(subject, error, hint: hint))
+    }
+
+    var silence: ConnectionFinding {
+        softened(ConnectionFinding(.unreachable, "connection", "no response in time", hint: hint))
+    }
+
+    private var hint: String? {
+        switch target.purpose {
+        case .notifications, .broadcasts: nil
+        case .otherPort: "required only if the configured port is closed"
+        case .management: "required only for channels; without it, this check cannot verify the provider token"
+        }
+    }
+
+    /// A failure of a service that notifications do not need is only a warning.
+    private func softened(_ finding: ConnectionFinding) -> ConnectionFinding {
+        guard target.isOptional, finding.severity.isError else { return finding }
+        return ConnectionFinding(.warning, finding.subject, finding.text, hint: finding.hint)
+    }
+
+    // MARK: Responses
+
+    func findings(about reply: APNsResponse) -> [ConnectionFinding] {
+        let said = "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+        guard reply.isSuccess || reply.reason != nil else {
+            return [
+                ConnectionFinding(
+                    .warning, "answer", "\(said), which APNs never sends: another server may respond in its place",
+                    hint: "check host and port of the endpoint")
+            ]
+        }
+        let answer = ConnectionFinding(.ok, "answer", "\(said): it responds as APNs does, and no device was notified")
+        return [answer] + (credential(reply, said).map { [$0] } ?? [])
+    }
+
+    /// What the response shows about the credential; `nil` for nothing.
+    private func credential(_ reply: APNsResponse, _ said: String) -> ConnectionFinding? {
+        func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> ConnectionFinding {
+            ConnectionFinding(severity, "credential", "\(said): \(text)", hint: hint)
+        }
+        let refusal = reply.reason.flatMap { CredentialRefusal($0, topic: target.app.topic) }
+        if let refusal, refusal.isForCertificate || target.judgesToken {
+            return found(refusal.isForTopic ? .warning : .wrong, refusal.text, hint: refusal.hint)
+        }
+        switch reply.reason?.rawValue {
+        case _ where !target.judgesToken: return nil
+        case "FeatureNotEnabled"?:
+            return found(.ok, "APNs accepts the provider token, and the clock is correct; the app has no broadcasts")
+        case nil where reply.isSuccess:
+            return found(.ok, "APNs accepts the provider token of \(target.app.topic), and the clock is correct")
+        default: return found(.note, "this does not verify the provider token")
+        }
+    }
+}

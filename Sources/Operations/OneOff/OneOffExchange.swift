@@ -1,0 +1,163 @@
+package import APNs
+package import Configuration
+package import Core
+import Pipeline
+package import Runtime
+package import TLS
+
+/// One request directly to APNs, without a broker, for an operator's command. Sans-IO like a worker.
+///
+/// It connects, sends, waits for the response and closes. A request that APNs provably did not process is resent, as in
+/// any pool.
+package final class OneOffExchange: Run {
+    /// The result of the request.
+    package enum End: Equatable {
+        case responded(APNsResponse)
+        /// No response arrived; the request may have been sent.
+        case lost(Loss)
+        /// APNs refused the app's certificate during the handshake.
+        case certificateRefused(detail: String)
+        /// Its `apns-expiration` passed before it could be sent.
+        case expired
+    }
+
+    /// The number of consecutive failed connects after which it gives up.
+    package static let maximumConnects = 3
+    /// The timeout for the orderly close at the end.
+    private static let closingTime = Duration.seconds(1)
+    private static let handle = Handle(0)
+
+    private let app: Configuration.App
+    private let pool: APNsPool
+    private var deadline: Instant
+    private var failedConnects = 0
+    private var lastFailure: APNsError?
+    package private(set) var end: End?
+    /// Alarms for the operator, each once.
+    package private(set) var alarms: [APNsPool.Alarm] = []
+
+    /// - Parameters:
+    ///   - app: determines the endpoint and the credential.
+    ///   - limits: the timeouts for connecting and for the response.
+    ///   - tokens: the signers; they must include the app's key.
+    ///   - patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    /// - Throws: if the credential's files cannot be used.
+    package init(
+        _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
+        network: any Network, patience: Duration? = nil, seed: UInt64, at now: Moment
+    ) throws(TLSError) {
+        self.app = app
+        let identity = PoolIdentity(app, for: .init(request.target))
+        pool = identity.makePool(
+            limits, connections: 0...1, context: try identity.makeContext(), tokens: tokens, network: network,
+            seed: seed, at: now.instant)
+        deadline =
+            now.instant
+            + (patience
+                ?? limits.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout)
+        pool.submit(request, handle: Self.handle, at: now.instant)
+    }
+
+    package var nextDeadline: Instant? {
+        isFinished ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
+    }
+
+    /// Whether the result is known and the connection is closed or abandoned.
+    package private(set) var isFinished = false
+
+    package func step(at now: Moment) {
+        pool.step(at: now)
+        while let event = pool.nextEvent() {
+            switch event {
+            case .responded(_, let reply, _): finish(.responded(reply), at: now.instant)
+            case .lost(_, let loss, _): finish(.lost(loss), at: now.instant)
+            case .expired: finish(.expired, at: now.instant)
+            case .connected: failedConnects = 0
+            case .disconnected(let error): disconnected(error, at: now.instant)
+            case .alarm(let alarm): if !alarms.contains(alarm) { alarms.append(alarm) }
+            case .goaway, .resent: break
+            }
+        }
+        if now.instant >= deadline {
+            if end == nil { giveUp("no response in time", at: now.instant) } else { isFinished = true }
+        }
+        if end != nil, pool.isDrained { isFinished = true }
+    }
+
+    package func stop(at now: Moment) {
+        giveUp("stopped", at: now.instant)
+        isFinished = true
+    }
+
+    private func disconnected(_ error: APNsError?, at now: Instant) {
+        guard let error, end == nil else { return }
+        guard error.code != .certificateRefused else {
+            _ = pool.cancel(Self.handle)
+            return finish(.certificateRefused(detail: "\(error)"), at: now)
+        }
+        lastFailure = error
+        failedConnects += 1
+        if failedConnects >= Self.maximumConnects || !error.isTransient { giveUp("no connection", at: now) }
+    }
+
+    private func giveUp(_ why: String, at now: Instant) {
+        guard end == nil else { return }
+        let processed: Processed = pool.cancel(Self.handle) ? .no : .unknown
+        let detail = lastFailure.map { "\(why): \($0)" } ?? why
+        finish(.lost(Loss(processed: processed, detail: detail)), at: now)
+    }
+
+    private func finish(_ end: End, at now: Instant) {
+        guard self.end == nil else { return }
+        self.end = end
+        deadline = now + Self.closingTime
+        pool.drain(at: now)
+    }
+}
+
+extension OneOffExchange {
+    /// ``End/report``. If APNs refuses the credential, the detail includes the remedy. `nil` before the end.
+    package var report: Report? {
+        guard var report = end?.report else { return nil }
+        if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
+            let blame = "not caused by the request: \(refusal.text); \(refusal.hint)"
+            report.detail = report.detail.map { "\($0); \(blame)" } ?? blame
+        }
+        return report
+    }
+
+    /// ``report`` with the channel data of the response.
+    package func report(about operation: ChannelOperation) -> Report? {
+        var report = report
+        if case .responded(let reply)? = end { report?.add(reply, to: operation) }
+        return report
+    }
+}
+
+extension OneOffExchange.End {
+    /// As in the result of a request from a queue, except for refusals of the credential, topic or environment. Those
+    /// pause an app in a worker, but are `rejected` here.
+    package var report: Report {
+        switch self {
+        case .responded(let reply):
+            let outcome: Outcome =
+                switch reply.rule.action {
+                case .accept: .accepted
+                case .unregister, .doubtToken: .unregistered
+                case .reject, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
+                case .resend, .keepToken, .retryLater: .undelivered
+                }
+            return Report(
+                outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
+                uniqueID: reply.uniqueID, attempts: 1, processed: reply.rule.action == .resend ? .no : .yes)
+        case .lost(let loss):
+            let attempts = loss.processed == .no ? 0 : 1
+            return Report(outcome: .undelivered, attempts: attempts, processed: loss.processed, detail: loss.detail)
+        case .certificateRefused(let detail):
+            return Report(
+                outcome: .rejected, reason: RejectionReason(rawValue: "BadCertificate"), processed: .no, detail: detail)
+        case .expired:
+            return Report(outcome: .expired)
+        }
+    }
+}

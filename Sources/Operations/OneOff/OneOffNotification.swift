@@ -1,0 +1,128 @@
+import AMQP
+package import APNs
+package import Configuration
+package import Core
+import Decoding
+package import Logging
+import Pipeline
+import Runtime
+package import TLS
+
+/// One request from an operator directly to APNs, and its result.
+///
+/// It uses a ``Dispatch`` and an ``Outbox`` like a worker, so its checks and the form of its result are the same.
+/// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it. Sans-IO like a
+/// worker.
+package final class OneOffNotification: Run {
+    /// A result requires a reply address. The result is read from memory and never published.
+    private static let replyTo = "result"
+
+    private let configuration: Configuration
+    private let network: any Network
+    private let patience: Duration?
+    private let seed: UInt64
+    private let actions = ActionQueue()
+    private var dispatch: Dispatch
+    private var outbox: Outbox
+    private var exchange: (OneOffExchange, handle: Handle)?
+    private var failure: TLSError?
+    package private(set) var result: OneOffResult?
+
+    /// - Parameter patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    /// - Throws: if the credential's files cannot be used.
+    package init(
+        _ request: OneOffRequest, _ configuration: Configuration, network: any Network, patience: Duration? = nil,
+        log: Logger, seed: UInt64, at now: Moment
+    ) throws(TLSError) {
+        self.configuration = configuration
+        self.network = network
+        self.patience = patience
+        self.seed = seed
+        var settings = PipelineSettings(configuration, worker: "")
+        let decoder = APNsHeadersDecoder()
+        settings.queues = [PipelineQueue(name: "", decoder: decoder, prefetch: 1)]
+        settings.feedback = nil
+        var apps: [PipelineApp] = []
+        for (index, app) in configuration.apps.enumerated() {
+            let pool = PoolID(index)
+            let pools = PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool)
+            apps.append(try PipelineApp(app, pools: pools))
+        }
+        dispatch = Dispatch(settings, apps: AppTable(apps), actions, log: log, seed: seed)
+        outbox = Outbox(settings, actions, log: log)
+        let delivery = request.delivery(replyTo: Self.replyTo)
+        let request = InFlightRequest(delivery: delivery, arrived: now)
+        switch decoder.decode(delivery, at: now.wall) {
+        case .request(let decoded): dispatch.start(decoded, of: request, at: now)
+        case .reject(let failure):
+            outbox.refuse(request, failure, id: settings.notificationID(of: delivery), at: now)
+        case .ignore, .later: preconditionFailure("\(decoder.name) takes or rejects a message")
+        }
+        performActions(at: now)
+        if let failure { throw failure }
+    }
+
+    /// Alarms for the operator.
+    package var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
+
+    package var isFinished: Bool { exchange?.0.isFinished ?? true }
+
+    package var nextDeadline: Instant? { exchange?.0.nextDeadline }
+
+    package func step(at now: Moment) {
+        guard let (exchange, handle) = exchange else { return }
+        exchange.step(at: now)
+        guard result == nil, let report = exchange.report else { return }
+        dispatch.finish(handle, report)
+        performActions(at: now)
+    }
+
+    package func stop(at now: Moment) {
+        exchange?.0.stop(at: now)
+        step(at: now)
+    }
+
+    /// The result is never confirmed, so no dead letter or settlement follows.
+    private func performActions(at now: Moment) {
+        while let action = actions.next() {
+            switch action {
+            case .submit(let handle, let notification, _):
+                submit(notification.apnsRequest, handle, to: notification.pool, at: now)
+            case .finish(let notification, let report, _): outbox.finish(notification, report, at: now)
+            case .conclude(let end): outbox.conclude(end, at: now)
+            case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
+            default: preconditionFailure("the one-off notification must have one attempt")
+            }
+        }
+        while let pending = outbox.nextPublication(on: .queues, at: now) {
+            result = OneOffResult(pending.publication)
+        }
+    }
+
+    private func submit(_ request: APNsRequest, _ handle: Handle, to pool: PoolID, at now: Moment) {
+        let app = configuration.apps[pool.index]
+        do throws(TLSError) {
+            exchange = (
+                try OneOffExchange(
+                    request, for: app, configuration.apns, tokens: ProviderTokens([app]), network: network,
+                    patience: patience, seed: seed, at: now), handle
+            )
+        } catch {
+            failure = error
+        }
+    }
+}
+
+extension OneOffResult {
+    fileprivate init?(_ publication: Publication) {
+        do {
+            let headers = try FieldTable(decoding: publication.properties.headers ?? [])
+            self.init(json: publication.body) { name in
+                guard case .text(let text) = headers[name.description] else { return nil }
+                return text[...]
+            }
+        } catch {
+            preconditionFailure("a result's headers are our own: \(error)")
+        }
+    }
+}

@@ -1,0 +1,132 @@
+package import AMQP
+package import Core
+import Decoding
+
+/// One notification from an operator's input: Apple's header names with their values, and a payload.
+///
+/// It is not validated here: it becomes a request as from a queue, and a decoder reads it.
+package struct OneOffRequest: Sendable {
+    package typealias Value = OneOffDelivery.HeaderValue
+
+    /// The form of the requests in a queue.
+    package enum Form: Sendable {
+        /// A JSON envelope around the payload.
+        case envelope
+        /// The payload as the body, everything else in headers.
+        case headers
+
+        /// The form that a decoder reads; `nil` for a decoder of another format.
+        package init?(decoder: String) {
+            switch decoder {
+            case AutoDecoder().name, APNsHeadersDecoder().name: self = .headers
+            case APNsJSONDecoder().name: self = .envelope
+            default: return nil
+            }
+        }
+    }
+
+    /// The fields in output order, including `apns-id`.
+    private let fields: [(name: StaticString, value: Value)]
+    private let payload: [UInt8]
+    /// The message id of the request and the `apns-id` of its notification.
+    package let id: [UInt8]
+
+    /// - Parameters:
+    ///   - id: the `apns-id`, also used as message id.
+    ///   - fields: the other fields; those without a value are omitted.
+    package init(id: String, _ fields: [(name: StaticString, value: Value?)], payload: [UInt8]) {
+        self.id = Array(id.utf8)
+        self.payload = payload
+        self.fields =
+            [("apns-id", .text(id))] + fields.compactMap { field in field.value.map { (field.name, $0) } }
+    }
+
+    /// As a broker's delivery, in the form of headers.
+    func delivery(replyTo: String) -> Delivery {
+        var delivery = OneOffDelivery(body: payload)
+        _ = delivery.set(property: "message-id", String(decoding: id, as: UTF8.self))
+        _ = delivery.set(property: "reply-to", replyTo)
+        for field in fields { delivery.add(header: field.name.description, field.value) }
+        return delivery.delivery
+    }
+
+    /// For a queue whose decoder reads `form`.
+    package func publication(
+        to queue: String, replyTo: String, _ form: Form
+    ) throws(AMQPError) -> Publication {
+        var properties = PublicationProperties()
+        properties.messageID = id[...]
+        properties.replyTo = ArraySlice(replyTo.utf8)
+        let body: [UInt8]
+        switch form {
+        case .headers:
+            properties.contentType = ArraySlice("application/vnd.apple.apns+json".utf8)
+            let entries = fields.map { field in
+                let value: FieldValue =
+                    switch field.value {
+                    case .text(let text): .string(text)
+                    case .integer(let integer): .int64(integer)
+                    case .boolean(let boolean): .boolean(boolean)
+                    }
+                return FieldTable.Entry(name: Array(field.name.description.utf8), value: value)
+            }
+            properties.headers = try FieldTable(entries).encoded()[...]
+            body = payload
+        case .envelope:
+            properties.contentType = ArraySlice("application/vnd.harebell.request+json".utf8)
+            body = envelope
+        }
+        return Publication(routingKey: ArraySlice(queue.utf8), properties: properties, body: body[...])
+    }
+
+    /// Contains the payload byte for byte.
+    private var envelope: [UInt8] {
+        let members = fields.map { name, value in
+            let json: JSONOutput =
+                switch value {
+                case .text(let text): .text(text)
+                case .integer(let integer): .integer(Int(integer))
+                case .boolean(let boolean): .boolean(boolean)
+                }
+            return (name.description, json)
+        }
+        return JSONOutput.text(of: members).utf8.dropLast() + Array(",\"payload\":".utf8) + payload + Array("}".utf8)
+    }
+}
+
+/// The result of an operator's request.
+package struct OneOffResult: Sendable {
+    package let outcome: Outcome
+    /// APNs' reason, if there is one.
+    package let reason: String?
+    package let json: [UInt8]
+
+    /// The non-null scalar members of the JSON, for operators.
+    package var members: [(name: String, value: String)] {
+        do throws(ArchiveFailure) {
+            guard case .object(let members) = try JSONNode(json[...]) else { return [] }
+            return members.compactMap { name, node in
+                switch node {
+                case .string(let text): (name, String(decoding: text, as: UTF8.self))
+                case .integer(let integer): (name, String(integer))
+                case .boolean(let boolean): (name, String(boolean))
+                case .null, .array, .object: nil
+                }
+            }
+        } catch {
+            // A worker of another release, or another result format, may write JSON that this version cannot read.
+            return [("result", String(decoding: json, as: UTF8.self))]
+        }
+    }
+
+    /// - Parameter header: returns the text of a header of the result.
+    /// - Returns: `nil` if this is not a result.
+    init?(json: ArraySlice<UInt8>, header: (StaticString) -> ArraySlice<UInt8>?) {
+        guard let name = header("harebell-outcome"),
+            let outcome = Outcome.allCases.first(where: { name.equals($0.name) })
+        else { return nil }
+        self.outcome = outcome
+        reason = header("harebell-reason").map { String(decoding: $0, as: UTF8.self) }
+        self.json = Array(json)
+    }
+}

@@ -1,0 +1,271 @@
+package import APNs
+package import Core
+import Logging
+
+/// From the sending of a notification to its outcome.
+extension Dispatch {
+    /// Sends a notification, or holds it while its app or topic is paused or its queue's rate limit is exhausted.
+    ///
+    /// - Parameter hasTurn: whether it has already waited for the rate limit.
+    mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
+        let entry = notifications[handle]
+        if hasExpired(entry, at: now) {
+            finishExpired(handle, entry)
+            return
+        }
+        guard !gates.table.apps[entry.app.index].isRemoved else {
+            finishRemoved(handle, entry)
+            return
+        }
+        guard admit(handle, entry, at: now) else { return }
+        let pool = gates.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
+        guard
+            !reachability.standstill.isSuspended || reachability.isConnected(pool: pool)
+                || pool != gates.table.apps[entry.app.index].pools.notifications
+        else {
+            gates.withdrawn(handle, entry)
+            return parkWaiting(handle, at: now)
+        }
+        guard paces.isEmpty || takesPermit(handle, entry, hasTurn: hasTurn, at: now) else { return }
+        if entry.firstAttempt == nil { entry.firstAttempt = now.instant }
+        entry.pool = pool
+        entry.submittedAt = now.instant
+        startWaiting(entry, at: now)
+        entry.isSubmitted = true
+        actions.append(.submit(handle, entry, isProbe: gates.isProbe(handle, entry)))
+    }
+
+    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
+    package mutating func finish(_ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true) {
+        actions.append(.finish(notifications.remove(handle), report, givesFeedback: givesFeedback))
+    }
+
+    /// Defers a notification to a later round.
+    ///
+    /// - Parameter requeues: whether it returns to its queue if no notification of its request was sent.
+    mutating func park(
+        _ handle: Handle, _ report: Report, _ cause: RetryLadder.Cause?, requeues: Bool = false
+    ) {
+        let parked = ParkedNotification(entry: notifications.remove(handle), report: report, cause: cause)
+        actions.append(.park(parked, requeues: requeues))
+    }
+
+    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification) {
+        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
+    }
+
+    /// Whether its `apns-expiration` has passed; 0 means one attempt at any time.
+    func hasExpired(_ entry: InFlightNotification, at now: Moment) -> Bool {
+        hasExpired(entry.notification, of: entry.request, at: now.wall)
+    }
+
+    func hasExpired(_ notification: Notification, of request: InFlightRequest, at time: WallTime) -> Bool {
+        if let expiration = notification.expiration, expiration > 0, expiration < time.seconds { return true }
+        guard let end = request.expiresAt else { return false }
+        return end < time
+    }
+
+    /// Records the durations of an answered notification that was sent at `sentAt`.
+    package mutating func timed(_ handle: Handle, sentAt: Instant, at now: Moment) {
+        timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
+        timings.apns.record(from: sentAt, to: now.instant)
+    }
+
+    /// APNs responded to a notification.
+    package mutating func responded(_ handle: Handle, _ reply: APNsResponse, at now: Moment) {
+        let entry = notifications[handle]
+        entry.isSubmitted = false
+        reachability.answered(entry.pool, at: now.instant)
+        let rule = reply.rule
+        if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
+        if isOutdated(entry), refusesWhatChanged(rule, entry) {
+            resend(handle, entry, at: now)
+            return
+        }
+        switch rule.action {
+        case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
+            appRefused(handle, entry, rule, reply.reason ?? RejectionReason(rawValue: "\(reply.status)"), at: now)
+        case .doubtToken where !gates.table.apps[entry.app.index].isRemoved:
+            refusedToken(handle, entry, reply, at: now)
+        case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
+        case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, reply, rule, at: now)
+        case .unregister, .doubtToken: finish(handle, entry, .unregistered, reply, rule, at: now)
+        case .reject: finish(handle, entry, .rejected, reply, rule, at: now)
+        case .resend: unsuccessful(handle, entry, reply, .no, .short, at: now)
+        // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
+        case .retryLater where reply.status >= 500 && !entry.notification.target.maySendAgain:
+            unsuccessful(handle, entry, reply, .unknown, .long(.service), at: now)
+        case .retryLater:
+            let cause: RetryLadder.Cause = reply.status == 429 ? .throttled : .service
+            unsuccessful(handle, entry, reply, .yes, .long(cause), at: now)
+        }
+    }
+
+    /// Handles a response that may differ on another try.
+    private mutating func unsuccessful(
+        _ handle: Handle, _ entry: InFlightNotification, _ reply: APNsResponse, _ processed: Processed,
+        _ cause: FailureCause,
+        at now: Moment
+    ) {
+        guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
+        var report = report(.undelivered, entry, reply)
+        report.processed = entry.processed
+        startNextRound(handle, entry, report, after: processed, cause, at: now)
+    }
+
+    /// Whether the missing channel is a success: the request deletes the channel, and an earlier try may have done so.
+    private func isDeletedAlready(_ entry: InFlightNotification) -> Bool {
+        guard case .management(.delete) = entry.notification.target else { return false }
+        return entry.attempts > 0 || entry.request.delivery.redelivered
+    }
+
+    /// Handles a final response, and records what it proves about the app.
+    private mutating func finish(
+        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsResponse,
+        _ rule: ResponseRule,
+        at now: Moment
+    ) {
+        entry.attemptEnded(.yes)
+        if rule.proof == .token { recordTokenResponse(entry, isRefusal: false) }
+        reachability.lastResponse = now.instant
+        mayRecover(at: now)
+        gates.table.apps[entry.app.index].respondedAt = now.instant
+        gates.table.apps[entry.app.index].lanes[entry.lane.index].hasResponded = true
+        recordProof(handle, entry, showing: rule.proof, at: now)
+        var report = report(outcome, entry, reply)
+        if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier attempt" }
+        finish(handle, report)
+    }
+
+    func report(_ outcome: Outcome, _ entry: InFlightNotification, _ reply: APNsResponse) -> Report {
+        var report = Report(
+            outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
+            uniqueID: reply.uniqueID, attempts: entry.attempts, processed: .yes)
+        if case .management(let operation) = entry.notification.target { report.add(reply, to: operation) }
+        return report
+    }
+
+    /// A notification ended without a response.
+    package mutating func lost(_ handle: Handle, _ loss: Loss, at now: Moment) {
+        let entry = notifications[handle]
+        entry.isSubmitted = false
+        if loss.processed == .no, isOutdated(entry) {
+            resend(handle, entry, at: now)
+            return
+        }
+        if let reason = loss.goawayReason, let rule = ResponseRule.rule(goaway: reason), rule.action.pause != nil,
+            isRepeatable(entry, after: loss.processed), !isOutdated(entry)
+        {
+            if loss.processed == .unknown { counters[.uncertain] += 1 }
+            entry.attemptEnded(loss.processed)
+            appRefused(handle, entry, rule, reason, at: now)
+            return
+        }
+        let cause: FailureCause = loss.isThrottled ? .long(.throttled) : .short
+        guard !retriesInProcess(handle, entry, after: loss.processed, cause, at: now) else { return }
+        startNextRound(
+            handle, entry,
+            Report(outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: loss.detail),
+            after: loss.processed, cause, at: now)
+    }
+
+    /// The expected duration of a failure.
+    private enum FailureCause {
+        /// A retry on another connection may succeed immediately.
+        case short
+        /// A retry within seconds would fail as well.
+        case long(RetryLadder.Cause)
+    }
+
+    private func isRepeatable(_ entry: InFlightNotification, after processed: Processed) -> Bool {
+        processed != .unknown || entry.notification.target.maySendAgain
+    }
+
+    /// Records a failed try.
+    ///
+    /// - Returns: Whether it is retried in this process.
+    private mutating func retriesInProcess(
+        _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ cause: FailureCause,
+        at now: Moment
+    ) -> Bool {
+        if processed == .unknown { counters[.uncertain] += 1 }
+        entry.attemptFailed(processed)
+        recordProof(handle, entry, showing: .none, at: now)
+        guard case .short = cause else { return false }
+        return isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
+    }
+
+    /// All tries of a round failed: the next round starts from a retry queue, unless the attempts are used up.
+    private mutating func startNextRound(
+        _ handle: Handle, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
+        _ cause: FailureCause, at now: Moment
+    ) {
+        var report = report
+        if isRepeatable(entry, after: processed) {
+            entry.roundEnded()
+            report.attempts = entry.attempts
+            if entry.attempts < settings.ladder.maximumAttempts {
+                return park(handle, report, retryCause(cause, entry))
+            }
+        }
+        if report.detail == nil {
+            report.detail = "given up after \(entry.attempts) \(entry.attempts == 1 ? "attempt" : "attempts")"
+        }
+        finish(handle, report)
+    }
+
+    private func retryCause(_ cause: FailureCause, _ entry: InFlightNotification) -> RetryLadder.Cause {
+        if case .long(let cause) = cause { return cause }
+        let attemptsRemain = entry.failedAttempts < settings.retry.maximumAttempts
+        return attemptsRemain && retries.count >= maximumWaitingRetries ? .processLimit : .service
+    }
+
+    /// A notification expired in its pool before it was sent.
+    package mutating func expired(_ handle: Handle, at now: Moment) {
+        let entry = notifications[handle]
+        entry.isSubmitted = false
+        gates.withdrawn(handle, entry)
+        finishExpired(handle, entry)
+    }
+
+    /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled
+    ///   device must not stay the app's only probe for ever.
+    private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
+        if let closed = gates.table.apps[entry.app.index].closedLane(of: entry.lane) {
+            guard entry.failedAttempts < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
+            hold(handle, entry, in: closed, at: now)
+            return true
+        }
+        guard let began = entry.firstAttempt else { preconditionFailure("an ended notification must have an attempt") }
+        let elapsed = now.instant - began
+        guard hasAttemptsLeft(entry), retries.count < maximumWaitingRetries,
+            let pause = settings.retry.pause(afterAttempts: entry.failedAttempts, elapsed: elapsed, using: &random)
+        else {
+            return false
+        }
+        counters[.retries] += 1
+        entry.waitingSince = nil
+        retries.insert(handle, due: now.instant + pause)
+        return true
+    }
+
+    private func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {
+        entry.attempts < settings.ladder.maximumAttempts
+    }
+
+    /// The maximum number of reasons remembered as logged.
+    private static let maximumAnnounced = 100
+
+    /// Logs each reason once if operators should know about it.
+    private mutating func announce(_ reply: APNsResponse, _ rule: ResponseRule, _ app: AppID) {
+        if !rule.isKnown { counters[.unknownReasons] += 1 }
+        let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
+        guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
+        let metadata = gates.appMetadata(app, ["status": "\(reply.status)", "reason": "\(reason)"])
+        if let alarm = rule.alarm {
+            log.error("\(alarm)", metadata: metadata)
+        } else {
+            log.warning("APNs gave an undocumented reason: the status decides the outcome", metadata: metadata)
+        }
+    }
+}
