@@ -404,7 +404,8 @@ struct ConfigurationTests {
                 ("log: { show_payloads: yes }", "1:23: log.show_payloads: expected true or false, found text"),
                 (
                     "log: { level: [] }",
-                    "1:15: log.level: expected one of trace, debug, info, notice, warning, error, critical, found a list"
+                    "1:15: log.level: expected one of trace, debug, info, notice, warning, error, critical, "
+                        + "found a list"
                 ),
             ])
         func wrongType(text: String, message: String) {
@@ -467,7 +468,8 @@ struct ConfigurationTests {
             let name = String(repeating: "q", count: 244)
             #expect(
                 errors("queues: [{ name: \(name) }]\n" + app) == [
-                    "harebell.yaml:1:18: queues[0].name: has 244 bytes; with .retry.3600s for its retry queue at most 243 fit"
+                    "harebell.yaml:1:18: queues[0].name: has 244 bytes; with .retry.3600s for its retry queue "
+                        + "at most 243 fit"
                 ])
             #expect(errors("queues: [{ name: \(name.dropLast()) }]\n" + app).isEmpty)
         }
@@ -493,8 +495,8 @@ struct ConfigurationTests {
                 found == [
                     "harebell.yaml:1:10: workers: expected an integer, found text",
                     "harebell.yaml:3:1: duplicate key \"log\"; it is already on line 2",
-                    "harebell.yaml:5:5: queues[0].name is missing: The queue's name; with the suffix .retry.<seconds>s it "
-                        + "must fit into 255 bytes.",
+                    "harebell.yaml:5:5: queues[0].name is missing: The queue's name; with the suffix "
+                        + ".retry.<seconds>s it must fit into 255 bytes.",
                     "harebell.yaml:6:5: duplicate key \"prefetch\" in queues[0]; it is already on line 5",
                     "harebell.yaml:7:5: duplicate key \"prefetch\" in queues[0]; it is already on line 5",
                     "harebell.yaml:9:5: duplicate key \"name\" in queues[1]; it is already on line 8",
@@ -553,10 +555,11 @@ struct ConfigurationTests {
                 errors("queues: [{ name: a }, { name: a }]\n" + app) == [
                     "harebell.yaml:1:31: queues[1].name: \"a\" is queues[0].name already"
                 ])
+            let token = "{ key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
             let two = """
                 apps:
-                  - { topic: t, token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }
-                  - { topic: t, environment: development, token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }
+                  - { topic: t, token: \(token) }
+                  - { topic: t, environment: development, token: \(token) }
                 """
             #expect(errors(two).isEmpty)
             #expect(
@@ -714,7 +717,8 @@ struct ConfigurationTests {
                 #expect(
                     errors(text)
                         == [
-                            "\(place)apps[0].topic: is the topic of \(type), expected the bundle ID: leave out .\(suffix)"
+                            "\(place)apps[0].topic: is the topic of \(type), expected the bundle ID: "
+                                + "leave out .\(suffix)"
                         ])
             } else {
                 #expect(

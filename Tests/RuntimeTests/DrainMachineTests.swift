@@ -31,7 +31,7 @@ struct DrainMachineTests {
     }
 
     @Test(
-        "Each stage has a deadline: the given one, which a broker that does not answer need not use up, then that of an orderly close"
+        "Each stage has a deadline: the drain's, shorter if the broker does not respond, then that of an orderly close"
     )
     func deadlines() {
         var drain = DrainMachine()

@@ -51,7 +51,8 @@ struct CeleryDecoderTests {
         let text = try Self.sample(task: "app.tasks.raw", body: #"[[1, "\#(escaped)"], {}, {}]"#).notification()
         #expect(text.hex == DecoderSample.token)
         let old = DecoderSample(
-            #"{"task":"app.tasks.push","id":"i","args":[],"kwargs":{"push":\#(Self.push)},"expires":"2027-01-01T00:00:00.5"}"#,
+            #"{"task":"app.tasks.push","id":"i","args":[],"kwargs":{"push":\#(Self.push)},"#
+                + #""expires":"2027-01-01T00:00:00.5"}"#,
             decoder: "tasks", decoders: Self.decoders)
         #expect(try old.notification().expiration == 1_798_761_600)
         #expect(try string(old.request().key) == "i")

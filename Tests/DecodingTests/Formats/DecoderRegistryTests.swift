@@ -93,7 +93,8 @@ struct DecoderRegistryTests {
 
     @Test func `a format that was added reads what the configuration gives`() throws {
         let answer = try answer(
-            "  - { name: echo, echo: { text: t, choice: two, integer: 1, boolean: false, texts: [], integers: [9], decoder: sns } }"
+            "  - { name: echo, echo: { text: t, choice: two, integer: 1, boolean: false, "
+                + "texts: [], integers: [9], decoder: sns } }"
         )
         #expect(answer.text == "t two 1 false  9 sns")
     }

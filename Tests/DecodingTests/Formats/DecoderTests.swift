@@ -337,7 +337,8 @@ struct DecoderTests {
             for refusal in found.refusals {
                 #expect(
                     refusal.failure.detail
-                        == "device-tokens[\(refusal.position)]: expected an even number of hexadecimal digits, at most 1024"
+                        == "device-tokens[\(refusal.position)]: expected an even number of hexadecimal digits, "
+                        + "at most 1024"
                 )
                 #expect(refusal.id == NotificationID(id))
             }

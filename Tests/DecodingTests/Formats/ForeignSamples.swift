@@ -39,10 +39,12 @@ enum ForeignSamples {
                 decoders: "  - name: c\n    celery: { tasks: [{ name: t, pointer: /kwargs/push }] }",
                 headers: [("task", .text("t")), ("id", .text("i")), ("eta", .text("2026-09-21T14:13:19"))]),
             DecoderSample(
-                #"{"specversion":"1.0","id":"7","source":"/s","type":"t","data":{"device-token":"\#(token)","payload":{"aps":{"badge":1}}}}"#,
+                #"{"specversion":"1.0","id":"7","source":"/s","type":"t","#
+                    + #""data":{"device-token":"\#(token)","payload":{"aps":{"badge":1}}}}"#,
                 decoder: "cloudevents"),
             DecoderSample(
-                #"{"device-tokens":["\#(token)","\#(token2)"],"apns-topic":"a","apns-priority":5,"payload":{"aps":{"badge":1}}}"#,
+                #"{"device-tokens":["\#(token)","\#(token2)"],"apns-topic":"a","apns-priority":5,"#
+                    + #""payload":{"aps":{"badge":1}}}"#,
                 decoder: "apns-json"),
             DecoderSample(#"{"aps":{"badge":1}}"#, decoder: "apns-headers", headers: [("device-token", .text(token))]),
             DecoderSample(#"{"device-token":"\#(token)","payload":{"aps":{"badge":1}}}"#, decoder: "auto"),
@@ -55,8 +57,8 @@ enum ForeignSamples {
                 """
                 {"notifications": [{"tokens": ["\(token)", "\(token2)"], "platform": 1, "message": "Hello World iOS!",
                   "title": "Gorush with iOS", "topic": "com.example.app", "priority": "high", "badge": 5,
-                  "sound": {"critical": 1, "name": "default", "volume": 2.0}, "production": true, "expiration": 1795300000,
-                  "collapse_id": "c", "data": {"key1": "welcome", "key2": 2.50}}]}
+                  "sound": {"critical": 1, "name": "default", "volume": 2.0}, "production": true,
+                  "expiration": 1795300000, "collapse_id": "c", "data": {"key1": "welcome", "key2": 2.50}}]}
                 """, decoder: "gorush"),
             tokens: [token, token2], head: "alert com.example.app c p10 e1795300000 production",
             payload: #"{"aps":{"alert":{"title":"Gorush with iOS","body":"Hello World iOS!"},"badge":5,"#
@@ -65,8 +67,9 @@ enum ForeignSamples {
             name: "gorush: one entry with an alert",
             message: DecoderSample(
                 """
-                {"to": "\(token)", "tokens": null, "platform": 1, "category": "i", "thread-id": "t", "name": "bell.aiff",
-                 "mutable_content": true, "interruption_level": "time-sensitive", "url-args": ["a"], "development": true,
+                {"to": "\(token)", "tokens": null, "platform": 1, "category": "i", "thread-id": "t",
+                 "name": "bell.aiff", "mutable_content": true, "interruption_level": "time-sensitive",
+                 "url-args": ["a"], "development": true,
                  "alert": {"title": "Game Request", "body": "Bob wants to play poker", "action-loc-key": "PLAY",
                    "loc-args": ["a", "b"]}}
                 """, decoder: "gorush"),
@@ -108,7 +111,8 @@ enum ForeignSamples {
                 {"id": 1, "type": "Rpush::Apnsp8::Notification", "app_id": 1, "device_token": "<\(token)>", "badge": 2,
                  "sound": "default", "alert": "Hi", "alert_is_json": false, "expiry": 86400, "priority": 5,
                  "category": null, "thread_id": "t", "delivered": false,
-                 "data": "{\\"foo\\":1.0,\\"__rpush_content_available__\\":true,\\"headers\\":{\\"apns-topic\\":\\"com.example.app\\"}}"}
+                 "data": "{\\"foo\\":1.0,\\"__rpush_content_available__\\":true,\
+                \\"headers\\":{\\"apns-topic\\":\\"com.example.app\\"}}"}
                 """, decoder: "rpush"),
             head: "alert com.example.app p5 e1790086400",
             payload:
@@ -116,7 +120,8 @@ enum ForeignSamples {
         Entry(
             name: "rpush: an alert as JSON in its column",
             message: DecoderSample(
-                #"{"device_token":"\#(token)","alert":"{\"title\":\"T\"}","alert_is_json":true,"content_available":true}"#,
+                #"{"device_token":"\#(token)","alert":"{\"title\":\"T\"}","alert_is_json":true,"#
+                    + #""content_available":true}"#,
                 decoder: "rpush"),
             head: "alert", payload: #"{"aps":{"alert":{"title":"T"},"content-available":1}}"#),
     ]
@@ -155,7 +160,8 @@ enum ForeignSamples {
         Entry(
             name: "sns: a text for each platform, attributes as headers",
             message: DecoderSample(
-                #"{"default": "d", "APNS": "{\"aps\":{\"alert\": \"Check out these awesome deals!\"},\"n\":1.0}", "GCM": "{}"}"#,
+                #"{"default": "d", "APNS": "{\"aps\":{\"alert\": \"Check out these awesome deals!\"},\"n\":1.0}", "#
+                    + #""GCM": "{}"}"#,
                 decoder: "sns",
                 headers: [
                     ("device-token", .text(token)), ("AWS.SNS.MOBILE.APNS.TTL", .text("60")),
@@ -169,8 +175,8 @@ enum ForeignSamples {
             name: "sns: as it is handed to Publish, for the sandbox",
             message: DecoderSample(
                 #"{"Message": "{\"APNS_SANDBOX\":\"{\\\"aps\\\":{\\\"badge\\\":1}}\"}", "MessageStructure": "json", "#
-                    + #""MessageAttributes": {"AWS.SNS.MOBILE.APNS.TOPIC": {"DataType": "String", "StringValue": "t"}}, "#
-                    + #""Token": "\#(token)"}"#, decoder: "s",
+                    + #""MessageAttributes": {"AWS.SNS.MOBILE.APNS.TOPIC": "#
+                    + #"{"DataType": "String", "StringValue": "t"}}, "Token": "\#(token)"}"#, decoder: "s",
                 decoders: "  - name: s\n    sns: { device-token: /Token }"),
             head: "alert t development", payload: #"{"aps":{"badge":1}}"#),
         Entry(
@@ -196,8 +202,8 @@ enum ForeignSamples {
             name: "node-apn: aps as it is, for several devices",
             message: DecoderSample(
                 """
-                {"tokens": ["\(token)", "\(token2)"], "encoding": "utf8", "compiled": false, "expiry": -1, "priority": 10,
-                 "payload": {}, "aps": {"alert": {"title-loc-key": "K"}, "badge": 1}, "badge": 2}
+                {"tokens": ["\(token)", "\(token2)"], "encoding": "utf8", "compiled": false, "expiry": -1,
+                 "priority": 10, "payload": {}, "aps": {"alert": {"title-loc-key": "K"}, "badge": 1}, "badge": 2}
                 """, decoder: "node-apn"),
             tokens: [token, token2], head: "alert p10",
             payload: #"{"aps":{"alert":{"title-loc-key": "K"},"badge":2}}"#),
@@ -214,17 +220,17 @@ enum ForeignSamples {
             name: "pushy: as Jackson writes it",
             message: DecoderSample(
                 """
-                {"token":"\(token)","payload":"{\\"aps\\":{\\"alert\\":\\"Example!\\"}}","expiration":1795300000.123000000,
-                 "priority":"IMMEDIATE","pushType":"LIVE_ACTIVITY","topic":"com.example.app","collapseId":null,
-                 "apnsId":"123e4567-e89b-12d3-a456-426655440000"}
+                {"token":"\(token)","payload":"{\\"aps\\":{\\"alert\\":\\"Example!\\"}}",
+                 "expiration":1795300000.123000000,"priority":"IMMEDIATE","pushType":"LIVE_ACTIVITY",
+                 "topic":"com.example.app","collapseId":null,"apnsId":"123e4567-e89b-12d3-a456-426655440000"}
                 """, decoder: "pushy"),
             head: "liveactivity com.example.app p10 e1795300000", payload: #"{"aps":{"alert":"Example!"}}"#),
         Entry(
             name: "pushy: as Gson writes it",
             message: DecoderSample(
                 """
-                {"token":"\(token)","payload":"{\\"aps\\":{\\"badge\\":1}}","invalidationTime":{"seconds":1795300000,"nanos":0},
-                 "priority":"CONSERVE_POWER"}
+                {"token":"\(token)","payload":"{\\"aps\\":{\\"badge\\":1}}",
+                 "invalidationTime":{"seconds":1795300000,"nanos":0},"priority":"CONSERVE_POWER"}
                 """, decoder: "pushy"),
             head: "alert p5 e1795300000", payload: #"{"aps":{"badge":1}}"#),
     ]

@@ -127,7 +127,7 @@ struct PayloadCheckTests {
     @Test("A broadcast does not start a Live Activity, a push to a device does")
     func broadcastStart() {
         let start =
-            "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"attributes\":{},\"event\":\"start\"}}"
+            #"{"aps":{"timestamp":1,"content-state":{},"attributes-type":"A","attributes":{},"event":"start"}}"#
         #expect(findings(start, .liveactivity) == [])
         #expect(
             findings(start, .liveactivity, isBroadcast: true) == [

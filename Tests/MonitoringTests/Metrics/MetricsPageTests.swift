@@ -53,8 +53,12 @@ struct MetricsPageTests {
     @Test("It counts the requests of APNs and the messages of the broker")
     func load() throws {
         let world = try World(
-            script:
-                "token dead*: 410 Unregistered\ntoken e4e4*: 400 BadCollapseId\ntoken 0dd*: 400 \"NotOfApple\"\ntoken *: delay 20ms"
+            script: """
+                token dead*: 410 Unregistered
+                token e4e4*: 400 BadCollapseId
+                token 0dd*: 400 "NotOfApple"
+                token *: delay 20ms
+                """
         ) {
             $0.queues[0].prefetch = 100
         }

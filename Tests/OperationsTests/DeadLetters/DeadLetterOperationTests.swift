@@ -16,7 +16,8 @@ struct DeadLetterOperationTests {
         let order = try order(
             """
             {"outcomes":["rejected","invalid"],"reasons":["BadTopic"],"topic":"com.example.app",
-             "environment":"development","origin":"push.requests","since":"2h","until":"2026-11-21T22:00:00Z","limit":7,"rate":20}
+             "environment":"development","origin":"push.requests","since":"2h",
+             "until":"2026-11-21T22:00:00Z","limit":7,"rate":20}
             """)
         #expect(order.verb == .replay)
         #expect(order.filter.outcomes == ["rejected", "invalid"])

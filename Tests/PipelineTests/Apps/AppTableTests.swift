@@ -94,8 +94,8 @@ struct AppTableTests {
         #expect(try resolve(table, topic: uid, .mdm) == "1 \(uid)")
         #expect(
             try resolve(table, topic: "com.example.app", .mdm)
-                == "apns-push-type: the topic of mdm is the UID of an MDM certificate and starts with \"com.apple.mgmt.\", "
-                + "\"com.example.app\" does not")
+                == "apns-push-type: the topic of mdm is the UID of an MDM certificate and starts with "
+                + "\"com.apple.mgmt.\", \"com.example.app\" does not")
     }
 
     @Test(

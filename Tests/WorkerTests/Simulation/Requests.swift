@@ -94,8 +94,8 @@ struct SimulatedRequest {
         case .oversize: return Array("\(number) ".utf8) + [UInt8](repeating: UInt8(ascii: "x"), count: 20_000)
         case .channel:
             return Array(
-                "{\"apns-topic\":\"com.example.app\",\"channel\":{\"operation\":\"create\",\"message-storage-policy\":\(number % 2)}}"
-                    .utf8)
+                (#"{"apns-topic":"com.example.app","channel":{"operation":"create","#
+                    + #""message-storage-policy":\#(number % 2)}}"#).utf8)
         default: break
         }
         let target =
@@ -108,7 +108,7 @@ struct SimulatedRequest {
         // More than the smallest flow-control windows, and less than APNs's limit.
         let text = kind == .large ? String(repeating: "x", count: 100 + number * 97 % 3800) : "\(number)"
         return Array(
-            "{\(target),\"apns-topic\":\"\(topic)\",\(expiration)\(notBefore)\"payload\":{\"aps\":{\"alert\":\"\(text)\"}}}"
+            #"{\#(target),"apns-topic":"\#(topic)",\#(expiration)\#(notBefore)"payload":{"aps":{"alert":"\#(text)"}}}"#
                 .utf8)
     }
 
