@@ -2,13 +2,14 @@
 
 SOURCES := Package.swift Sources Tests docs/produce/examples/decoder/Package.swift docs/produce/examples/decoder/Sources
 
-.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak chaos demo artefacts packages dist format lint ci
+.PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak chaos demo artefacts packages \
+	dist format lint ci
 
 build:
 	swift build
 
-# How the binary to install is built: with the standard library inside it runs without a Swift toolchain, faster and in less
-# memory.
+# How the binary to install is built: with the standard library inside it runs without a Swift toolchain, faster and in
+# less memory.
 RELEASE_OPTIONS := -c release --static-swift-stdlib
 
 # The binary does not depend on where and when it is built: see "Identical builds" in docs/internals/testing.md.
@@ -54,9 +55,11 @@ test:
 # many fresh seeds.
 sim: RUNS ?= 200
 sim:
-	HAREBELL_SIMULATION_SEED=$(SEED) HAREBELL_SIMULATION_RUNS=$(RUNS) swift test --disable-xctest --filter SimulationTests/chosenSeeds
+	HAREBELL_SIMULATION_SEED=$(SEED) HAREBELL_SIMULATION_RUNS=$(RUNS) \
+		swift test --disable-xctest --filter SimulationTests/chosenSeeds
 
-# The ledger of faults: 100,000 requests under every class of them; `make ledger REQUESTS=20000`, `make ledger FAULT=APNs`.
+# The ledger of faults: 100,000 requests under every class of them; `make ledger REQUESTS=20000`,
+# `make ledger FAULT=APNs`.
 ledger: REQUESTS ?= 100000
 ledger:
 	HAREBELL_LEDGER_REQUESTS=$(REQUESTS) HAREBELL_LEDGER_FAULT='$(FAULT)' ./deploy/test --filter LedgerTests

@@ -44,12 +44,14 @@ end() {
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
 # begin_demo_bridge FILE: the worker of deploy/docker/compose.yaml with its simulated APNs, at home here; the file is
-# deploy/docker/harebell.yaml or like it. Sets `broker`, the broker's address, and `admin`, the port of the admin server.
+# deploy/docker/harebell.yaml or like it. Sets `broker`, the broker's address, and `admin`, the port of the admin
+# server.
 begin_demo_bridge() {
     local port
     broker=$(./deploy/broker start "$folder/broker")
     ./deploy/docker/make-credentials "$folder/credentials"
-    begin simulate --port 0 --log none --public-key "$folder/credentials/AuthKey.pub" --key-id DEMO123456 --team-id DEMOTEAM01 \
+    begin simulate --port 0 --log none \
+        --public-key "$folder/credentials/AuthKey.pub" --key-id DEMO123456 --team-id DEMOTEAM01 \
         --certificate "$folder/credentials/simulator.pem" --private-key "$folder/credentials/simulator.key"
     port=$(sed -n 's/^port //p' "$folder/simulate.log")
     admin=$(free_port)
