@@ -86,7 +86,8 @@ def debian_components(binary):
     for name in sorted(packages):
         version, architecture = output("dpkg-query", "--show", "--showformat=${Version} ${Architecture}", name).split()
         yield component(
-            name, version, LICENCES[name], f"pkg:deb/debian/{name}@{version}?arch={architecture}", "Organization: Debian")
+            name, version, LICENCES[name], f"pkg:deb/debian/{name}@{version}?arch={architecture}",
+            "Organization: Debian")
 
 
 def document(version, revision, binary):
@@ -104,7 +105,10 @@ def document(version, revision, binary):
         "SPDXID": "SPDXRef-DOCUMENT",
         "name": f"harebell-{version}",
         "documentNamespace": f"https://harebell.invalid/spdx/harebell-{version}-{commit}",
-        "creationInfo": {"created": date, "creators": ["Tool: harebell-sbom", "Organization: The Harebell contributors"]},
+        "creationInfo": {
+            "created": date,
+            "creators": ["Tool: harebell-sbom", "Organization: The Harebell contributors"],
+        },
         "packages": [harebell, *contained, *linked],
         "relationships": [
             {"spdxElementId": element, "relationshipType": kind, "relatedSpdxElement": related}

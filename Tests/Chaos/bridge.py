@@ -44,7 +44,8 @@ class Process:
         return self._process is not None and self._process.poll() is None
 
     def start(self):
-        """Starts it, repeatedly until it is ready: a worker without its broker ends, and its service manager restarts it."""
+        """Starts it, repeatedly until it is ready: a worker without its broker ends, and its service manager restarts
+        it."""
         deadline = time.monotonic() + START_LIMIT
         while True:
             begin = self._log.stat().st_size if self._log.exists() else 0

@@ -1,12 +1,14 @@
 """Faults of a cluster, the workers and APNs under load, and whether anything is lost.
 
-Three nodes with quorum queues, producers with confirms, two workers with two threads each, and the simulated APNs, all on
-loopback and in a temporary folder. Without --minutes the faults come one by one, with it at random, so that they overlap. A line
-for each run says how many requests the broker confirmed and what became of them; docs/internals/chaos.md explains the columns.
+Three nodes with quorum queues, producers with confirms, two workers with two threads each, and the simulated APNs, all
+on loopback and in a temporary folder. Without --minutes the faults come one by one, with it at random, so that they
+overlap. A line for each run says how many requests the broker confirmed and what became of them;
+docs/internals/chaos.md explains the columns.
 
-The exit status is 1 if a law is broken: each confirmed request has a result or a dead letter, the queues are empty afterwards,
-nothing comes twice where no connection was lost, no notification is sent again that was not delivered again, and the workers end
-in order. CHAOS_LOGS names a folder that gets the logs of the nodes, the workers and the simulator.
+The exit status is 1 if a law is broken: each confirmed request has a result or a dead letter, the queues are empty
+afterwards, nothing comes twice where no connection was lost, no notification is sent again that was not delivered
+again, and the workers end in order. CHAOS_LOGS names a folder that gets the logs of the nodes, the workers and the
+simulator.
 """
 
 import argparse

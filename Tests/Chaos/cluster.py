@@ -91,7 +91,8 @@ class Cluster:
         raise ClusterError(f"there is no queue {queue}")
 
     def wait_until_complete(self, limit=240):
-        """Waits until each node sees the other two. One rabbitmqctl asks all: on a busy machine each takes many seconds."""
+        """Waits until each node sees the other two. One rabbitmqctl asks all: on a busy machine each takes many
+        seconds."""
         names = ", ".join(f"'harebell{index}@node{index}'" for index in NODES)
         question = (
             f"{{Views, _}} = rpc:multicall([{names}], rabbit_mnesia, cluster_nodes, [running], 5000), "

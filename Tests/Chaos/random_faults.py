@@ -22,8 +22,8 @@ SCRIPTS = [
     CALM + "after 10s: hold 6s\n",
     "token 00*: delay 200ms..2s\n",
 ]
-# Prefixes of device tokens with an outcome built into the simulator; each is used for one in so many requests. The last three have
-# that outcome at each attempt, and one of them ends the other requests on the connection.
+# Prefixes of device tokens with an outcome built into the simulator; each is used for one in so many requests. The last
+# three have that outcome at each attempt, and one of them ends the other requests on the connection.
 TOKENS = {"dead": 1000, "1a7e": 1001, "c105e": 1003, "dec1": 20000, "cede": 20001, "cab1e": 20003}
 # The script of the end: also the device tokens with the same outcome at each attempt are accepted. A request that never
 # succeeds can otherwise outlast the run, and disturbs the workers' last drain.
@@ -43,8 +43,8 @@ class Interrupted(Exception):
 
 
 class RandomFaults:
-    """The faults, their times and durations depend only on the seed. A node, a worker or the simulator that has a fault already
-    gets the next one afterwards."""
+    """The faults, their times and durations depend only on the seed. A node, a worker or the simulator that has a fault
+    already gets the next one afterwards."""
 
     def __init__(self, run, seed, minutes, log):
         self._run = run

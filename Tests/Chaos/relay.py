@@ -2,9 +2,10 @@
 
     relay.py FOLDER     FOLDER is that of `deploy/broker cluster`; ends with its standard input
 
-Node V reaches P's epmd (Erlang's port mapper) at 127.0.(20+V).(10+P), which gives it a port of the relay in place of P's own:
-a node does not start where anything listens on a port of that number. The lines `cut 2` and `mend 2` on standard input are the
-orders. A cut is that of a packet filter that drops everything: nothing arrives, and no connection is closed.
+Node V reaches P's epmd (Erlang's port mapper) at 127.0.(20+V).(10+P), which gives it a port of the relay in place of
+P's own: a node does not start where anything listens on a port of that number. The lines `cut 2` and `mend 2` on
+standard input are the orders. A cut is that of a packet filter that drops everything: nothing arrives, and no
+connection is closed.
 
 Source of epmd's answer: https://www.erlang.org/doc/apps/erts/erl_dist_protocol.html
 """

@@ -41,8 +41,8 @@ class Row:
 
     @property
     def handled_twice(self):
-        """Requests that the broker delivered to a second worker after one had sent them: APNs accepted each once more. A killed
-        worker counts nothing, and neither does a killed simulator."""
+        """Requests that the broker delivered to a second worker after one had sent them: APNs accepted each once more.
+        A killed worker counts nothing, and neither does a killed simulator."""
         return max(0, self.duplicate_notifications, self.metrics.get("ended", 0) - self.answered)
 
     @property
@@ -170,8 +170,8 @@ class Run:
         if not any(worker.was_killed for worker in self.bridge.workers) and (
                 row.duplicate_notifications > redeliveries + row.metrics.get("uncertain", 0)):
             row.broken.append(
-                f"{row.duplicate_notifications} notifications were accepted twice, and only {redeliveries} requests were "
-                "delivered twice")
+                f"{row.duplicate_notifications} notifications were accepted twice, and only {redeliveries} requests "
+                "were delivered twice")
         if row.confirmed == 0:
             row.broken.append("nothing was published")
 

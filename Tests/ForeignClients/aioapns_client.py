@@ -4,8 +4,8 @@ Usage: aioapns_client.py PLAN
 
 PLAN is a JSON file: {"port", "ca", "key", "key_id", "team_id", "topic", "clock", "steps"}. "clock" is how far the
 client's clock is off, in seconds. "steps" is an array of arrays of requests; those of one step are sent at once. A
-request has "token", "payload" and whatever else a NotificationRequest takes. Each result is a line of JSON, in the order of
-the requests.
+request has "token", "payload" and whatever else a NotificationRequest takes. Each result is a line of JSON, in the
+order of the requests.
 """
 
 import asyncio

@@ -13,7 +13,10 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from google.protobuf import json_format
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest, ExportTraceServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 ids = {"traceId": 16, "spanId": 8, "parentSpanId": 8}
@@ -41,7 +44,9 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         request = json_format.ParseDict(proto3(body), ExportTraceServiceRequest())
         for resource in request.resource_spans:
-            service = {attribute.key: attribute.value.string_value for attribute in resource.resource.attributes}["service.name"]
+            service = {
+                attribute.key: attribute.value.string_value for attribute in resource.resource.attributes
+            }["service.name"]
             for scope in resource.scope_spans:
                 for span in scope.spans:
                     attributes = {}

@@ -1,6 +1,7 @@
 """Sends requests that ask for a direct reply, each line of a file one, and prints the replies, one in each line.
 
-    pika_requester.py URL QUEUE FILE wait     prints as many replies as there are requests, and what else comes in a second
+    pika_requester.py URL QUEUE FILE wait     prints as many replies as there are requests, and what else comes in a
+                                              second
     pika_requester.py URL QUEUE FILE leave    disconnects once the requests are in the queue
 
 Source: https://www.rabbitmq.com/docs/direct-reply-to
@@ -16,7 +17,8 @@ bodies = Path(file).read_text().splitlines()
 connection = pika.BlockingConnection(pika.URLParameters(url))
 channel = connection.channel()
 replies = []
-channel.basic_consume("amq.rabbitmq.reply-to", lambda _channel, _method, _properties, body: replies.append(body), auto_ack=True)
+channel.basic_consume(
+    "amq.rabbitmq.reply-to", lambda _channel, _method, _properties, body: replies.append(body), auto_ack=True)
 if mode == "leave":
     # Returns from each publish only when the broker has confirmed it.
     channel.confirm_delivery()

@@ -1,5 +1,5 @@
-"""Each alert uses metrics that exist, is tested both ways, and has a section in docs/operate/runbook.md. That page has no section for
-another alert, and says for every metric when to look at it.
+"""Each alert uses metrics that exist, is tested both ways, and has a section in docs/operate/runbook.md. That page has
+no section for another alert, and says for every metric when to look at it.
 """
 
 import re

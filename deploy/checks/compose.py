@@ -31,7 +31,10 @@ def check():
                 yield f"{name}: the port {port} is open to everybody"
     if [name for name, service in services.items() if "build" in service] != ["credentials"]:
         yield "the image is not built once, by the service that the others wait for"
-    if any(service.get("restart", "no") != "no" for service in services.values() if service["image"].startswith("harebell:")):
+    if any(
+        service.get("restart", "no") != "no"
+        for service in services.values() if service["image"].startswith("harebell:")
+    ):
         yield "a worker whose configuration is wrong would be started again and again"
     if used != volumes:
         yield f"volumes that are used and those that are there differ: {sorted(used ^ volumes)}"

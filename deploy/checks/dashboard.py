@@ -1,6 +1,7 @@
 """dashboard.py ADDRESS TOKEN-FILE FOLDER: tests the dashboard in a browser, and leaves pictures in the folder.
 
-dashboard.py current: whether the pictures of docs/operate show the page as it is. Each names the sources that it was taken of.
+dashboard.py current: whether the pictures of docs/operate show the page as it is. Each names the sources that it was
+taken of.
 """
 
 import hashlib
@@ -56,7 +57,8 @@ def sign_in(tab, token):
 
 
 def replay(tab):
-    """Looks at the dead letters, chooses a group, and sends three of them back; without the confirmation nothing goes."""
+    """Looks at the dead letters, chooses a group, and sends three of them back; without the confirmation nothing goes.
+    """
     tab.wait("document.querySelector('#look') && !document.querySelector('#look').disabled")
     tab.value("document.querySelector('#look').click()")
     tab.wait("document.querySelector('#orders table button')")

@@ -1,5 +1,5 @@
-"""inbox.py INBOX APNS CURL-CONFIGURATION FOLDER PICTURE: pushes to the simulator, looks at its inbox as people do, and leaves
-pictures in the folder. PICTURE is the one in the documentation: it fails if that shows an older page."""
+"""inbox.py INBOX APNS CURL-CONFIGURATION FOLDER PICTURE: pushes to the simulator, looks at its inbox as people do, and
+leaves pictures in the folder. PICTURE is the one in the documentation: it fails if that shows an older page."""
 
 import hashlib
 import json
@@ -35,7 +35,8 @@ class Simulator:
         self.push({"aps": {"alert": {"title": HOSTILE, "body": HOSTILE}, "sound": HOSTILE, "category": HOSTILE},
                    HOSTILE: HOSTILE}, target="3/device/00baddad")
         self.push({"aps": {"content-available": 1}, "sync": 42}, kind="background", more=["apns-priority: 5"])
-        self.push({"aps": {"alert": {"title-loc-key": "INVITE_TITLE", "loc-key": "INVITE", "loc-args": ["Ada", "chess"]},
+        self.push({"aps": {"alert": {"title-loc-key": "INVITE_TITLE", "loc-key": "INVITE",
+                                     "loc-args": ["Ada", "chess"]},
                            "badge": 0, "mutable-content": 1}}, topic="com.example.games")
         self.push({"aps": {"alert": "Smoke in the kitchen", "interruption-level": "critical",
                            "sound": {"critical": 1, "name": "alarm.caf", "volume": 0.8}}}, topic="com.example.home")
@@ -44,19 +45,22 @@ class Simulator:
                   target="4/broadcasts/apps/com.example.scores", topic=None, kind="liveactivity",
                   more=["apns-channel-id: dHN0LXNyY2gtY2hubA==", "apns-expiration: 0", "apns-priority: 5"])
         self.push({"aps": {"timestamp": 1795219200, "event": "start", "attributes-type": "Delivery",
-                           "attributes": {"order": 4711}, "content-state": {"driver": "Mika", "stops": 3, "eta": "18:40"},
+                           "attributes": {"order": 4711},
+                           "content-state": {"driver": "Mika", "stops": 3, "eta": "18:40"},
                            "alert": {"title": "On its way", "body": "Three stops before you."}}},
                   topic="com.example.app.push-type.liveactivity", kind="liveactivity")
         self.push({"aps": {"alert": {"title": "Order shipped", "subtitle": "Number 4711",
                                      "body": "It arrives on Friday between 8 and 12."},
-                           "badge": 3, "sound": "default", "interruption-level": "time-sensitive", "thread-id": "orders"}})
+                           "badge": 3, "sound": "default", "interruption-level": "time-sensitive",
+                           "thread-id": "orders"}})
         self.push({"aps": {"alert": "x"}}, topic=None)
 
     def flood(self):
         """A push to each of many devices."""
         command = ["curl", "--config", self.configuration, "--parallel", "--parallel-max", "100", "--data",
                    '{"aps":{"alert":{"title":"One of many","body":"Like all the others"}}}', "--header",
-                   "apns-topic: com.example.many", "--output", "/dev/null", f"{self.apns}/3/device/00[100000-{100000 + COUNT}]"]
+                   "apns-topic: com.example.many", "--output", "/dev/null",
+                   f"{self.apns}/3/device/00[100000-{100000 + COUNT}]"]
         subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
     def source(self):

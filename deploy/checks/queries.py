@@ -17,11 +17,12 @@ from findings import ROOT, end
 
 # Panels that are empty while a worker has no faults.
 QUIET = {
-    "Paused apps and topics", "Certificate expiry", "Next certificate expiry", "GOAWAYs by reason", "Closed connections by cause",
-    "Limits reached", "Access token expiry",
+    "Paused apps and topics", "Certificate expiry", "Next certificate expiry", "GOAWAYs by reason",
+    "Closed connections by cause", "Limits reached", "Access token expiry",
 }
 VARIABLES = {
-    "$job": "harebell", "$instance": ".*", "$environment": ".*", "$topic": ".*", "$queue": ".*", "$__rate_interval": "1m",
+    "$job": "harebell", "$instance": ".*", "$environment": ".*", "$topic": ".*", "$queue": ".*",
+    "$__rate_interval": "1m",
 }
 
 

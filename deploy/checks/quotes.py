@@ -5,7 +5,9 @@ import re
 from findings import NAME, ROOT, end, metrics
 
 REFERENCE = ROOT / "docs/reference"
-SECTIONS = ("broker", "queues", "decoders", "results", "feedback", "dead_letter", "retry", "apns", "apps", "admin", "log")
+SECTIONS = (
+    "broker", "queues", "decoders", "results", "feedback", "dead_letter", "retry", "apns", "apps", "admin", "log",
+)
 
 
 def rows(page):

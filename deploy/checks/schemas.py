@@ -232,7 +232,8 @@ def check_asyncapi(path):
     for message in document["components"]["messages"].values():
         for part in ("payload", "headers"):
             schema = message.get(part, {})
-            validator = jsonschema.Draft202012Validator({**schema.get("schema", schema), "components": document["components"]})
+            validator = jsonschema.Draft202012Validator(
+                {**schema.get("schema", schema), "components": document["components"]})
             for example in message["examples"]:
                 if part in example:
                     check(validator, example[part], f"an example of {message['name']}")

@@ -39,7 +39,8 @@ def pages():
 
 def comments():
     swift = [path for folder in ("Sources", "Tests") for path in ROOT.glob(f"{folder}/**/*.swift")]
-    scripts = [path for pattern in ("Tests/**/*.py", "deploy/**/*.py", "deploy/**/*.sh") for path in ROOT.glob(pattern)]
+    patterns = ("Tests/**/*.py", "deploy/**/*.py", "deploy/**/*.sh")
+    scripts = [path for pattern in patterns for path in ROOT.glob(pattern)]
     for path in sorted(swift + scripts):
         for number, line in enumerate(lines(path), 1):
             if comment := COMMENT.match(line):
