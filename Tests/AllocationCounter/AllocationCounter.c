@@ -3,7 +3,8 @@
 #include <errno.h>
 #include <stddef.h>
 
-// glibc's internal entry points of its allocator, which are never replaced. Source: the GNU C Library's manual, "Replacing malloc".
+// glibc's internal entry points of its allocator, which are never replaced. Source: the GNU C Library's manual,
+// "Replacing malloc".
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t number, size_t size);
 void *__libc_realloc(void *memory, size_t size);

@@ -1,7 +1,7 @@
 // A decoder for tests: takes each body for an envelope and gives it back, unless the body says otherwise.
 //
-// It reads what Harebell writes, key by key in that order, and no other JSON. A body that begins with "crash", "hang", "garbage",
-// "oversize", "unknown" or "silence" has it do that, and one with "dump" is refused with the environment.
+// It reads what Harebell writes, key by key in that order, and no other JSON. A body that begins with "crash", "hang",
+// "garbage", "oversize", "unknown" or "silence" has it do that, and one with "dump" is refused with the environment.
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

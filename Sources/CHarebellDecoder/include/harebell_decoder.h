@@ -1,18 +1,19 @@
 /*
  * Decoders in a shared library: the interface between Harebell ("the host") and a library that reads a message format.
  *
- * A library exports one function, harebell_decoder. Harebell loads it with immediate binding and local scope, never unloads
- * it, and calls it once for each decoder of its configuration that names the library. See docs/produce/decoders/library.md.
+ * A library exports one function, harebell_decoder. Harebell loads it with immediate binding and local scope, never
+ * unloads it, and calls it once for each decoder of its configuration that names the library. See
+ * docs/produce/decoders/library.md.
  *
  * Rules:
  *
- * - decode is a function: of the same message it makes the same answer each time, apart from what it does with the time. It
- *   does not wait, opens nothing, and takes no longer than a message of this size has to.
- * - Nobody frees the other's memory. What the host gives is valid until the call returns, and is not written to. What an
- *   answer points to is a constant, or lies in the message, or in memory that host->allocate gave in the same call.
+ * - decode is a function: of the same message it makes the same answer each time, apart from what it does with the
+ *   time. It does not wait, opens nothing, and takes no longer than a message of this size has to.
+ * - Nobody frees the other's memory. What the host gives is valid until the call returns, and is not written to. What
+ *   an answer points to is a constant, or lies in the message, or in memory that host->allocate gave in the same call.
  * - Nothing is thrown and no longjmp goes across the interface.
- * - Structs that begin with a size grow at their end only: a member is there if the size says so. Each side sets the size
- *   of what it makes, and reads no further than the size of what it gets.
+ * - Structs that begin with a size grow at their end only: a member is there if the size says so. Each side sets the
+ *   size of what it makes, and reads no further than the size of what it gets.
  * - A library crashes the process that it is loaded into. One that breaks these rules does so sooner or later.
  */
 #ifndef HAREBELL_DECODER_H
@@ -48,8 +49,8 @@ struct harebell_host {
     /* Memory that is valid until the call returns, for any type of object; NULL where there is no more. */
     void *(*allocate)(void *context, size_t size);
     /*
-     * Reports what is wrong with the options, or anything else that the decoder cannot work with. Only create may call it.
-     * The message is UTF-8 for a person, and has no secret in it.
+     * Reports what is wrong with the options, or anything else that the decoder cannot work with. Only create may call
+     * it. The message is UTF-8 for a person, and has no secret in it.
      */
     void (*report)(void *context, struct harebell_text message);
 };
@@ -144,9 +145,9 @@ struct harebell_format {
     struct harebell_text version; /* UTF-8, 1 to 64 bytes: three numbers with dots between them */
 
     /*
-     * Makes a decoder. The options are what the configuration has under options: the text of a JSON object.
-     * NULL, or anything reported to the host, means that there is none. It may be called from any thread, and from several
-     * at a time; `harebell check` calls it as well.
+     * Makes a decoder. The options are what the configuration has under options: the text of a JSON object. NULL, or
+     * anything reported to the host, means that there is none. It may be called from any thread, and from several at a
+     * time; `harebell check` calls it as well.
      */
     void *(*create)(const struct harebell_host *host, struct harebell_text options);
     /* One decoder is asked by one thread at a time; several decoders by several. */

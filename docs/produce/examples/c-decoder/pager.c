@@ -48,7 +48,8 @@ static struct harebell_text topic_of(struct harebell_text options) {
 }
 
 static void *create(const struct harebell_host *host, struct harebell_text options) {
-    static const struct harebell_text problem = TEXT("topic: expected a bundle ID of 1 to 255 bytes, and no other key before it");
+    static const struct harebell_text problem =
+        TEXT("topic: expected a bundle ID of 1 to 255 bytes, and no other key before it");
     struct harebell_text topic = topic_of(options);
     struct pager *pager;
     if (topic.size == 0 || topic.size > sizeof pager->topic) {
@@ -103,7 +104,8 @@ static uint8_t *put(uint8_t *place, const char *text) {
     return place + size;
 }
 
-static struct harebell_text payload(const struct harebell_host *host, struct harebell_text title, struct harebell_text text) {
+static struct harebell_text payload(const struct harebell_host *host, struct harebell_text title,
+                                    struct harebell_text text) {
     struct harebell_text payload = {NULL, 0};
     uint8_t *start = host->allocate(host->context, 6 * (title.size + text.size) + 64), *end;
     if (start == NULL) return payload;
