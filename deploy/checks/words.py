@@ -1,5 +1,7 @@
-"""The documentation is short enough, and all text is in plain English: words of the README and of the pages for users, and
-how often the expressions of phrases.txt occur in pages, in comments, and in messages (help, log and error texts, alerts).
+"""The documentation is short enough, and all text is in plain English.
+
+It counts the words of the README and of the pages for users, and how often the expressions of phrases.txt occur in
+pages, in comments, and in messages (help, log and error texts, alerts).
 """
 
 import re

@@ -147,7 +147,7 @@ struct PoolTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 5)
         let attempts = world.resends.values.flatMap(\.self)
         #expect(attempts.count == 5 && world.resends.count == 5)
-        let detail = "APNs did not take the request"
+        let detail = "APNs did not process the request"
         #expect(attempts.allSatisfy { $0.end == .lost(Loss(processed: .no, detail: detail, isRefused: true)) })
         #expect(attempts.allSatisfy { $0.endedAt - $0.sentAt == world.latency * 2 })
     }
