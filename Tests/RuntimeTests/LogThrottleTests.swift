@@ -91,7 +91,7 @@ struct LogThrottleTests {
         world.pass(.seconds(1))
         var goaway = ScriptGoaway(reason: "Shutdown")
         goaway.closing = .never
-        world.apns.applyFaults(Array(repeating: .goaway(goaway), count: 20_000), at: world.network.now)
+        world.apnsConnections.applyFaults(Array(repeating: .goaway(goaway), count: 20_000), at: world.network.now)
         world.pass(.seconds(10))
         let worker = try #require(world.worker)
         let suppressed = worker.snapshot(at: world.moment).suppressedLogLines

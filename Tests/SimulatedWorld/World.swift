@@ -31,6 +31,8 @@ package final class World {
     /// The channels that they all share.
     package let channels = ChannelRegistry(limit: ChannelOperation.maximumChannels)
     package private(set) var apns: SimulatorContext
+    /// The connections with ``apns``.
+    package private(set) var apnsConnections = SimulatedConnections()
     package private(set) var scriptSetAt = Instant.distantFuture
     /// The running workers, the oldest first.
     package private(set) var running: [Worker] = []
@@ -148,7 +150,9 @@ package final class World {
         case Self.broker: return isBrokerDown ? nil : BrokerEngine(broker: broker)
         case Self.apns where !isAPNsDown:
             do {
-                return try apns.makeEngine()
+                let engine = try apns.makeEngine()
+                apnsConnections.add(engine)
+                return engine
             } catch {
                 preconditionFailure("an engine needs only memory: \(error)")
             }
@@ -261,6 +265,7 @@ package final class World {
     package func setScript(_ script: String) throws {
         scriptSetAt = network.now
         apns = try Self.apns(script, seed: seed &+ 1, ledger, channels, at: network.moment)
+        apnsConnections = SimulatedConnections()
     }
 
     /// Puts a request into the queue.

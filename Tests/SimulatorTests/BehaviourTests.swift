@@ -1,5 +1,6 @@
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @testable import Simulator
@@ -313,8 +314,10 @@ struct BehaviourTests {
     func disturbance() throws {
         let context = try Provider.context()
         let providers = try (0..<3).map { _ in try Provider(context) }
+        var connections = SimulatedConnections()
+        for provider in providers { connections.add(provider.engine) }
         #expect(context.ledger.statistics.openConnections == 3)
-        context.applyFaults([.goaway(ScriptGoaway(reason: "Shutdown"))], at: Samples.start.instant)
+        connections.applyFaults([.goaway(ScriptGoaway(reason: "Shutdown"))], at: Samples.start.instant)
         for provider in providers {
             try provider.exchange()
             #expect(provider.isClosed && provider.goaways.count == 1)

@@ -145,7 +145,9 @@ struct SimulateCommand: ParsableCommand {
 
     private func serve(_ options: SimulatorOptions) throws {
         let runner = try LoopRunner()
-        let service = try SimulatorService(options, loop: runner.loop, network: runner.network)
+        let service = try SimulatorService(options, loop: runner.loop) { [network = runner.network] socket, engine in
+            network.adopt(socket, engine)
+        }
         if port == 0 { say("port \(service.port)") }
         if managementPort == 0, let port = service.managementPort { say("management-port \(port)") }
         let server = try makeInbox(on: runner.loop)

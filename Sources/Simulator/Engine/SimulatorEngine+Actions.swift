@@ -1,4 +1,4 @@
-import Core
+package import Core
 import HTTP2
 
 /// The effects of scripts, built-in tokens and responses on the connection.
@@ -68,7 +68,11 @@ extension SimulatorEngine {
 
     // MARK: Connection
 
-    func perform(_ actions: [ScriptAction], trigger: Int32? = nil, at now: Instant) {
+    /// Performs the actions of a connection; those of a request have no effect here.
+    ///
+    /// - Parameter trigger: the stream whose request caused them.
+    package func perform(_ actions: [ScriptAction], trigger: Int32? = nil, at now: Instant) {
+        guard !wasClosed else { return }
         for action in actions {
             switch action {
             case .goaway(let goaway): begin(goaway, trigger: trigger, at: now)

@@ -40,7 +40,7 @@ package final class SimulatorEngine: Engine {
 
     private var arrived = ByteQueue()
     private var leaving = ByteQueue()
-    private var wasClosed = false
+    var wasClosed = false
     private var hasFailed = false
     /// The time of the last event, for events that occur while output is made.
     private var lastMoment = Instant(nanoseconds: 0)
@@ -79,7 +79,6 @@ package final class SimulatorEngine: Engine {
             $0.connections += 1
             $0.openConnections += 1
         }
-        context.opened(self, number: number)
         scriptRun.connected(at: now)
         guard !context.admitsConnection(at: now) else { return }
         ledger.count { $0.refusedConnections += 1 }
@@ -109,7 +108,6 @@ package final class SimulatorEngine: Engine {
         wasClosed = true
         phase = .ended
         loseWaiting(at: now)
-        context.closed(number: number)
         ledger.count { $0.openConnections -= 1 }
     }
 

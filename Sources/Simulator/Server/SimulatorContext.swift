@@ -25,7 +25,7 @@ package final class SimulatorContext {
     var random: SplitMix64
     private var devices = DeviceLimiter()
     private var connections: RateWindow
-    private var open = OpenEngines()
+    private var lastNumber = 0
     private var anchor: Moment
 
     /// - Parameters:
@@ -74,16 +74,8 @@ package final class SimulatorContext {
 
     /// An engine for one connection.
     package func makeEngine(_ service: PortService = .all) throws(SimulatorError) -> SimulatorEngine {
-        open.lastNumber += 1
-        return try SimulatorEngine(context: self, service, number: open.lastNumber)
-    }
-
-    func opened(_ engine: SimulatorEngine, number: Int) {
-        open.engines[number] = WeakEngine(engine: engine)
-    }
-
-    func closed(number: Int) {
-        open.engines[number] = nil
+        lastNumber += 1
+        return try SimulatorEngine(context: self, service, number: lastNumber)
     }
 
     /// The rules for a connection that is bound now, with the bundle IDs registered so far.
@@ -105,13 +97,6 @@ package final class SimulatorContext {
     func admitsConnection(at now: Instant) -> Bool {
         guard let limit = configuration.connectionLimit else { return true }
         return connections.admit(limit, at: now)
-    }
-
-    /// Applies actions to all open connections, as if their scripts contained them.
-    ///
-    /// - Parameter actions: must not need a request.
-    package func applyFaults(_ actions: [ScriptAction], at now: Instant) {
-        for (_, entry) in open.engines.sorted(by: { $0.key < $1.key }) { entry.engine?.perform(actions, at: now) }
     }
 
     /// Updates the wall clock, which may have been changed.
@@ -137,15 +122,4 @@ package final class SimulatorContext {
     func makeID() -> NotificationID {
         NotificationID.random(using: &random)
     }
-}
-
-private struct OpenEngines {
-    /// By number.
-    var engines: [Int: WeakEngine] = [:]
-    var lastNumber = 0
-}
-
-/// A weak reference: the connection owns its engine.
-private struct WeakEngine {
-    weak var engine: SimulatorEngine?
 }

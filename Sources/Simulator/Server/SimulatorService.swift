@@ -12,7 +12,12 @@ package final class SimulatorService {
     private let managementListener: SocketListener?
 
     /// Starts to listen.
-    package init(_ options: SimulatorOptions, loop: EventLoop, network: SocketNetwork) throws(SimulatorError) {
+    ///
+    /// - Parameter adopt: drives the engine over the accepted socket.
+    package init(
+        _ options: SimulatorOptions, loop: EventLoop,
+        adopt: @escaping (consuming Descriptor, SimulatorEngine) -> Void
+    ) throws(SimulatorError) {
         let now = SystemClock.now()
         let (identity, authorityPEM) = try options.makeIdentity(now: now.wall)
         let ledger = SimulatorLedger(
@@ -25,7 +30,7 @@ package final class SimulatorService {
         func listen(_ port: UInt16, _ service: PortService) throws -> SocketListener {
             try SocketListener(loop: loop, address: options.address, port: port) { socket in
                 do {
-                    network.adopt(socket, try context.makeEngine(service))
+                    adopt(socket, try context.makeEngine(service))
                 } catch {
                     context.failed(connection: 0, error)
                 }

@@ -22,7 +22,11 @@ package final class SimulatorServer: Sendable {
     package init(_ options: SimulatorOptions = SimulatorOptions()) throws {
         let loop = try EventLoop()
         let network = try SocketNetwork(loop: loop, resolver: Resolver())
-        let service = try SimulatorService(options, loop: loop, network: network)
+        let connections = Connections()
+        let service = try SimulatorService(options, loop: loop) { socket, engine in
+            connections.open.add(engine)
+            network.adopt(socket, engine)
+        }
         let commands = try Mailbox<Command>()
         port = service.port
         managementPort = service.managementPort
@@ -30,7 +34,7 @@ package final class SimulatorServer: Sendable {
         channels = service.context.channels
         authorityPEM = service.authorityPEM
         self.commands = commands
-        let owner = Owner(loop: loop, network: network, service: service)
+        let owner = Owner(loop: loop, network: network, service: service, connections: connections)
         try loop.attach(commands) { [unowned owner, unowned loop] command in
             switch command {
             case .applyFaults(let actions): owner.applyFaults(actions)
@@ -53,16 +57,23 @@ package final class SimulatorServer: Sendable {
         thread.join()
     }
 
+    /// Filled by the listener.
+    private final class Connections {
+        var open = SimulatedConnections()
+    }
+
     /// The state on the thread.
     private final class Owner: LoopOwner {
         private let loop: EventLoop
         private let network: SocketNetwork
         private let service: SimulatorService
+        private let connections: Connections
 
-        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService) {
+        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService, connections: Connections) {
             self.loop = loop
             self.network = network
             self.service = service
+            self.connections = connections
         }
 
         let nextDeadline: Instant? = nil
@@ -78,7 +89,7 @@ package final class SimulatorServer: Sendable {
         }
 
         func applyFaults(_ actions: [ScriptAction]) {
-            service.context.applyFaults(actions, at: loop.now.instant)
+            connections.open.applyFaults(actions, at: loop.now.instant)
         }
 
         func expire(at now: Moment) {}

@@ -246,7 +246,8 @@ final class Simulation {
         case .loseRetries:
             // The messages of a deleted queue are lost, by its owner's action.
             if world.parked.isEmpty { world.deleteRetryQueues() }
-        case .endAPNsConnections: world.apns.applyFaults([.goaway(.init(reason: "Shutdown"))], at: world.network.now)
+        case .endAPNsConnections:
+            world.apnsConnections.applyFaults([.goaway(.init(reason: "Shutdown"))], at: world.network.now)
         case .moveAPNs:
             world.isAPNsDown = true
             world.cut(World.apns)
