@@ -16,6 +16,8 @@ struct ChannelsCommand: ParsableCommand {
         discussion: """
             Exit code 0 if APNs did it, 65 if APNs refused it, 69 without a response. Channels belong to one app in \
             one environment, which has at most 10000 of them.
+
+            Example: harebell channels list --topic com.example.app
             """,
         subcommands: [Create.self, List.self, Show.self, Delete.self])
 
@@ -24,6 +26,8 @@ struct ChannelsCommand: ParsableCommand {
             abstract: "Creates a channel and prints its ID.",
             discussion: """
                 The request is sent once. If the response is lost, the channel may exist: list the channels.
+
+                Example: harebell channels create --message-storage-policy 1
                 """)
 
         @OptionGroup var app: ChannelOptions
@@ -43,7 +47,9 @@ struct ChannelsCommand: ParsableCommand {
     }
 
     struct List: ConfiguredCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the IDs of all channels.")
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the IDs of all channels.",
+            discussion: "Example: harebell channels list --topic com.example.app")
 
         @OptionGroup var app: ChannelOptions
 
@@ -57,7 +63,9 @@ struct ChannelsCommand: ParsableCommand {
     }
 
     struct Show: ConfiguredCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows a channel's storage policy.")
+        static let configuration = CommandConfiguration(
+            abstract: "Shows a channel's storage policy.",
+            discussion: "Example: harebell channels show --channel dHN0LXNyY2gtY2hubA==")
 
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
@@ -73,7 +81,11 @@ struct ChannelsCommand: ParsableCommand {
     struct Delete: ConfiguredCommand {
         static let configuration = CommandConfiguration(
             abstract: "Deletes a channel permanently.",
-            discussion: "The ID is never used again. Messages that APNs stored may still be delivered.")
+            discussion: """
+                The ID is never used again. Messages that APNs stored may still be delivered.
+
+                Example: harebell channels delete --channel dHN0LXNyY2gtY2hubA==
+                """)
 
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID

@@ -18,6 +18,8 @@ struct CheckCommand: ConfiguredCommand {
 
             Exit code 78 if something has to be changed, 69 if every problem may be temporary: a peer that is down or \
             cannot be reached.
+
+            Example: harebell check --connect
             """)
 
     @OptionGroup var configuration: ConfigurationOption

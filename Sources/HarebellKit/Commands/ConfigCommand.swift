@@ -4,7 +4,8 @@ import Decoding
 
 struct ConfigCommand: ConfiguredCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Shows the configuration file's keys.")
+        commandName: "config", abstract: "Shows the configuration file's keys.",
+        discussion: "Example: harebell config --reference")
 
     @Flag(help: "Print every key with its type, default, range and description.")
     var reference = false

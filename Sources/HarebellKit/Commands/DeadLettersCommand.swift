@@ -10,6 +10,8 @@ struct DeadLettersCommand: ParsableCommand {
 
             Exit code 65 if something was refused or the run ended early, 69 if the broker is not available or another \
             run holds the lock.
+
+            Example: harebell dead-letters list --since 2h
             """,
         subcommands: [
             DeadLettersList.self, DeadLettersShow.self, DeadLettersReplay.self, DeadLettersDiscard.self,

@@ -17,6 +17,8 @@ struct DecodeCommand: ConfiguredCommand {
             with the full topic.
 
             Exit code 0 if the message would be sent, ignored or deferred, 65 if it would be refused.
+
+            Example: harebell decode --decoder gorush --file message.json
             """)
 
     @Option(help: "A format, such as gorush, or a name in the configuration's decoders. Default: the queue's.")

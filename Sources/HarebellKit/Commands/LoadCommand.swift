@@ -14,6 +14,8 @@ struct LoadCommand: ConfiguredCommand {
             Each message has a reply_to queue of this run. The run survives restarts of the broker and of the worker. \
             A second result for a message counts as a duplicate, a result for an unknown message as a stranger. Exit \
             code 65 if a message has no result.
+
+            Example: harebell load --count 1000 --rate 100
             """)
 
     @OptionGroup var configuration: ConfigurationOption

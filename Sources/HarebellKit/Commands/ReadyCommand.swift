@@ -13,6 +13,8 @@ struct ReadyCommand: ConfiguredCommand {
             Prints the response of /readyz at admin.listen of the configuration file.
 
             Exit code 69 if the worker is not ready or does not respond within 4 seconds, 78 if admin is null.
+
+            Example: harebell ready --config /etc/harebell/harebell.yaml
             """)
 
     @OptionGroup var configuration: ConfigurationOption

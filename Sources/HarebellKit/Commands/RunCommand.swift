@@ -16,6 +16,8 @@ struct RunCommand: ConfiguredCommand {
             at once: no request is lost, but more notifications may be sent twice. SIGHUP reloads the file, its keys \
             and certificates: the worker opens new connections for what changed, then drains the old ones. An invalid \
             file changes nothing.
+
+            Example: harebell run --config /etc/harebell/harebell.yaml
             """)
 
     @OptionGroup var configuration: ConfigurationOption

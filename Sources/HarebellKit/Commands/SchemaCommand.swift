@@ -43,7 +43,11 @@ struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
         abstract: "Prints the JSON Schema of requests, results or dead letters' headers, or the AsyncAPI document.",
-        discussion: "The schemas are JSON Schema 2020-12; the document of the whole interface is AsyncAPI 3.")
+        discussion: """
+            The schemas are JSON Schema 2020-12; the document of the whole interface is AsyncAPI 3.
+
+            Example: harebell schema request
+            """)
 
     @Argument(
         help: ArgumentHelp(

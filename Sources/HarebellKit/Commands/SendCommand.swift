@@ -14,12 +14,12 @@ struct SendCommand: ConfiguredCommand {
         commandName: "send",
         abstract: "Sends one notification directly to APNs, or through a queue, and prints its result.",
         discussion: """
-            harebell send --device-token 00fc… --title Hello --body World
-
             Prints the JSON result that a worker would publish; on a terminal, as a table. An invalid notification is \
             not sent, and the result gives the reason.
 
             Exit code 0 if APNs accepted it, 65 if it was refused, 69 if it was not delivered.
+
+            Example: harebell send --device-token 00fc… --title Hello --body World
             """)
 
     @OptionGroup var configuration: ConfigurationOption

@@ -17,6 +17,8 @@ struct SimulateCommand: ParsableCommand {
         discussion: """
             Prints one line, ready, when it listens. Device tokens with certain prefixes (dead…, bad0…) have fixed \
             outcomes without a script. On SIGTERM or SIGINT it prints its statistics and exits.
+
+            Example: harebell simulate --port 2197 --inbox 127.0.0.1:8025
             """)
 
     @Option(help: "The port to listen on; 0 takes a free one and prints it.")

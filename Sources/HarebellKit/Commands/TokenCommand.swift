@@ -12,9 +12,10 @@ struct TokenCommand: ConfiguredCommand {
         commandName: "token",
         abstract: "Prints a fresh provider token.",
         discussion: """
-            To send a request by hand: curl --http2 -H "authorization: bearer $(harebell token …)" …
+            Put it into the header "authorization: bearer TOKEN" of a request by hand. APNs refuses a key whose \
+            tokens are renewed more often than every 20 minutes: do not call this in a loop.
 
-            APNs refuses a key whose tokens are renewed more often than every 20 minutes: do not call this in a loop.
+            Example: harebell token --topic com.example.app
             """)
 
     @OptionGroup var configuration: ConfigurationOption

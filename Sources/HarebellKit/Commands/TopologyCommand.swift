@@ -19,6 +19,8 @@ struct TopologyCommand: ConfiguredCommand {
 
             Exit code 65 if the broker refused a declaration, 69 if the broker is not available, 78 if --compare found \
             something missing or different, or if a message of --probe did not return in time.
+
+            Example: harebell topology --apply
             """)
 
     @OptionGroup var configuration: ConfigurationOption

@@ -14,6 +14,8 @@ struct DeadLettersExport: ConfiguredCommand {
         discussion: """
             The file contains device tokens and payloads; only its owner may read it. With --discard, each message is \
             removed from the queue after its line is on the disk.
+
+            Example: harebell dead-letters export --file letters.jsonl
             """)
 
     @OptionGroup var options: DeadLetterOptions
@@ -93,6 +95,8 @@ struct DeadLettersImport: ConfiguredCommand {
         discussion: """
             The whole file is checked first. All messages go to one queue: the dead-letter queue, from which replay \
             sends each back, or another one.
+
+            Example: harebell dead-letters import --file letters.jsonl --dry-run
             """)
 
     @OptionGroup var configuration: ConfigurationOption

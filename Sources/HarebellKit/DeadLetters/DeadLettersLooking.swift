@@ -7,7 +7,8 @@ import Decoding
 
 struct DeadLettersList: ConfiguredCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Counts the dead letters by outcome, reason and the queue that they came from.")
+        commandName: "list", abstract: "Counts the dead letters by outcome, reason and the queue that they came from.",
+        discussion: "Example: harebell dead-letters list --since 2h")
 
     @OptionGroup var options: DeadLetterOptions
 
@@ -21,8 +22,11 @@ struct DeadLettersShow: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Shows dead letters one by one.",
-        discussion:
-            "Without --show-payloads or log.show_payloads, device tokens are shortened and bodies left out.")
+        discussion: """
+            Without --show-payloads or log.show_payloads, device tokens are shortened and bodies left out.
+
+            Example: harebell dead-letters show --reason BadTopic --limit 5
+            """)
 
     static let defaultLimit = 10
 

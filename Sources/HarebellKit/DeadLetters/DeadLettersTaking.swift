@@ -15,6 +15,8 @@ struct DeadLettersReplay: ConfiguredCommand {
             Without --to, dead letters go only into queues of the configuration. A dead letter from another queue, or \
             one that the broker refuses, is skipped and reported, and the exit code is 65. On a terminal the command \
             asks for confirmation.
+
+            Example: harebell dead-letters replay --outcome undelivered --rate 100
             """)
 
     @OptionGroup var options: DeadLetterOptions
@@ -69,7 +71,11 @@ struct DeadLettersReplay: ConfiguredCommand {
 struct DeadLettersDiscard: ConfiguredCommand {
     static let configuration = CommandConfiguration(
         commandName: "discard", abstract: "Removes dead letters permanently.",
-        discussion: "Requires a filter or --all, and without a terminal also --yes.")
+        discussion: """
+            Requires a filter or --all, and without a terminal also --yes.
+
+            Example: harebell dead-letters discard --outcome invalid --dry-run
+            """)
 
     @OptionGroup var options: DeadLetterOptions
 
