@@ -64,10 +64,7 @@ private struct ConfigurationCheck {
     /// to have started.
     private mutating func checkAccessToken() {
         let setting = "broker.password_file"
-        // An unreadable file is reported with the other secrets.
-        guard let path = path(setting), let content = try? ConfigurationFiles.read(path.path),
-            let expires = try? AccessToken(ConfigurationFiles.secret(content))?.expires
-        else { return }
+        guard let expires = secret(setting).flatMap(AccessToken.init)?.expires else { return }
         let seconds = (expires.milliseconds - now.milliseconds) / 1000
         let advice = "write a new token to \(values.shown(setting))"
         if expires <= now {
@@ -82,9 +79,9 @@ private struct ConfigurationCheck {
     /// In seconds.
     private static let shortTokenTime = 300
 
-    /// Checks that the secret files outside of apps are readable.
+    /// Checks that the secret file outside of apps and the broker's settings is readable.
     mutating func checkSecrets() {
-        for setting in ["broker.password_file", "admin.token_file"] { _ = secret(setting) }
+        _ = secret("admin.token_file")
     }
 
     private mutating func secret(_ setting: String) -> Secret? {
