@@ -314,7 +314,7 @@ struct BehaviourTests {
     func disturbance() throws {
         let context = try Provider.context()
         let providers = try (0..<3).map { _ in try Provider(context) }
-        var connections = SimulatedConnections()
+        let connections = SimulatedConnections()
         for provider in providers { connections.add(provider.engine) }
         #expect(context.ledger.statistics.openConnections == 3)
         connections.applyFaults([.goaway(ScriptGoaway(reason: "Shutdown"))], at: Samples.start.instant)

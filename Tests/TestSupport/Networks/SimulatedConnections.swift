@@ -2,7 +2,7 @@ package import Core
 package import Simulator
 
 /// The connections of a simulator, for faults on all of them at once.
-package struct SimulatedConnections {
+package final class SimulatedConnections {
     private struct WeakEngine {
         weak var engine: SimulatorEngine?
     }
@@ -12,7 +12,7 @@ package struct SimulatedConnections {
     package init() {}
 
     /// Keeps a weak reference, because the connection owns its engine.
-    package mutating func add(_ engine: SimulatorEngine) {
+    package func add(_ engine: SimulatorEngine) {
         entries.removeAll { $0.engine == nil }
         entries.append(WeakEngine(engine: engine))
     }

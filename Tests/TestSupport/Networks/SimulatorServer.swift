@@ -22,9 +22,9 @@ package final class SimulatorServer: Sendable {
     package init(_ options: SimulatorOptions = SimulatorOptions()) throws {
         let loop = try EventLoop()
         let network = try SocketNetwork(loop: loop, resolver: Resolver())
-        let connections = Connections()
+        let connections = SimulatedConnections()
         let service = try SimulatorService(options, loop: loop) { socket, engine in
-            connections.open.add(engine)
+            connections.add(engine)
             network.adopt(socket, engine)
         }
         let commands = try Mailbox<Command>()
@@ -57,19 +57,14 @@ package final class SimulatorServer: Sendable {
         thread.join()
     }
 
-    /// Filled by the listener.
-    private final class Connections {
-        var open = SimulatedConnections()
-    }
-
     /// The state on the thread.
     private final class Owner: LoopOwner {
         private let loop: EventLoop
         private let network: SocketNetwork
         private let service: SimulatorService
-        private let connections: Connections
+        private let connections: SimulatedConnections
 
-        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService, connections: Connections) {
+        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService, connections: SimulatedConnections) {
             self.loop = loop
             self.network = network
             self.service = service
@@ -89,7 +84,7 @@ package final class SimulatorServer: Sendable {
         }
 
         func applyFaults(_ actions: [ScriptAction]) {
-            connections.open.applyFaults(actions, at: loop.now.instant)
+            connections.applyFaults(actions, at: loop.now.instant)
         }
 
         func expire(at now: Moment) {}
