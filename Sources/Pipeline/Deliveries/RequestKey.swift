@@ -35,7 +35,7 @@ package enum RequestKey {
         return NotificationID(sha1: Digest.sha1(name))
     }
 
-    /// The `apns-id`s of a fan-out whose notifications have none of their own. What they share is computed once.
+    /// Derives the `apns-id`s of a fan-out whose request contains none. The common part of their names is computed once.
     struct FanOut {
         /// Ends with a position.
         private var name: [UInt8]

@@ -35,7 +35,7 @@ struct EngineRequestTests {
         #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
     }
 
-    @Test("Each request has the fields of its own topic, type, priority and expiration, whatever the previous one had")
+    @Test("Fields kept from the previous request never replace a request's own topic, type, priority or expiration")
     func preparedFields() throws {
         let link = try Link(usesProviderToken: true)
         link.open()
