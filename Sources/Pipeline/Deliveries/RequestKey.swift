@@ -35,7 +35,7 @@ package enum RequestKey {
         return NotificationID(sha1: Digest.sha1(name))
     }
 
-    /// Derives the `apns-id`s of a fan-out whose request contains none. The common part of their names is computed once.
+    /// Derives the `apns-id`s of a fan-out whose request has none. The common part of their names is computed once.
     struct FanOut {
         /// Ends with a position.
         private var name: [UInt8]
