@@ -152,8 +152,8 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "TestSupport", "Simulator", "Settings", "Decoding", "Configuration", "Pipeline",
-                "Runtime", "Operations", "AMQP", "APNs", "TLS", "System", "Core",
+                "AllocationCounter", "SimulatedWorld", "TestSupport", "Simulator", "Settings", "Decoding",
+                "Configuration", "Pipeline", "Runtime", "Operations", "AMQP", "APNs", "TLS", "System", "Core",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.

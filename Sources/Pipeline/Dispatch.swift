@@ -59,13 +59,9 @@ package struct Dispatch {
         reachability.pool(number, isConnected: isConnected)
     }
 
-    /// Mutating, like ``isSuspended``: a worker reads both in every turn, and a nonmutating getter would copy the whole
-    /// value.
     package var nextDeadline: Instant? {
-        mutating get {
-            let earliest = min(retries.earliest, gates.nextDeadline, reachability.nextCheck, nextTurn)
-            return earliest == .distantFuture ? nil : earliest
-        }
+        let earliest = min(retries.earliest, gates.nextDeadline, reachability.nextCheck, nextTurn)
+        return earliest == .distantFuture ? nil : earliest
     }
 
     /// The maximum of due items per turn; the rest follows in the next turn.

@@ -5,6 +5,7 @@ import Core
 import Logging
 import Pipeline
 import Runtime
+import SimulatedWorld
 import Simulator
 import TestSupport
 
@@ -84,9 +85,10 @@ enum WorkerBenchmarks {
             let plan = try AppPlan(configuration)
             let environment = WorkerFactory.Environment(
                 brokerNetwork: metered, apnsNetwork: metered, programs: NoPrograms(), log: log, seed: 1)
-            let worker = try WorkerFactory.worker(
-                index: 0, plan: plan, contexts: try plan.makeContexts(), on: environment, startsSlowly: false,
-                at: network.moment)
+            let worker = RunningWorker(
+                try WorkerFactory.worker(
+                    index: 0, plan: plan, contexts: try plan.makeContexts(), on: environment, startsSlowly: false,
+                    at: network.moment))
             let properties = sample.properties
             let body = devices == 1 ? Array(sample.delivery.body) : fanOut(sample, devices)
             func turn() -> Bool {

@@ -35,7 +35,7 @@ package final class World {
     package private(set) var apnsConnections = SimulatedConnections()
     package private(set) var scriptSetAt = Instant.distantFuture
     /// The running workers, the oldest first.
-    package private(set) var running: [Worker] = []
+    package private(set) var running: [RunningWorker] = []
     /// The network of each worker ever started, the first one first.
     package private(set) var outlooks: [WorkerNetwork] = []
     /// The number of reloads.
@@ -203,7 +203,7 @@ package final class World {
     }
 
     /// The worker of a world that has only one.
-    package var worker: Worker? { running.first }
+    package var worker: RunningWorker? { running.first }
 
     /// Starts one more process with one worker.
     package func start() throws {
@@ -214,10 +214,10 @@ package final class World {
         let environment = WorkerFactory.Environment(
             brokerNetwork: reachability, apnsNetwork: reachability, programs: programs, log: log,
             seed: seed &+ UInt64(workers))
-        running.append(
-            try WorkerFactory.worker(
-                index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: environment,
-                startsSlowly: startsSlowly, at: moment))
+        let worker = try WorkerFactory.worker(
+            index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: environment,
+            startsSlowly: startsSlowly, at: moment)
+        running.append(RunningWorker(worker))
         settle()
     }
 
@@ -227,7 +227,7 @@ package final class World {
         try edit(&new)
         let next = try AppPlan(Reload(new, after: configuration).configuration, after: plan)
         for worker in running {
-            worker.reload(next, contexts: try next.makeContexts(after: plan), at: moment)
+            worker.worker.reload(next, contexts: try next.makeContexts(after: plan), at: moment)
         }
         reloads += 1
         configuration = next.configuration
@@ -313,7 +313,7 @@ package final class World {
     }
 
     /// - Parameter isLast: takes those as well that wait for others.
-    package func takeSpans(of worker: Worker, isLast: Bool = false) {
+    package func takeSpans(of worker: RunningWorker, isLast: Bool = false) {
         guard let batch = worker.tracer?.takeBatch(isLast: isLast, at: network.now) else { return }
         worker.tracer?.batchReceived()
         traced.spans += batch.spans
@@ -323,7 +323,7 @@ package final class World {
     private func turn() -> Bool {
         for worker in running where !worker.hasEnded {
             if let deadline = worker.nextDeadline, deadline <= network.now {
-                worker.expire(at: moment)
+                worker.worker.expire(at: moment)
             } else {
                 worker.step(at: moment)
             }

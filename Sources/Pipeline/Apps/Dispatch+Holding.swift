@@ -19,7 +19,7 @@ extension Dispatch {
     private var longestStandstill: Duration { longestWait - checkInterval }
 
     /// Whether the worker consumes nothing because no app can send.
-    package var isSuspended: Bool { mutating get { reachability.standstill.isSuspended } }
+    package var isSuspended: Bool { reachability.standstill.isSuspended }
 
     /// A notification starts to wait.
     mutating func startWaiting(_ entry: InFlightNotification, at now: Moment) {

@@ -7,9 +7,8 @@ import TLS
 /// Handles the events of a worker's pools, and reloads.
 extension Worker {
     /// Takes the events of the pools that have some; these may create new requests.
-    func takeReplies() {
-        while pools.agenda.popDue(at: now.instant) != nil {}
-        pools.takeWoken()
+    mutating func takeReplies() {
+        pools.takeDue(at: now.instant)
         for number in pools.due.map(PoolID.init) {
             guard let pool = step(number) else { continue }
             while let event = pool.nextEvent() {
@@ -21,14 +20,14 @@ extension Worker {
     }
 
     /// Lets the pools send their requests; resulting events are taken in the next turn.
-    func stepPools() {
+    mutating func stepPools() {
         pools.takeWoken()
         for number in pools.due.map(PoolID.init) {
             if step(number)?.hasEvents == true { pools.agenda.wake(number.index) }
         }
     }
 
-    private func step(_ number: PoolID) -> APNsPool? {
+    private mutating func step(_ number: PoolID) -> APNsPool? {
         guard let pool = pools.roster.pools[number.index] else { return nil }
         pool.step(at: now)
         dispatch.pool(number, isConnected: pool.isConnected)
@@ -36,7 +35,7 @@ extension Worker {
         return pool
     }
 
-    private func take(_ event: APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
+    private mutating func take(_ event: APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
         switch event {
         case .responded(let handle, let reply, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
@@ -104,7 +103,7 @@ extension Worker {
     /// - Parameters:
     ///   - plan: must have the same queues as this worker.
     ///   - contexts: for every pool that the previous plan cannot serve.
-    package func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
+    package mutating func reload(_ plan: AppPlan, contexts: AppPlan.Contexts, at now: Moment) {
         guard drain.stage == .running else { return }
         self.now = now
         var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
@@ -116,7 +115,7 @@ extension Worker {
         applyChanges()
     }
 
-    func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
+    mutating func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
         let numbers = plan.pools.indices.map { index in
             let wanted = plan.pools[index]
             return pools.roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
@@ -138,7 +137,7 @@ extension Worker {
         }
     }
 
-    private func add(_ plan: PoolPlan, _ context: Handoff<TLSContext>?, _ tokens: ProviderTokens) -> PoolID {
+    private mutating func add(_ plan: PoolPlan, _ context: Handoff<TLSContext>?, _ tokens: ProviderTokens) -> PoolID {
         guard let context = context?.take() else {
             preconditionFailure("a new identity must have a TLS context")
         }
@@ -147,17 +146,17 @@ extension Worker {
         pools.refused.remove(number)
         failures[Self.name(number)] = nil
         dispatch.pool(number, isConnected: false)
-        pool.onDue = { [weak self] in self?.pools.agenda.wake(number.index) }
+        pool.onDue = { [woken = pools.woken] in woken.append(number) }
         pools.agenda.wake(number.index)
         return number
     }
 
-    func applyDueChanges() {
+    mutating func applyDueChanges() {
         // During the close no pool takes over from another.
         if isWorking, pools.roster.isChanging { applyChanges() }
     }
 
-    private func applyChanges() {
+    private mutating func applyChanges() {
         for (slot, app) in pools.roster.takeDueChanges(at: now.instant) {
             dispatch.change(slot, to: app, at: now)
             performActions()

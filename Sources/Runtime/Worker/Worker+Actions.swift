@@ -8,11 +8,11 @@ import Pipeline
 /// Executes the actions of intake, dispatch and outbox.
 extension Worker {
     /// Executes actions, including those that follow from them, until none are left.
-    func performActions() {
+    mutating func performActions() {
         while let action = actions.next() { perform(action) }
     }
 
-    private func perform(_ action: PipelineAction) {
+    private mutating func perform(_ action: PipelineAction) {
         switch action {
         case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
         case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
@@ -46,7 +46,7 @@ extension Worker {
         }
     }
 
-    private func take(_ level: Intake.Level) {
+    private mutating func take(_ level: Intake.Level) {
         guard drain.stage == .running else { return }
         intakeLevel = level
         guard level != .none else { return consumer.cancelConsumers(at: now.instant) }
@@ -56,7 +56,7 @@ extension Worker {
         consumer.resumeConsumers(at: now.instant)
     }
 
-    private func settle(_ delivery: Delivery, _ settlement: Settlement) {
+    private mutating func settle(_ delivery: Delivery, _ settlement: Settlement) {
         switch settlement {
         case .ack: consumer.ack(epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: now.instant)
         case .requeue:
@@ -66,7 +66,7 @@ extension Worker {
     }
 
     /// Writes waiting publishes while the publishing connections accept them.
-    func publishWaiting() {
+    mutating func publishWaiting() {
         // In reverse order, because a publish of one role may move to an earlier role.
         for role in PublisherRole.allCases.reversed() {
             let publisher = publishers[role.rawValue]
@@ -82,7 +82,7 @@ extension Worker {
         }
     }
 
-    private func publish(_ pending: PendingPublication, on publisher: AMQPConnection) {
+    private mutating func publish(_ pending: PendingPublication, on publisher: AMQPConnection) {
         do throws(AMQPError) {
             outbox.published(pending, as: try publisher.publish(pending.publication))
         } catch {
@@ -101,7 +101,7 @@ extension Worker {
     // MARK: Hold time
 
     /// Applies settings, limited by the broker's timeout.
-    func use(_ settings: PipelineSettings) {
+    mutating func use(_ settings: PipelineSettings) {
         var settings = settings
         if let longestHold { settings.limitHold(to: longestHold) }
         intake.settings = settings
@@ -110,7 +110,7 @@ extension Worker {
     }
 
     /// The broker closed a channel because a delivery was held for its `consumer_timeout`.
-    func shortenHold(for timeout: Duration) {
+    mutating func shortenHold(for timeout: Duration) {
         // A request may be held twice: for its rate limit, and for a last try.
         let limit = max(timeout / 3, Self.shortestHold)
         guard longestHold.map({ limit < $0 }) ?? true else { return }

@@ -7,7 +7,7 @@ import Pipeline
 /// The drain of a worker.
 extension Worker {
     /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
-    package func startDrain(deadline: Instant) {
+    package mutating func startDrain(deadline: Instant) {
         guard drain.start(deadline: deadline) else { return }
         consumer.cancelConsumers(at: now.instant)
         outbox.stopWaitingForReplyQueues(at: now)
@@ -15,7 +15,7 @@ extension Worker {
     }
 
     /// Closes everything now; the broker requeues unsettled deliveries.
-    package func stop() {
+    package mutating func stop() {
         if !isIdle { drain.cutShort() }
         end()
     }
@@ -30,7 +30,7 @@ extension Worker {
         drain.wasCutShort
     }
 
-    func advanceDrain() {
+    mutating func advanceDrain() {
         switch drain.stage {
         case .running, .ended: return
         case .finishing:
@@ -74,13 +74,13 @@ extension Worker {
     }
 
     /// Returns everything that only waits.
-    private func requeueWaiting() {
+    private mutating func requeueWaiting() {
         intake.requeueDeferred()
         dispatch.requeueWaiting(at: now)
         performActions()
     }
 
-    private func end() {
+    private mutating func end() {
         drain.closed()
         logThrottle.finish()
     }

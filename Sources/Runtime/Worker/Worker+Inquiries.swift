@@ -12,12 +12,12 @@ extension Worker {
     }
 
     /// A delivery arrived. It goes to the intake unless its queue may be a stream.
-    func take(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
+    mutating func take(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
         guard !queues[delivery.queue.index].suspicion.holds(delivery, oversizeBody: oversizeBody) else { return }
         forward(delivery, oversizeBody: oversizeBody)
     }
 
-    private func forward(_ delivery: Delivery, oversizeBody: UInt64?) {
+    private mutating func forward(_ delivery: Delivery, oversizeBody: UInt64?) {
         if let oversizeBody {
             intake.receivedOversize(delivery, bodySize: oversizeBody, at: now)
         } else {
@@ -27,7 +27,7 @@ extension Worker {
     }
 
     /// Sends the next inquiry, unless one is pending.
-    func inquire() {
+    mutating func inquire() {
         guard isWorking, inquiry == nil else { return }
         let suspect = drain.stage == .running ? queues.firstIndex { $0.suspicion.isOpen } : nil
         guard suspect != nil || outbox.checksRequesters else { return }
@@ -43,7 +43,7 @@ extension Worker {
         }
     }
 
-    func takeResponses() {
+    mutating func takeResponses() {
         while let event = inquiries.nextEvent(at: now.instant) {
             switch event {
             case .engine(.responded(let reply)): answered(reply)
@@ -55,7 +55,7 @@ extension Worker {
         }
     }
 
-    private func answered(_ reply: ControlResponse) {
+    private mutating func answered(_ reply: ControlResponse) {
         let inquiry = inquiry
         self.inquiry = nil
         if case .got(let delivery, _, _) = reply {
@@ -74,7 +74,7 @@ extension Worker {
         }
     }
 
-    private func inquiryLost(_ error: AMQPError) {
+    private mutating func inquiryLost(_ error: AMQPError) {
         let inquiry = inquiry
         self.inquiry = nil
         switch inquiry {

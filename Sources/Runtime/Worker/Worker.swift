@@ -11,8 +11,9 @@ package import Pipeline
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and ``expire(at:)`` when ``nextDeadline`` has passed.
 ///
-/// It is flat because each property is a separate part of the worker, and a turn uses nearly all of them.
-package final class Worker {
+/// It is flat because each property is a separate part of the worker, and a turn uses nearly all of them. It is a
+/// value, so that the compiler proves exclusive access to its parts; an object would check every access at run time.
+package struct Worker: ~Copyable {
     /// Events for the worker's owner.
     package enum Event {
         case ready
@@ -125,7 +126,7 @@ package final class Worker {
     }
 
     /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
-    package func probeSoon(at now: Moment) {
+    package mutating func probeSoon(at now: Moment) {
         dispatch.probeSoon(at: now)
         performActions()
     }
@@ -135,14 +136,14 @@ package final class Worker {
         pace.interval(unsettled: intake.unsettled)
     }
 
-    package func nextEvent() -> Event? {
+    package mutating func nextEvent() -> Event? {
         events.popFirst()
     }
 
     // MARK: Turns
 
     /// Takes the events of all connections, and executes the resulting actions.
-    package func step(at now: Moment) {
+    package mutating func step(at now: Moment) {
         self.now = now
         if isWorking {
             intake.expire(at: now)
@@ -172,7 +173,7 @@ package final class Worker {
         consider(consumer.nextDeadline)
         for publisher in publishers { consider(publisher.nextDeadline) }
         consider(inquiries.nextDeadline)
-        consider(pools.agenda.nextDeadline)
+        consider(pools.nextDeadline)
         if isWorking {
             consider(intake.nextDeadline)
             consider(dispatch.nextDeadline)
@@ -187,7 +188,7 @@ package final class Worker {
         return earliest
     }
 
-    package func expire(at now: Moment) {
+    package mutating func expire(at now: Moment) {
         consumer.expire(at: now.instant)
         for publisher in publishers { publisher.expire(at: now.instant) }
         inquiries.expire(at: now.instant)
@@ -199,7 +200,7 @@ package final class Worker {
         drain.stage < .flushing
     }
 
-    private func takeDeliveries() {
+    private mutating func takeDeliveries() {
         while let event = consumer.nextEvent(at: now.instant) {
             flush?.took(event, on: consumer, at: now.instant)
             switch event {
@@ -244,7 +245,7 @@ package final class Worker {
     }
 
     /// Sends new messages to the decoder processes, and takes their responses.
-    private func stepDecoders() {
+    private mutating func stepDecoders() {
         for decoder in decoders {
             decoder.step(at: now)
             while let event = decoder.nextEvent() {
@@ -255,13 +256,13 @@ package final class Worker {
         }
     }
 
-    private func consumerLost(queue: QueueID? = nil) {
+    private mutating func consumerLost(queue: QueueID? = nil) {
         intake.consumerLost(queue: queue, dispatch.requests + outbox.requests, at: now)
         dispatch.dropUnsentOrphans(at: now)
         performActions()
     }
 
-    private func arrived(_ delivery: Delivery) {
+    private mutating func arrived(_ delivery: Delivery) {
         let index = delivery.queue.index
         queues[index].hasDelivered = true
         guard queues[index].ramp.delivered(isRedelivered: delivery.redelivered, at: now.instant), intakeLevel == .full
@@ -282,7 +283,7 @@ package final class Worker {
     private static let countInterval = Duration.seconds(5)
 
     /// Requests the number of waiting messages in the queues, for later snapshots.
-    package func countMessages(at now: Moment) {
+    package mutating func countMessages(at now: Moment) {
         guard nextCount <= now.instant, drain.stage == .running else { return }
         nextCount = now.instant + Self.countInterval
         for index in queues.indices { consumer.countMessages(queue: QueueID(index), at: now.instant) }
@@ -293,25 +294,25 @@ package final class Worker {
     }
 
     /// Has every connection log in with another password; where it is a token, open connections go on with it.
-    package func renewPassword(_ password: Secret, at now: Moment) {
+    package mutating func renewPassword(_ password: Secret, at now: Moment) {
         let isToken = AccessToken(password) != nil
         for connection in [consumer, inquiries] + publishers {
             connection.setPassword(password.reveal(), expires: isToken, at: now.instant)
         }
     }
 
-    private func expireRamps() {
+    private mutating func expireRamps() {
         for index in queues.indices where queues[index].ramp.expire(at: now.instant) && intakeLevel == .full {
             consumer.setPrefetch(queues[index].ramp.prefetch, queue: QueueID(index), at: now.instant)
         }
     }
 
-    private func takeConfirms() {
+    private mutating func takeConfirms() {
         for role in PublisherRole.allCases { takeConfirms(role) }
         updateReadiness()
     }
 
-    private func takeConfirms(_ role: PublisherRole) {
+    private mutating func takeConfirms(_ role: PublisherRole) {
         let publisher = publishers[role.rawValue]
         while let event = publisher.nextEvent(at: now.instant) {
             switch event {
@@ -337,7 +338,7 @@ package final class Worker {
         }
     }
 
-    private func brokerLost(_ which: String, _ error: AMQPError) {
+    private mutating func brokerLost(_ which: String, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady {
             events.append(.failed(error))
         } else {
@@ -347,7 +348,7 @@ package final class Worker {
 
     private static func name(_ role: PublisherRole) -> String { role == .queues ? "publishing" : "direct-reply" }
 
-    func connectionLost(_ which: String, _ error: AMQPError) {
+    mutating func connectionLost(_ which: String, _ error: AMQPError) {
         if error.code == .secretRefused { secretRenewals.refused += 1 }
         guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
         log.logFailure(
@@ -355,14 +356,14 @@ package final class Worker {
             ["error.message": "\(error)"])
     }
 
-    private func channelLost(_ queue: String, _ error: AMQPError) {
+    private mutating func channelLost(_ queue: String, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady { return events.append(.failed(error)) }
         log.error(
             "the broker closed the channel of a queue, which will be consumed again; other queues are not affected",
             metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])
     }
 
-    private func updateReadiness() {
+    private mutating func updateReadiness() {
         let ready = readiness.isPublisherOpen && queues.allSatisfy(\.isConsuming) && !dispatch.isSuspended
         if readiness.update(ready) { events.append(ready ? .ready : .notReady) }
     }

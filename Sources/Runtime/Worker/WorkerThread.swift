@@ -11,7 +11,7 @@ import TLS
 package final class WorkerThread: LoopOwner {
     private let index: Int
     private let loop: EventLoop
-    private let worker: Worker
+    private var worker: Worker
     private let reports: Mailbox<WorkerReport>
 
     /// The inputs of a worker's thread.

@@ -148,7 +148,7 @@ struct MetricsPageTests {
         let token = ["{}", "{}", "x"].map { Base64.url.encode(Array($0.utf8)) }.joined(separator: ".")
         for isRight in [true, false] {
             world.broker.users["guest"] = isRight ? token : "another"
-            try #require(world.worker).renewPassword(Secret(token), at: world.moment)
+            try #require(world.worker).worker.renewPassword(Secret(token), at: world.moment)
             world.settle()
         }
         var seen = processSnapshot(world)
@@ -290,8 +290,8 @@ struct MetricsPageTests {
         }
         world.pass(.seconds(60))
         #expect(
-            world.worker?.pools.roster.pools.count { $0 != nil } == world.worker?.snapshot(at: world.moment).pools.count
-        )
+            world.worker?.worker.pools.roster.pools.count { $0 != nil }
+                == world.worker?.snapshot(at: world.moment).pools.count)
         let after = try #require(try page(world).sum("harebell_goaways_total"))
         #expect(after >= before)
     }

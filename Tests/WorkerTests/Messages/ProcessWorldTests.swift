@@ -93,7 +93,7 @@ struct ProcessWorldTests {
             #expect(
                 dead.first?.headers["harebell-detail"]?.hasPrefix("the decoder failed 2 times with this message alone")
                     == true)
-            let counters = world.worker?.decoders[0].counters
+            let counters = world.worker?.worker.decoders[0].counters
             #expect(counters?.quarantined == 1, "\(conduct)")
             if case .hang = conduct { #expect(counters?.timeouts == 3) }
             #expect(world.isQuiet, "\(conduct)")
@@ -109,7 +109,7 @@ struct ProcessWorldTests {
         world.pass(.seconds(120))
         #expect(world.sent == 0 && world.broker.unsettledCount == 3)
         // 0.1, 0.2, … 25.6, then 30 s apart.
-        #expect(world.worker?.decoders[0].counters.restarts == 12)
+        #expect(world.worker?.worker.decoders[0].counters.restarts == 12)
         world.programs.canStart = true
         world.pass(.seconds(30))
         #expect(world.sent == 3 && world.isQuiet)

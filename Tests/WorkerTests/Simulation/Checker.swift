@@ -112,8 +112,8 @@ final class Checker {
         if let worker = world.worker, worker.counters.unsettled > limit {
             complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
         }
-        if let worker = world.worker, worker.drain.stage == .running, let since = worker.dispatch.oldestHeld,
-            world.network.now - since > limits.hold
+        if let worker = world.worker, worker.worker.drain.stage == .running,
+            let since = worker.worker.dispatch.oldestHeld, world.network.now - since > limits.hold
         {
             complain("a notification has waited for its app for \(world.network.now - since)")
         }
@@ -406,7 +406,7 @@ final class Checker {
         for worker in world.running {
             permitted += Int(worker.counters[.uncertain])
             judgePace(of: worker)
-            for case let pool? in worker.pools.roster.pools {
+            for case let pool? in worker.worker.pools.roster.pools {
                 let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
                 let errors = Self.protocolErrors.intersection(goaways)
                 if !errors.isEmpty { complain("APNs' side found HTTP/2 broken: \(errors.sorted())") }
@@ -415,9 +415,9 @@ final class Checker {
     }
 
     /// No worker has passed more to its pools than its queue's rate limit permits.
-    private func judgePace(of worker: Worker) {
+    private func judgePace(of worker: RunningWorker) {
         guard let pace else { return }
-        let submitted = worker.pools.roster.pools.reduce(0) { sum, pool in
+        let submitted = worker.worker.pools.roster.pools.reduce(0) { sum, pool in
             sum + (pool?.statistics(at: world.network.now).counters[.submitted] ?? 0)
         }
         let elapsed = (world.network.now - World.start.instant).inSeconds
@@ -433,7 +433,7 @@ final class Checker {
 
     /// No minute has more connects than the pools of a worker may make.
     private func judgeConnects() {
-        guard let pools = world.worker?.pools.roster.pools.count else { return }
+        guard let pools = world.worker?.worker.pools.roster.pools.count else { return }
         // A pool that replaces another one at a reload has a separate limit.
         let most = limits.connectsPerMinute * pools * (1 + world.reloads)
         for reachability in world.outlooks {

@@ -1,0 +1,29 @@
+package import Core
+package import Pipeline
+package import Runtime
+
+/// A worker that several places of a test refer to, as its thread does in the program.
+package final class RunningWorker {
+    package var worker: Worker
+
+    package init(_ worker: consuming Worker) {
+        self.worker = worker
+    }
+
+    package var counters: PipelineCounters { worker.counters }
+    package var hasEnded: Bool { worker.hasEnded }
+    package var isSuspended: Bool { worker.isSuspended }
+    package var nextDeadline: Instant? { worker.nextDeadline }
+    package var paused: [PausedTopic] { worker.paused }
+    package var tracer: Tracer? { worker.tracer }
+    package var turnInterval: Duration { worker.turnInterval }
+    package var wasCutShort: Bool { worker.wasCutShort }
+
+    package func countMessages(at now: Moment) { worker.countMessages(at: now) }
+    package func nextEvent() -> Worker.Event? { worker.nextEvent() }
+    package func probeSoon(at now: Moment) { worker.probeSoon(at: now) }
+    package func snapshot(at now: Moment) -> WorkerSnapshot { worker.snapshot(at: now) }
+    package func startDrain(deadline: Instant) { worker.startDrain(deadline: deadline) }
+    package func step(at now: Moment) { worker.step(at: now) }
+    package func stop() { worker.stop() }
+}
