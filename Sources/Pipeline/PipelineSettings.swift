@@ -70,7 +70,7 @@ package struct PipelineSettings: Sendable {
     package var quarantine = Duration.seconds(60)
 
     /// The maximum of unsettled deliveries from all queues.
-    package var prefetch: Int { queues.reduce(0) { $0 + Int($1.prefetch) } }
+    package var prefetch: Int { queues.indices.reduce(0) { $0 + Int(queues[$1].prefetch) } }
 
     /// The route for the result of a request without `reply_to`.
     package func results(for outcome: Outcome) -> PublishRoute? {

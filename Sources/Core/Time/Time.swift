@@ -12,8 +12,15 @@ package struct Instant: Comparable, Hashable, Sendable {
     package static let distantFuture = Instant(nanoseconds: .max)
     package static let distantPast = Instant(nanoseconds: .min)
 
+    @inlinable
     package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds
+    }
+
+    /// `Comparable` has it, but calls it indirectly from other modules, and a turn compares dozens of deadlines.
+    @inlinable
+    package static func <= (left: Instant, right: Instant) -> Bool {
+        left.nanoseconds <= right.nanoseconds
     }
 
     /// Saturates at ``distantFuture``.
@@ -64,10 +71,7 @@ package struct Moment: Sendable {
 extension Duration {
     /// The whole duration in nanoseconds, saturating at `Int64.max` (292 years).
     package var nanoseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (whole, isTooLong) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, overflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-        return isTooLong || overflow ? (seconds < 0 ? .min : .max) : sum
+        Int64(clamping: attoseconds / 1_000_000_000)
     }
 
     /// The duration in seconds.

@@ -1,5 +1,6 @@
 package import Core
 package import Logging
+import Synchronization
 
 /// Limits the lines of a worker's log, so that no peer can flood it.
 ///
@@ -32,23 +33,24 @@ package final class LogThrottle: Sendable {
     }
 
     private struct State {
-        var now: Instant
         var kinds: [Key: Kind] = [:]
-        /// The earliest end of a window.
-        var nextEnd: Instant?
         var suppressed: UInt64 = 0
-        /// The earliest end of a window with suppressed lines.
-        var nextReport: Instant?
     }
 
     private let handler: any LogHandler
     private let label: String
-    private let state: Guarded<State>
+    private let state = Guarded(State())
+    // Outside of the lock, because the worker sets the time and reads the deadline in every turn.
+    private let now: AtomicInstant
+    /// The earliest end of a window.
+    private let nextEnd = AtomicInstant(.distantFuture)
+    /// The earliest end of a window with suppressed lines.
+    private let nextReport = AtomicInstant(.distantFuture)
 
     package init(_ log: Logger, at now: Instant) {
         handler = log.handler
         label = log.label
-        state = Guarded(State(now: now))
+        self.now = AtomicInstant(now)
     }
 
     /// A logger with the same destination as the original one, within the limits.
@@ -63,21 +65,22 @@ package final class LogThrottle: Sendable {
 
     /// When suppressed lines have to be reported.
     package var nextDeadline: Instant? {
-        state.withLock { $0.nextReport }
+        let instant = nextReport.value
+        return instant == .distantFuture ? nil : instant
     }
 
     /// Sets the time; reports the suppressed lines of windows that have ended.
     package func advance(to now: Instant) {
-        let ended = state.withLock { state -> [Kind]? in
-            state.now = now
-            guard let nextEnd = state.nextEnd, nextEnd <= now else { return nil }
+        self.now.value = now
+        guard nextEnd.value <= now else { return }
+        let ended = state.withLock { state -> [Kind] in
             let ended = state.kinds.filter { $0.value.ends <= now }
             for key in ended.keys { state.kinds[key] = nil }
-            state.nextEnd = state.kinds.values.map(\.ends).min()
-            state.nextReport = state.kinds.values.filter { $0.suppressed > 0 }.map(\.ends).min()
+            nextEnd.value = state.kinds.values.map(\.ends).min() ?? .distantFuture
+            nextReport.value = state.kinds.values.filter { $0.suppressed > 0 }.map(\.ends).min() ?? .distantFuture
             return Array(ended.values)
         }
-        if let ended { report(ended) }
+        report(ended)
     }
 
     /// Reports all suppressed lines now.
@@ -85,8 +88,8 @@ package final class LogThrottle: Sendable {
         let kinds = state.withLock { state -> [Kind] in
             defer {
                 state.kinds = [:]
-                state.nextEnd = nil
-                state.nextReport = nil
+                nextEnd.value = .distantFuture
+                nextReport.value = .distantFuture
             }
             return Array(state.kinds.values)
         }
@@ -111,8 +114,8 @@ package final class LogThrottle: Sendable {
             if state.kinds[key] == nil, state.kinds.count >= Self.maximumKinds {
                 key = Key(file: event.file, line: event.line, message: nil)
             }
-            var kind = state.kinds[key] ?? Kind(ends: state.now + Self.window, level: event.level, message: message)
-            state.nextEnd = min(state.nextEnd ?? kind.ends, kind.ends)
+            var kind = state.kinds[key] ?? Kind(ends: now.value + Self.window, level: event.level, message: message)
+            nextEnd.value = min(nextEnd.value, kind.ends)
             defer { state.kinds[key] = kind }
             guard kind.passed >= Self.linesPerWindow else {
                 kind.passed += 1
@@ -120,7 +123,7 @@ package final class LogThrottle: Sendable {
             }
             kind.suppressed += 1
             state.suppressed += 1
-            state.nextReport = min(state.nextReport ?? kind.ends, kind.ends)
+            nextReport.value = min(nextReport.value, kind.ends)
             return false
         }
     }
@@ -147,5 +150,19 @@ package final class LogThrottle: Sendable {
         func log(event: LogEvent) {
             if throttle.admits(event) { inner.log(event: event) }
         }
+    }
+}
+
+/// An instant that several threads may set and read; each access is atomic.
+private struct AtomicInstant: ~Copyable, Sendable {
+    private let nanoseconds: Atomic<Int64>
+
+    init(_ instant: Instant) {
+        nanoseconds = Atomic(instant.nanoseconds)
+    }
+
+    var value: Instant {
+        get { Instant(nanoseconds: nanoseconds.load(ordering: .relaxed)) }
+        nonmutating set { nanoseconds.store(newValue.nanoseconds, ordering: .relaxed) }
     }
 }
