@@ -92,8 +92,9 @@ enum WorkerBenchmarks {
             let properties = sample.properties
             let body = devices == 1 ? Array(sample.delivery.body) : fanOut(sample, devices)
             func turn() -> Bool {
+                let moment = network.moment
                 meter.measure {
-                    worker.step(at: network.moment)
+                    worker.step(at: moment)
                     if worker.tracer?.takeBatch(at: network.now) != nil { worker.tracer?.batchReceived() }
                 }
                 while worker.nextEvent() != nil {}
