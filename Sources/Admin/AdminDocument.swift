@@ -24,7 +24,7 @@ package struct AdminDocument: Sendable {
         "'sha256-\(Base64.standard.encode(Digest.sha256(text)))'"
     }
 
-    package var answer: AdminResponse {
+    package var response: AdminResponse {
         AdminResponse(contentType: "text/html; charset=utf-8", policy: policy, body: Array(html.utf8))
     }
 }

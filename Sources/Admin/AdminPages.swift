@@ -105,5 +105,5 @@ package protocol AdminPages: AnyObject {
 
     /// The response for one of ``pages``. `nil` if it is not ready; the request is then repeated after
     /// ``AdminServer/respondToWaiting(at:)``.
-    func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse?
+    func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse?
 }

@@ -102,10 +102,10 @@ package final class AdminServer {
                     unsafe size.pointee = 0
                     return .YES
                 }
-                let isAnswered = unsafe server.requested(
+                let isHandled = unsafe server.requested(
                     DaemonConnection(connection), path: String(cString: path), method: String(cString: method),
                     version: String(cString: version))
-                return isAnswered ? .YES : .NO
+                return isHandled ? .YES : .NO
             },
             onConnection: { server, connection, context, event in
                 guard let connection = unsafe connection, let context = unsafe context else { return }
@@ -182,7 +182,7 @@ package final class AdminServer {
         let state = state(of: connection)
         guard !state.isLeaving else { return false }
         if let command = state.command {
-            guard !state.isTooLong else { return answer(connection, command, Self.tooLong) }
+            guard !state.isTooLong else { return respond(connection, command, Self.tooLong) }
             return show(command, connection)
         }
         let candidates = pages.pages.filter { $0.path.description == path }
@@ -195,23 +195,23 @@ package final class AdminServer {
             try head.checkLength()
             host = try head.host()
         } catch {
-            return answer(connection, page, .text(400, "400 \(error.message)"))
+            return respond(connection, page, .text(400, "400 \(error.message)"))
         }
         guard access.knows(host) else {
-            return answer(
+            return respond(
                 connection, page,
                 .text(403, "403 only loopback host names are allowed; set admin.token_file to allow others"))
         }
         guard access.allows(page, connection.header("Authorization")) else {
             guard access.token != nil else {
-                return answer(connection, page, .text(403, "403 operations require admin.token_file"))
+                return respond(connection, page, .text(403, "403 operations require admin.token_file"))
             }
-            return answer(connection, page, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
+            return respond(connection, page, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
         }
-        guard let page else { return answer(connection, page, .text(404, "404 page not found")) }
+        guard let page else { return respond(connection, page, .text(404, "404 page not found")) }
         guard page.takes(method) else {
             let methods = candidates.map(\.methods).joined(separator: ", ")
-            return answer(connection, page, .text(405, "405 expected \(methods)"), ("Allow", methods))
+            return respond(connection, page, .text(405, "405 expected \(methods)"), ("Allow", methods))
         }
         return page.method == .post ? begin(page, connection) : show(page, connection)
     }
@@ -221,10 +221,10 @@ package final class AdminServer {
         // A cross-site form cannot send this content type.
         let type = connection.header("Content-Type")?.prefix { $0 != ";" && $0 != " " }
         guard type?.lowercased() == "application/json" else {
-            return answer(connection, command, .text(415, "415 expected Content-Type: application/json"))
+            return respond(connection, command, .text(415, "415 expected Content-Type: application/json"))
         }
         if let length = connection.header("Content-Length").flatMap({ Int($0) }), length > Self.maximumBody {
-            return answer(connection, command, Self.tooLong)
+            return respond(connection, command, Self.tooLong)
         }
         state(of: connection).command = command
         return true
@@ -244,27 +244,27 @@ package final class AdminServer {
         let request = AdminRequest(
             page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.hasWaited, body: state.body,
             peer: state.peer)
-        guard let content = pages.answer(request, at: now) else {
+        guard let content = pages.respond(request, at: now) else {
             state.isWaiting = true
             connection.suspend()
             return true
         }
-        return answer(connection, page, content)
+        return respond(connection, page, content)
     }
 
-    private func answer(
-        _ connection: DaemonConnection, _ page: AdminPage?, _ answer: AdminResponse,
+    private func respond(
+        _ connection: DaemonConnection, _ page: AdminPage?, _ response: AdminResponse,
         _ header: (StaticString, String)? = nil
     ) -> Bool {
         let path = page?.path.description ?? AdminStatistics.other
-        statistics.requests[.init(page: path, status: answer.status), default: 0] += 1
+        statistics.requests[.init(page: path, status: response.status), default: 0] += 1
         let headers: [(StaticString, String)] = [
-            ("Content-Type", answer.contentType.description), ("Cache-Control", "no-store"),
-            ("Content-Security-Policy", answer.policy), ("X-Content-Type-Options", "nosniff"),
+            ("Content-Type", response.contentType.description), ("Cache-Control", "no-store"),
+            ("Content-Security-Policy", response.policy), ("X-Content-Type-Options", "nosniff"),
             ("Referrer-Policy", "no-referrer"), ("Cross-Origin-Resource-Policy", "same-origin"),
             ("Connection", "close"),
         ]
-        return connection.answer(answer.status, headers + [header].compactMap(\.self), answer.body)
+        return connection.respond(response.status, headers + [header].compactMap(\.self), response.body)
     }
 
     /// Repeats the requests whose pages were not ready.

@@ -126,7 +126,7 @@ struct DaemonConnection {
     }
 
     /// - Returns: Whether memory was available.
-    func answer(_ status: UInt32, _ headers: [(StaticString, String)], _ body: [UInt8]) -> Bool {
+    func respond(_ status: UInt32, _ headers: [(StaticString, String)], _ body: [UInt8]) -> Bool {
         let response = unsafe body.withUnsafeBytes {
             unsafe MHD_create_response_from_buffer(
                 $0.count, UnsafeMutableRawPointer(mutating: $0.baseAddress), .RESPMEM_MUST_COPY)

@@ -94,8 +94,8 @@ struct ConfigurationBuilder {
     }
 
     private func badTokenPause() -> TokenRefusalShare.Limit? {
-        guard let answers = values.integer("apns.bad_token_pause.answers") else { return nil }
-        return TokenRefusalShare.Limit(answers: answers, percent: integer("apns.bad_token_pause.share_percent"))
+        guard let responses = values.integer("apns.bad_token_pause.answers") else { return nil }
+        return TokenRefusalShare.Limit(responses: responses, percent: integer("apns.bad_token_pause.share_percent"))
     }
 
     private mutating func app(_ app: String) -> Configuration.App {

@@ -56,7 +56,7 @@ public enum Harebell {
         guard !message.isEmpty else { RootCommand.exit(withError: code) }
         if code == .success {
             // Help, or a shell completion script: our own text.
-            say(raw: message)
+            printLine(raw: message)
         } else {
             complain(lines: message)
         }

@@ -40,28 +40,28 @@ func complain(lines text: String) {
 }
 
 /// Writes a line to standard output immediately, even if it is a pipe.
-func say(_ text: String) {
+func printLine(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDOUT_FILENO)
 }
 
 /// Writes several lines to standard output immediately. Line feeds within a line are escaped, because they may come
 /// from a peer.
-func say(lines: [String]) {
-    for line in lines { say(line) }
+func printLine(lines: [String]) {
+    for line in lines { printLine(line) }
 }
 
 /// Writes a JSON object to standard output immediately, on one line.
-func say(json members: [(String, JSONOutput)]) {
-    say(json: JSONOutput.text(of: members))
+func printLine(json members: [(String, JSONOutput)]) {
+    printLine(json: JSONOutput.text(of: members))
 }
 
 /// Writes JSON to standard output immediately, on one line.
-func say(json: String) {
+func printLine(json: String) {
     write(ControlCharacters.escaped(json: json), to: STDOUT_FILENO)
 }
 
 /// Writes text that is already escaped to standard output immediately.
-func say(raw text: String) {
+func printLine(raw text: String) {
     write(text, to: STDOUT_FILENO)
 }
 

@@ -26,7 +26,7 @@ package struct InboxEntry: Sendable {
 
     /// - Returns: `nil` for a channel management request, and for one without a response.
     package init?(_ record: SimulatorLedger.Record, at time: WallTime) {
-        guard case .answered(let status, let reason) = record.ending else { return nil }
+        guard case .responded(let status, let reason) = record.ending else { return nil }
         let target = record.fields.path.flatMap { RequestTarget(path: $0) }
         switch target {
         case .device(let token): deviceToken = Array(String(decoding: token, as: UTF8.self).lowercased().utf8)

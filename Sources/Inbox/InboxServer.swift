@@ -75,10 +75,10 @@ extension InboxServer: AdminPages {
         ]
     }
 
-    package func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
+    package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         do throws(InboxQuery.Failure) {
             switch (request.page.path.description, request.page.method) {
-            case ("/", _): return InboxPage.document.answer
+            case ("/", _): return InboxPage.document.response
             case ("/notifications", .delete):
                 _ = try InboxQuery(request.query, names: [], size: size)
                 accepted.removeAll()

@@ -72,43 +72,43 @@ extension Dispatch {
     }
 
     /// APNs responded to a notification.
-    package mutating func responded(_ handle: Handle, _ reply: APNsResponse, at now: Moment) {
+    package mutating func responded(_ handle: Handle, _ response: APNsResponse, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
-        reachability.answered(entry.pool, at: now.instant)
-        let rule = reply.rule
-        if !rule.isKnown || rule.alarm != nil { announce(reply, rule, entry.app) }
+        reachability.responded(entry.pool, at: now.instant)
+        let rule = response.rule
+        if !rule.isKnown || rule.alarm != nil { announce(response, rule, entry.app) }
         if isOutdated(entry), refusesWhatChanged(rule, entry) {
             resend(handle, entry, at: now)
             return
         }
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
-            appRefused(handle, entry, rule, reply.reason ?? RejectionReason(rawValue: "\(reply.status)"), at: now)
+            appRefused(handle, entry, rule, response.reason ?? RejectionReason(rawValue: "\(response.status)"), at: now)
         case .doubtToken where !gates.table.apps[entry.app.index].isRemoved:
-            refusedToken(handle, entry, reply, at: now)
-        case .accept: finish(handle, entry, .accepted, reply, rule, at: now)
-        case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, reply, rule, at: now)
-        case .unregister, .doubtToken: finish(handle, entry, .unregistered, reply, rule, at: now)
-        case .reject: finish(handle, entry, .rejected, reply, rule, at: now)
-        case .resend: unsuccessful(handle, entry, reply, .no, .short, at: now)
+            refusedToken(handle, entry, response, at: now)
+        case .accept: finish(handle, entry, .accepted, response, rule, at: now)
+        case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, response, rule, at: now)
+        case .unregister, .doubtToken: finish(handle, entry, .unregistered, response, rule, at: now)
+        case .reject: finish(handle, entry, .rejected, response, rule, at: now)
+        case .resend: unsuccessful(handle, entry, response, .no, .short, at: now)
         // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
-        case .retryLater where reply.status >= 500 && !entry.notification.target.maySendAgain:
-            unsuccessful(handle, entry, reply, .unknown, .long(.service), at: now)
+        case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
+            unsuccessful(handle, entry, response, .unknown, .long(.service), at: now)
         case .retryLater:
-            let cause: RetryLadder.Cause = reply.status == 429 ? .throttled : .service
-            unsuccessful(handle, entry, reply, .yes, .long(cause), at: now)
+            let cause: RetryLadder.Cause = response.status == 429 ? .throttled : .service
+            unsuccessful(handle, entry, response, .yes, .long(cause), at: now)
         }
     }
 
     /// Handles a response that may differ on another try.
     private mutating func unsuccessful(
-        _ handle: Handle, _ entry: InFlightNotification, _ reply: APNsResponse, _ processed: Processed,
+        _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, _ processed: Processed,
         _ cause: FailureCause,
         at now: Moment
     ) {
         guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
-        var report = report(.undelivered, entry, reply)
+        var report = report(.undelivered, entry, response)
         report.processed = entry.processed
         startNextRound(handle, entry, report, after: processed, cause, at: now)
     }
@@ -121,7 +121,7 @@ extension Dispatch {
 
     /// Handles a final response, and records what it proves about the app.
     private mutating func finish(
-        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ reply: APNsResponse,
+        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse,
         _ rule: ResponseRule,
         at now: Moment
     ) {
@@ -132,16 +132,16 @@ extension Dispatch {
         gates.table.apps[entry.app.index].respondedAt = now.instant
         gates.table.apps[entry.app.index].lanes[entry.lane.index].hasResponded = true
         recordProof(handle, entry, showing: rule.proof, at: now)
-        var report = report(outcome, entry, reply)
-        if outcome == .accepted, !reply.isSuccess { report.detail = "deleted by an earlier attempt" }
+        var report = report(outcome, entry, response)
+        if outcome == .accepted, !response.isSuccess { report.detail = "deleted by an earlier attempt" }
         finish(handle, report)
     }
 
-    func report(_ outcome: Outcome, _ entry: InFlightNotification, _ reply: APNsResponse) -> Report {
+    func report(_ outcome: Outcome, _ entry: InFlightNotification, _ response: APNsResponse) -> Report {
         var report = Report(
-            outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
-            uniqueID: reply.uniqueID, attempts: entry.attempts, processed: .yes)
-        if case .management(let operation) = entry.notification.target { report.add(reply, to: operation) }
+            outcome: outcome, status: response.status, reason: response.reason, timestamp: response.timestamp,
+            uniqueID: response.uniqueID, attempts: entry.attempts, processed: .yes)
+        if case .management(let operation) = entry.notification.target { report.add(response, to: operation) }
         return report
     }
 
@@ -257,11 +257,11 @@ extension Dispatch {
     private static let maximumAnnounced = 100
 
     /// Logs each reason once if operators should know about it.
-    private mutating func announce(_ reply: APNsResponse, _ rule: ResponseRule, _ app: AppID) {
+    private mutating func announce(_ response: APNsResponse, _ rule: ResponseRule, _ app: AppID) {
         if !rule.isKnown { counters[.unknownReasons] += 1 }
-        let reason = reply.reason?.rawValue ?? "status \(reply.status) without a reason"
+        let reason = response.reason?.rawValue ?? "status \(response.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
-        let metadata = gates.appMetadata(app, ["status": "\(reply.status)", "reason": "\(reason)"])
+        let metadata = gates.appMetadata(app, ["status": "\(response.status)", "reason": "\(reason)"])
         if let alarm = rule.alarm {
             log.error("\(alarm)", metadata: metadata)
         } else {

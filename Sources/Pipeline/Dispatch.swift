@@ -94,7 +94,7 @@ struct Reachability {
     /// The pools with a connection that accepts requests.
     private var connectedPools: [Bool] = []
 
-    mutating func answered(_ pool: PoolID, at now: Instant) {
+    mutating func responded(_ pool: PoolID, at now: Instant) {
         while poolResponses.count <= pool.index { poolResponses.append(nil) }
         poolResponses[pool.index] = now
     }

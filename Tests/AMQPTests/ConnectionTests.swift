@@ -256,8 +256,8 @@ struct ConnectionTests {
     @Test("A consumer that got a delivery between two queue-depth checks is not stalled")
     func givenSomethingBetweenQuestions() {
         func at(_ seconds: Int) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
-        var watch = StallWatch(patience: .seconds(30), at: at(0))
-        func isStalled(at seconds: Int) -> Bool { watch.answered(messages: 5, at: at(seconds)) }
+        var watch = StallWatch(timeLimit: .seconds(30), at: at(0))
+        func isStalled(at seconds: Int) -> Bool { watch.responded(messages: 5, at: at(seconds)) }
         watch.asked(at: at(30))
         // The broker sent a delivery before this reply, so the reply does not count.
         watch.delivered(at: at(31))

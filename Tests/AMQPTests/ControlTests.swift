@@ -21,7 +21,7 @@ struct ControlTests {
         ]
         for request in requests { pair.engine.request(request, at: pair.now) }
         pair.settle()
-        let replies = pair.takeReplies().map { reply in
+        let replies = pair.takeResponses().map { reply in
             switch reply {
             case .refused(let error): error.code.rawValue
             default: String(String(describing: reply).prefix { $0.isLetter })
@@ -45,7 +45,7 @@ struct ControlTests {
         for _ in 0..<3 { pair.engine.request(.get(queue: "q"), at: pair.now) }
         pair.settle()
         var bodies: [UInt8] = []
-        for case .got(let delivery, let remaining, nil) in pair.takeReplies() {
+        for case .got(let delivery, let remaining, nil) in pair.takeResponses() {
             bodies += delivery.body
             #expect(Int(remaining) == 3 - bodies.count)
             if delivery.tag == 2 {

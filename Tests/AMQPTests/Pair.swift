@@ -57,7 +57,7 @@ final class Pair {
         takeEvents().compactMap { if case .confirmed(let sequence, let end) = $0 { (sequence, end) } else { nil } }
     }
 
-    func takeReplies() -> [ControlResponse] {
+    func takeResponses() -> [ControlResponse] {
         takeEvents().compactMap { if case .responded(let reply) = $0 { reply } else { nil } }
     }
 

@@ -51,15 +51,15 @@ struct ChannelPairTests {
         func ask(_ request: APNsRequest) throws -> APNsResponse {
             handles = handles.advanced(by: 1)
             pool.submit(request, handle: handles, at: network.now)
-            var reply: APNsResponse?
+            var response: APNsResponse?
             network.settle { [unowned self] in
                 pool.step(at: network.moment)
                 while let event = pool.nextEvent() {
-                    if case .responded(handles, let found, _) = event { reply = found }
+                    if case .responded(handles, let found, _) = event { response = found }
                 }
                 return pool.nextDeadline.map { $0 <= network.now } ?? false
             }
-            return try #require(reply)
+            return try #require(response)
         }
 
         func manage(
@@ -82,8 +82,8 @@ struct ChannelPairTests {
     }
 
     /// Status and reason, as in Apple's tables.
-    private func text(_ reply: APNsResponse) -> String {
-        "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+    private func text(_ response: APNsResponse) -> String {
+        "\(response.status)" + (response.reason.map { " \($0.rawValue)" } ?? "")
     }
 
     @Test("Each operation works, and each response repeats the request's id")
@@ -103,8 +103,8 @@ struct ChannelPairTests {
         #expect(text(deleted) == "204")
         #expect(text(try pair.manage(.read(id))) == "400 ChannelNotRegistered")
         #expect(text(try pair.manage(.delete(id))) == "400 ChannelNotRegistered")
-        for reply in [created, read, list, deleted] {
-            #expect(reply.channel?.requestID == Array(Pair.id.description.utf8))
+        for response in [created, read, list, deleted] {
+            #expect(response.channel?.requestID == Array(Pair.id.description.utf8))
         }
         #expect(pair.context.ledger.statistics.connections == 1, "one connection carries them all")
         #expect(pair.context.ledger.statistics.wronglyIndexedHeaders == 0)
@@ -120,9 +120,9 @@ struct ChannelPairTests {
             (#"{"push-type":"LiveActivity","message-storage-policy":2}"#, "400 BadRequestParams"),
             (#"{"push-type":"LiveActivity","message-storage-policy":0,"colour":1}"#, "400 BadRequestParams"),
         ])
-    func badCreation(payload: String, answer: String) throws {
+    func badCreation(payload: String, response: String) throws {
         let pair = try Pair()
-        #expect(text(try pair.manage(.create(.none), payload: payload)) == answer)
+        #expect(text(try pair.manage(.create(.none), payload: payload)) == response)
         #expect(pair.context.channels.channels(of: Self.bytes("com.example.app")).isEmpty)
     }
 
@@ -140,9 +140,9 @@ struct ChannelPairTests {
             (.create(.none), "com.example.stranger", "403 TopicMismatch"),
             (.list, "com.example/app", "404 BadPath"), (.create(.none), "com.example/app", "404 BadPath"),
         ])
-    func badRequest(operation: ChannelOperation, topic: String, answer: String) throws {
+    func badRequest(operation: ChannelOperation, topic: String, response: String) throws {
         let pair = try Pair { $0.topics = ["com.example.app"] }
-        #expect(text(try pair.manage(operation, topic: topic)) == answer)
+        #expect(text(try pair.manage(operation, topic: topic)) == response)
     }
 
     @Test("The number of an app's channels is limited, and deleting one frees a place")
@@ -189,21 +189,21 @@ struct ChannelPairTests {
     func badBroadcasts() throws {
         let pair = try Pair { $0.topics = ["com.example.app"] }
         let id = try pair.create()
-        func answer(_ edit: (inout APNsRequest) -> Void) throws -> String { text(try pair.ask(broadcast(id, edit))) }
-        #expect(try answer { $0.target = .channel([]) } == "400 MissingChannelId")
-        #expect(try answer { $0.target = .channel(Self.bytes("a")) } == "400 BadChannelId")
-        #expect(try answer { $0.target = .channel(Self.bytes("AAAA")) } == "400 ChannelNotRegistered")
-        #expect(try answer { $0.pushType = .alert } == "400 InvalidPushType")
-        #expect(try answer { $0.expiration = nil } == "400 BadExpirationDate")
-        #expect(try answer { $0.priority = nil } == "400 BadPriority")
-        #expect(try answer { $0.payload = [] } == "400 PayloadEmpty")
-        #expect(try answer { $0.topic = Self.bytes("com.example.stranger") } == "403 TopicMismatch")
+        func response(_ edit: (inout APNsRequest) -> Void) throws -> String { text(try pair.ask(broadcast(id, edit))) }
+        #expect(try response { $0.target = .channel([]) } == "400 MissingChannelId")
+        #expect(try response { $0.target = .channel(Self.bytes("a")) } == "400 BadChannelId")
+        #expect(try response { $0.target = .channel(Self.bytes("AAAA")) } == "400 ChannelNotRegistered")
+        #expect(try response { $0.pushType = .alert } == "400 InvalidPushType")
+        #expect(try response { $0.expiration = nil } == "400 BadExpirationDate")
+        #expect(try response { $0.priority = nil } == "400 BadPriority")
+        #expect(try response { $0.payload = [] } == "400 PayloadEmpty")
+        #expect(try response { $0.topic = Self.bytes("com.example.stranger") } == "403 TopicMismatch")
         #expect(
-            try answer { $0.topic = Self.bytes("com.example.app.push-type.liveactivity") } == "400 TopicDisallowed")
+            try response { $0.topic = Self.bytes("com.example.app.push-type.liveactivity") } == "400 TopicDisallowed")
         let space = { (count: Int) in
             Self.bytes("{\"aps\":{}}") + [UInt8](repeating: UInt8(ascii: " "), count: count - 10)
         }
-        #expect(try answer { $0.payload = space(5120) } == "200")
-        #expect(try answer { $0.payload = space(5121) } == "413 PayloadTooLarge")
+        #expect(try response { $0.payload = space(5120) } == "200")
+        #expect(try response { $0.payload = space(5121) } == "413 PayloadTooLarge")
     }
 }

@@ -168,7 +168,7 @@ struct LivenessTests {
     }
 
     @Test("Any byte counts as a response")
-    func answer() {
+    func response() {
         var liveness = liveness()
         _ = liveness.check(isBusy: true, at: .seconds(10))
         liveness.noteTraffic(at: .seconds(12))

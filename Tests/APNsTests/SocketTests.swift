@@ -110,7 +110,7 @@ struct SocketTests {
             rig.disconnects.map(\.?.code) == Array(repeating: .handshakeTimeout, count: 4),
             "half of a minute's attempts")
         #expect(rig.relay.accepted == 4)
-        #expect(rig.losses[handle] == nil && rig.replies[handle] == nil, "it waits")
+        #expect(rig.losses[handle] == nil && rig.responses[handle] == nil, "it waits")
     }
 
     @Test("refused connects never exceed the cap, and queued requests are sent once the server is back")

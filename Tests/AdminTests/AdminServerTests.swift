@@ -34,7 +34,7 @@ private final class Rig: LoopOwner, AdminPages {
             anyHost: anyHost, pages: self)
     }
 
-    func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
+    func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         asked.append(request.isRepeated)
         peers.append(request.peer)
         queries.append(request.query.map { "\($0.name)=\($0.value)" })

@@ -21,9 +21,9 @@ final class ClientRun: LoopOwner {
         #"{"aps":{"alert":{"title":"Hello","body":"This is a message for you"},"badge":1,"sound":"default"}}"#.utf8)
     private let topic = ArraySlice("com.example.app".utf8)
     private var submitted = 0
-    private var answered = 0
+    private var responded = 0
     private var refused = 0
-    private var warm: (answered: Int, instant: Instant, processor: Double)?
+    private var warm: (responded: Int, instant: Instant, processor: Double)?
 
     static func run(_ arguments: ArraySlice<String>) throws {
         guard arguments.count == 5, case let words = Array(arguments), let port = UInt16(words[1]),
@@ -59,7 +59,7 @@ final class ClientRun: LoopOwner {
 
     var nextDeadline: Instant? { pool.nextDeadline }
 
-    var turnInterval: Duration { submitted - answered >= Self.inFlight / 2 ? .milliseconds(1) : .zero }
+    var turnInterval: Duration { submitted - responded >= Self.inFlight / 2 ? .milliseconds(1) : .zero }
 
     func expire(at now: Moment) {
         pool.step(at: now)
@@ -69,17 +69,17 @@ final class ClientRun: LoopOwner {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
-            case .responded(_, let reply, _):
-                answered += 1
-                if !reply.isSuccess { refused += 1 }
+            case .responded(_, let response, _):
+                responded += 1
+                if !response.isSuccess { refused += 1 }
             case .lost(_, let loss, _): fail("a request was lost: \(loss.detail)")
             case .disconnected(let error?): fail("\(error)")
             case .expired: preconditionFailure("no request expires")
             case .connected, .disconnected(nil), .goaway, .alarm, .resent: break
             }
         }
-        if warm == nil, answered >= count / 10 { warm = (answered, now.instant, Self.processorTime()) }
-        while submitted < count, submitted - answered < Self.inFlight {
+        if warm == nil, responded >= count / 10 { warm = (responded, now.instant, Self.processorTime()) }
+        while submitted < count, submitted - responded < Self.inFlight {
             submitted += 1
             let request = APNsRequest(
                 target: .device(device), topic: topic, pushType: .alert, priority: .immediate,
@@ -87,7 +87,7 @@ final class ClientRun: LoopOwner {
             pool.submit(request, handle: Handle(UInt32(truncatingIfNeeded: submitted)), at: now.instant)
         }
         pool.step(at: now)
-        if answered == count { loop.stop() }
+        if responded == count { loop.stop() }
     }
 
     private func fail(_ message: String) -> Never {
@@ -97,7 +97,7 @@ final class ClientRun: LoopOwner {
 
     private func printFigures() {
         guard let warm else { preconditionFailure("a tenth was answered") }
-        let measured = Double(answered - warm.answered)
+        let measured = Double(responded - warm.responded)
         let seconds = Double((loop.now.instant - warm.instant).nanoseconds) / 1e9
         let processor = (Self.processorTime() - warm.processor) * 1e6 / measured
         print(#"{"n":\#(count),"rate":\#(Int(measured / seconds)),"cpu_us":\#(processor),"refused":\#(refused)}"#)

@@ -91,7 +91,7 @@ enum EngineBenchmarks {
                 meter.measure {
                     while let event = engine.nextEvent() {
                         isBusy = true
-                        if case .responded(_, let reply) = event { meter.result += Int(reply.status) }
+                        if case .responded(_, let response) = event { meter.result += Int(response.status) }
                     }
                 }
                 return isBusy

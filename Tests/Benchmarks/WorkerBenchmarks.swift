@@ -37,7 +37,7 @@ enum WorkerBenchmarks {
                 pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
             var world = PipelineWorld(PipelineSettings(configuration, worker: "w"), [app], log)
             let now = BenchmarkFiles.start
-            let reply = APNsResponse(status: 200)
+            let response = APNsResponse(status: 200)
             return { operations in
                 for _ in 0..<operations / EngineBenchmarks.batch {
                     meter.measure {
@@ -47,7 +47,7 @@ enum WorkerBenchmarks {
                         }
                         for handle in world.submitted {
                             world.dispatch.timed(handle, sentAt: now.instant, at: now)
-                            world.dispatch.responded(handle, reply, at: now)
+                            world.dispatch.responded(handle, response, at: now)
                             world.perform(at: now)
                         }
                         while world.confirmed < world.published {

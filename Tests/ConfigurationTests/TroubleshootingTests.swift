@@ -73,10 +73,10 @@ struct TroubleshootingTests {
         let target = Endpoint(host: "api.push.apple.com", port: 443)
         let open = ProxyAddress(endpoint: Endpoint(host: "proxy", port: 3128))
         let closed = ProxyAddress(endpoint: open.endpoint, user: "user", password: "password")
-        func refusal(_ answer: String, _ proxy: ProxyAddress) -> String {
+        func refusal(_ response: String, _ proxy: ProxyAddress) -> String {
             var tunnel = ProxyTunnel(to: target, through: proxy)
             do throws(TransportError) {
-                _ = try tunnel.receive(Array(answer.utf8).span)
+                _ = try tunnel.receive(Array(response.utf8).span)
                 return "open"
             } catch {
                 return error.message

@@ -81,10 +81,10 @@ struct ExchangeTests {
         try pair.settle()
         #expect(pair.endings().isEmpty)
         try pair.server.inform(stream: 1, status: 103)
-        var answer = HTTP2ServerResponse(status: 404, headers: [.init("apns-id", "final")], body: payload(10))
-        answer.trailers = [.init("apns-id", "trailer")]
-        answer.largestFrame = 3
-        try pair.server.respond(stream: 1, answer)
+        var response = HTTP2ServerResponse(status: 404, headers: [.init("apns-id", "final")], body: payload(10))
+        response.trailers = [.init("apns-id", "trailer")]
+        response.largestFrame = 3
+        try pair.server.respond(stream: 1, response)
         try pair.settle()
         let endings = pair.endings()
         #expect(endings.map(\.response?.status) == [404])
@@ -93,7 +93,7 @@ struct ExchangeTests {
     }
 
     @Test("end when the response comes before the whole request was sent")
-    func earlyAnswer() throws {
+    func earlyResponse() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.initialWindow = 10
         settings.announcesHeaders = true
@@ -113,7 +113,7 @@ struct ExchangeTests {
     }
 
     @Test("count even if the stream is reset after the response but before the end of the request")
-    func resetAfterAnswer() throws {
+    func resetAfterResponse() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.initialWindow = 0
         let pair = try Pair(server: settings)
@@ -154,9 +154,9 @@ struct ExchangeTests {
         let pair = try Pair()
         try pair.post(1)
         try pair.settle()
-        var answer = HTTP2ServerResponse(status: 200, body: payload(10_000))
-        answer.ending = .repeats
-        try pair.server.respond(stream: 1, answer)
+        var response = HTTP2ServerResponse(status: 200, body: payload(10_000))
+        response.ending = .repeats
+        try pair.server.respond(stream: 1, response)
         try pair.settle()
         let endings = pair.endings()
         #expect(endings.map(\.code) == [.enhanceYourCalm])

@@ -60,9 +60,9 @@ struct FlowControlTests {
         // Part of the body is in flight when the window shrinks.
         try pair.client.drain(into: &bytes, upTo: 20_000)
         try pair.server.updateSettings(.init(initialWindow: 0))
-        var answer = ByteQueue()
-        try pair.server.drain(into: &answer)
-        try answer.withBytes { try pair.client.receive($0) }
+        var response = ByteQueue()
+        try pair.server.drain(into: &response)
+        try response.withBytes { try pair.client.receive($0) }
         try pair.client.drain(into: &bytes)
         #expect(bytes.count < 40_000)
         try bytes.withBytes { try pair.server.receive($0) }

@@ -48,9 +48,9 @@ struct HTTP2FuzzTests {
         }
         try server.ping(7)
         try server.goaway(lastStreamID: 9, code: .noError, debugData: Array(#"{"reason":"x"}"#.utf8))
-        var answer = ByteQueue()
-        try server.drain(into: &answer)
-        return (said, answer.copy())
+        var response = ByteQueue()
+        try server.drain(into: &response)
+        return (said, response.copy())
     }
 
     @Test("For any server input, each of a client's requests ends at most once")

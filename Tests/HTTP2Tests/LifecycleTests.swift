@@ -57,13 +57,13 @@ struct LifecycleTests {
         }
         #expect(debugData.text == "{\"reason\":\"Shutdown\"}")
         var refused: Set<Handle> = []
-        var answered: [Handle] = []
+        var responded: [Handle] = []
         for event in events.dropFirst() {
             if case .reset(let handle, .refusedStream, nil) = event { refused.insert(handle) }
-            if case .response(let handle, _) = event { answered.append(handle) }
+            if case .response(let handle, _) = event { responded.append(handle) }
         }
         #expect(refused == [3, 4, 5])
-        #expect(answered == [1])
+        #expect(responded == [1])
         #expect(pair.client.openStreams == 1)
         #expect(pair.client.wantsRead)
         try pair.server.respond(stream: 3, status: 200)
@@ -149,9 +149,9 @@ struct LifecycleTests {
         try pair.post(1)
         try pair.post(2)
         try pair.settle()
-        var answer = HTTP2ServerResponse(status: 200)
-        answer.ending = .never
-        try pair.server.respond(stream: 1, answer)
+        var response = HTTP2ServerResponse(status: 200)
+        response.ending = .never
+        try pair.server.respond(stream: 1, response)
         try pair.settle()
         #expect(pair.endings().isEmpty)
         try pair.server.reset(stream: 1, code: .internalError)

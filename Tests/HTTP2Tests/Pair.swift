@@ -28,9 +28,9 @@ final class Pair {
         let sent = toServer.count
         try Self.deliver(&toServer, by: chunk) { bytes throws(HTTP2Error) in try server.receive(bytes) }
         try server.drain(into: &toClient)
-        let answered = toClient.count
+        let responded = toClient.count
         try Self.deliver(&toClient, by: chunk) { bytes throws(HTTP2Error) in try client.receive(bytes) }
-        return sent + answered > 0
+        return sent + responded > 0
     }
 
     /// Exchanges bytes until both ends have nothing to send.

@@ -50,7 +50,7 @@ private final class Walk {
     private func act() throws {
         switch Int.random(in: 0..<100, using: &random) {
         case 0..<25: try submit()
-        case 25..<40: try answer()
+        case 25..<40: try response()
         case 40..<43 where !streams.isEmpty: try client.cancel(stream: streams.randomElement(using: &random)!)
         case 43..<46 where !waiting.isEmpty:
             let index = waiting.indices.randomElement(using: &random)!
@@ -97,15 +97,15 @@ private final class Walk {
         }
     }
 
-    private func answer() throws {
+    private func response() throws {
         guard let index = waiting.indices.randomElement(using: &random) else { return }
         let (stream, body) = waiting.remove(at: index)
-        var answer = HTTP2ServerResponse(status: 200, headers: [.init("apns-id", "x")], body: body)
-        answer.largestFrame = Int.random(in: 1...5000, using: &random)
-        if Int.random(in: 0..<10, using: &random) == 0 { answer.trailers = [.init("late", "yes")] }
+        var response = HTTP2ServerResponse(status: 200, headers: [.init("apns-id", "x")], body: body)
+        response.largestFrame = Int.random(in: 1...5000, using: &random)
+        if Int.random(in: 0..<10, using: &random) == 0 { response.trailers = [.init("late", "yes")] }
         if Int.random(in: 0..<10, using: &random) == 0 { try server.inform(stream: stream, status: 103) }
-        if Int.random(in: 0..<20, using: &random) == 0 { answer.ending = .never }
-        try server.respond(stream: stream, answer)
+        if Int.random(in: 0..<20, using: &random) == 0 { response.ending = .never }
+        try server.respond(stream: stream, response)
     }
 
     private func changeSettings() throws {

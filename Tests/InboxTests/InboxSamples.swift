@@ -8,7 +8,7 @@ import HTTP2
 enum InboxSamples {
     static func record(
         token: String = "00AA", topic: String = "com.example.app", payload: String = "{\"aps\":{\"alert\":\"Hello\"}}",
-        ending: SimulatorLedger.Ending = .answered(200, reason: nil), cause: String? = nil, path: String? = nil
+        ending: SimulatorLedger.Ending = .responded(200, reason: nil), cause: String? = nil, path: String? = nil
     ) -> SimulatorLedger.Record {
         var record = SimulatorLedger.Record(
             apnsID: NotificationID(high: 1, low: 2), fields: RequestFields([]), payload: Array(payload.utf8),

@@ -30,13 +30,13 @@ private final class Rig {
         let request = AdminRequest(
             page: page, query: query.map { (name: $0.0, value: $0.1) }, receivedAt: start.instant,
             isRepeated: waited > .zero)
-        return inbox.answer(request, at: Moment(instant: start.instant + waited, wall: start.wall))
+        return inbox.respond(request, at: Moment(instant: start.instant + waited, wall: start.wall))
     }
 
     func notifications(_ path: String = "/notifications", _ query: [(String, String)] = []) throws -> [[String: Any]] {
-        let answer = try #require(try ask(path, .get, query))
-        #expect(answer.status == 200)
-        let object = try JSONSerialization.jsonObject(with: Data(answer.body)) as? [String: Any]
+        let response = try #require(try ask(path, .get, query))
+        #expect(response.status == 200)
+        let object = try JSONSerialization.jsonObject(with: Data(response.body)) as? [String: Any]
         return try #require(object?["notifications"] as? [[String: Any]])
     }
 }
@@ -57,8 +57,8 @@ struct InboxServerTests {
         #expect(entry["status"] as? Int == 200)
         #expect((entry["payload"] as? [String: Any])?["aps"] != nil)
         #expect(entry["priority"] is NSNull)
-        let answer = try #require(try rig.ask("/notifications"))
-        let text = String(decoding: answer.body, as: UTF8.self)
+        let response = try #require(try rig.ask("/notifications"))
+        let text = String(decoding: response.body, as: UTF8.self)
         #expect(text.contains("12345678901234567890"))
         #expect(!text.contains("secret"))
     }
@@ -127,9 +127,9 @@ struct InboxServerTests {
             ),
         ])
     func wrongParameter(name: String, value: String, sentence: String) throws {
-        let answer = try #require(try rig.ask("/notifications", .get, [(name, value)]))
-        #expect(answer.status == 400)
-        #expect(String(decoding: answer.body, as: UTF8.self) == "400 \(sentence)\n")
+        let response = try #require(try rig.ask("/notifications", .get, [(name, value)]))
+        #expect(response.status == 400)
+        #expect(String(decoding: response.body, as: UTF8.self) == "400 \(sentence)\n")
     }
 
     @Test("A duplicate parameter is refused; DELETE takes none; a wait must be satisfiable")
@@ -147,7 +147,7 @@ struct InboxServerTests {
     func deletion() throws {
         try rig.add(
             InboxSamples.record(),
-            InboxSamples.record(ending: .answered(400, reason: "BadTopic"), cause: "apns-topic is missing"))
+            InboxSamples.record(ending: .responded(400, reason: "BadTopic"), cause: "apns-topic is missing"))
         #expect(try rig.ask("/notifications", .delete)?.status == 200)
         #expect(try rig.notifications().isEmpty)
         #expect(try rig.notifications("/refused").isEmpty)
@@ -155,7 +155,7 @@ struct InboxServerTests {
 
     @Test("Refused notifications are listed separately, with their cause, and do not count for waiting clients")
     func refused() throws {
-        try rig.add(InboxSamples.record(ending: .answered(400, reason: "BadTopic"), cause: "apns-topic is missing"))
+        try rig.add(InboxSamples.record(ending: .responded(400, reason: "BadTopic"), cause: "apns-topic is missing"))
         #expect(try rig.notifications().isEmpty)
         let entry = try #require(try rig.notifications("/refused").first)
         #expect(entry["status"] as? Int == 400)
@@ -174,9 +174,9 @@ struct InboxServerTests {
         #expect(late.status == 408)
         #expect(String(decoding: late.body, as: UTF8.self) == "408 1 of 2 notifications arrived within 5 s\n")
         try rig.add(InboxSamples.record())
-        let answer = try #require(try rig.ask("/notifications/wait", .get, query, waited: .seconds(4)))
-        #expect(answer.status == 200)
-        #expect(String(decoding: answer.body, as: UTF8.self).contains("\"matching\":2,"))
+        let response = try #require(try rig.ask("/notifications/wait", .get, query, waited: .seconds(4)))
+        #expect(response.status == 200)
+        #expect(String(decoding: response.body, as: UTF8.self).contains("\"matching\":2,"))
         #expect(try rig.ask("/notifications/wait", .get, [("count", "9"), ("timeout", "0")])?.status == 408)
     }
 

@@ -97,11 +97,11 @@ extension ProcessTests {
                     }
                 })
             var outcomes: [String: Double] = [:]
-            var answered = 0
+            var responded = 0
             try stage.client.consume([stage.resultQueue]) { delivery in
                 outcomes[try Conservation.Result(delivery).outcome, default: 0] += 1
-                answered += 1
-                return answered == count
+                responded += 1
+                return responded == count
             }
             // The last settlement follows the last confirm.
             let page = try eventually("the last settlement; \(worker.report)") {
@@ -128,7 +128,7 @@ extension ProcessTests {
             #expect(resends + backoffs >= Double(seen.resets))
             #expect(backoffs > 0)
             #expect(page.sum("harebell_uncertain_total") == backoffs)
-            #expect(page.sum("harebell_apns_seconds_count") == Double(seen.answers.values.reduce(0, +)))
+            #expect(page.sum("harebell_apns_seconds_count") == Double(seen.responses.values.reduce(0, +)))
             #expect(page.sum("harebell_request_seconds_count") == Double(count))
             #expect(page.sum("harebell_dead_letters_total") == (outcomes["invalid"] ?? 0) + (outcomes["rejected"] ?? 0))
             #expect(page.sum("harebell_unconfirmed") == 0)
@@ -340,12 +340,12 @@ extension ProcessTests {
             let complaint = try #require((replay["complaints"] as? [String])?.first)
             #expect(complaint.hasPrefix("queue \"\(victim)\" is not a request queue"), "\(complaint)")
             #expect(complaint.hasSuffix("(first: message id \(stage.requests.messageID(2)))"), "\(complaint)")
-            var answered: Set<Int> = []
+            var responded: Set<Int> = []
             try stage.client.consume([stage.resultQueue]) { delivery in
-                answered.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
-                return answered.count == 5
+                responded.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
+                return responded.count == 5
             }
-            #expect(answered == [0, 1, 3, 4, 5])
+            #expect(responded == [0, 1, 3, 4, 5])
             #expect(try stage.client.count(victim) == 0)
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")

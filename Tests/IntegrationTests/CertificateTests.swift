@@ -119,7 +119,7 @@ extension ProcessTests {
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             let ledger = stage.simulator.ledger
-            #expect(ledger.statistics.answers == [200: 3] && ledger.failures.isEmpty)
+            #expect(ledger.statistics.responses == [200: 3] && ledger.failures.isEmpty)
             #expect(ledger.records.allSatisfy { $0.fields.authorization == nil })
             try stage.removeQueues()
         }
@@ -184,7 +184,7 @@ extension ProcessTests {
             for (environment, service) in services {
                 let ledger = service.server.ledger
                 let expected = apps.filter { $0.1 == environment }
-                #expect(ledger.statistics.answers == [200: 20 * expected.count], "\(environment)")
+                #expect(ledger.statistics.responses == [200: 20 * expected.count], "\(environment)")
                 #expect(ledger.failures.isEmpty)
                 let connections = Dictionary(grouping: ledger.records, by: \.connection)
                 for records in connections.values {

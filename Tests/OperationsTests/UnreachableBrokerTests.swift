@@ -22,7 +22,7 @@ struct UnreachableBrokerTests {
         let run = TopologyRun(
             TopologyPlan(try World.configuration { _ in }), .apply, control: connection(.control), at: network.now)
         var failures: [AMQPError?] = []
-        network.advance(by: TopologyRun.patience + .seconds(1), run) {
+        network.advance(by: TopologyRun.timeLimit + .seconds(1), run) {
             var isNew = false
             while case .failed(let error)? = run.nextEvent() {
                 failures.append(error)

@@ -59,7 +59,7 @@ struct ProxyNetworkTests {
             base.settle()
         }
 
-        func answer(_ text: String) {
+        func response(_ text: String) {
             peer.received = []
             peer.output = Array(text.utf8)
             base.settle()
@@ -72,7 +72,7 @@ struct ProxyNetworkTests {
         #expect(rig.base.links.map(\.endpoint) == [Self.proxy.endpoint])
         #expect(rig.peer.text.hasPrefix("CONNECT api.push.apple.com:443 HTTP/1.1\r\n"))
         #expect(rig.client.openings == 0)
-        rig.answer("HTTP/1.1 200 OK\r\n\r\nwelcome")
+        rig.response("HTTP/1.1 200 OK\r\n\r\nwelcome")
         #expect(rig.client.openings == 1)
         #expect(rig.client.text == "welcome")
         #expect(rig.peer.text == "hello")
@@ -81,8 +81,8 @@ struct ProxyNetworkTests {
     @Test("Once the tunnel is open, bytes, deadlines and the end are the client's own")
     func passes() {
         let rig = Rig()
-        rig.answer("HTTP/1.1 200 OK\r\n\r\n")
-        rig.answer("more")
+        rig.response("HTTP/1.1 200 OK\r\n\r\n")
+        rig.response("more")
         #expect(rig.client.text == "more")
         rig.client.nextDeadline = rig.base.now + .seconds(60)
         rig.base.advance(by: .seconds(61))
@@ -99,7 +99,7 @@ struct ProxyNetworkTests {
     @Test("A refusal ends the connection once, and the proxy's as well")
     func refused() {
         let rig = Rig()
-        rig.answer("HTTP/1.1 403 Forbidden\r\n\r\n")
+        rig.response("HTTP/1.1 403 Forbidden\r\n\r\n")
         #expect(rig.client.openings == 0)
         #expect(rig.client.endings.map(\.?.code.rawValue) == ["HTTP 403"])
         #expect(rig.peer.endings.count == 1)
@@ -134,9 +134,9 @@ struct ProxyNetworkTests {
     @Test("A disconnected client gets no more events, whatever the proxy sends", arguments: [false, true])
     func disconnects(isOpen: Bool) {
         let rig = Rig()
-        if isOpen { rig.answer("HTTP/1.1 200 OK\r\n\r\n") }
+        if isOpen { rig.response("HTTP/1.1 200 OK\r\n\r\n") }
         rig.network.disconnect(rig.client)
-        rig.answer("HTTP/1.1 200 OK\r\n\r\nlate")
+        rig.response("HTTP/1.1 200 OK\r\n\r\nlate")
         #expect(rig.client.endings.isEmpty && rig.client.received.isEmpty)
         #expect(rig.peer.endings.count == 1)
         rig.network.disconnect(rig.client)

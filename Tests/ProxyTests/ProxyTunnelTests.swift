@@ -10,10 +10,10 @@ struct ProxyTunnelTests {
 
     /// Parses a response that arrives in pieces of at most `size` bytes; returns how many bytes were the proxy's.
     private func read(
-        _ answer: String, from proxy: ProxyAddress = proxy, pieces size: Int = .max
+        _ response: String, from proxy: ProxyAddress = proxy, pieces size: Int = .max
     ) throws(TransportError) -> Int? {
         var tunnel = ProxyTunnel(to: Self.target, through: proxy)
-        let bytes = Array(answer.utf8)
+        let bytes = Array(response.utf8)
         var start = 0
         while start < bytes.count {
             let piece = bytes[start..<min(bytes.count, start + min(size, bytes.count))]
@@ -23,9 +23,9 @@ struct ProxyTunnelTests {
         return nil
     }
 
-    private func failure(_ answer: String, from proxy: ProxyAddress = proxy) -> TransportError? {
+    private func failure(_ response: String, from proxy: ProxyAddress = proxy) -> TransportError? {
         do throws(TransportError) {
-            _ = try read(answer, from: proxy)
+            _ = try read(response, from: proxy)
             return nil
         } catch {
             return error
@@ -72,12 +72,12 @@ struct ProxyTunnelTests {
             "HTTP/1.1 299\r\n\r\n", "HTTP/1.1 200 OK\n\n", "HTTP/1.1 200 OK\r\nA: b\n\r\n",
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
         ])
-    func open(answer: String) throws {
-        for size in 1...(answer.utf8.count + 6) {
-            #expect(try read(answer + "\u{16}\u{3}\r\n\r\n", pieces: size) == answer.utf8.count)
+    func open(response: String) throws {
+        for size in 1...(response.utf8.count + 6) {
+            #expect(try read(response + "\u{16}\u{3}\r\n\r\n", pieces: size) == response.utf8.count)
         }
-        for count in 0..<answer.utf8.count {
-            #expect(try read(String(decoding: answer.utf8.prefix(count), as: UTF8.self)) == nil)
+        for count in 0..<response.utf8.count {
+            #expect(try read(String(decoding: response.utf8.prefix(count), as: UTF8.self)) == nil)
         }
     }
 
@@ -129,10 +129,10 @@ struct ProxyTunnelTests {
             "S", "HTTP/2", "\u{15}\u{3}\u{3}\0\u{2}", "220 mail.example ESMTP\r\n", "HTTP/1.1 OK\r\n\r\n",
             "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 +20 OK\r\n\r\n", "HTTP/1.1\r\n\r\n",
         ])
-    func notHTTP(answer: String) {
-        #expect(failure(answer)?.code.rawValue == "EPROTO")
+    func notHTTP(response: String) {
+        #expect(failure(response)?.code.rawValue == "EPROTO")
         #expect(
-            failure(answer)?.message
+            failure(response)?.message
                 == "10.0.0.1:3128 does not respond as an HTTP proxy: check the proxy's host and port")
     }
 

@@ -6,20 +6,20 @@ package import TestSupport
 package final class MemoryPrograms: ProgramHost {
     /// A program's reaction to a message.
     package enum Conduct {
-        /// Answers with these members, in addition to the id.
-        case answer(String)
+        /// Responds with these members, in addition to the id.
+        case response(String)
         /// Ends at once.
         case crash
         /// Sends nothing more.
         case hang
-        /// Sends this in place of an answer.
-        case say([UInt8])
+        /// Sends this in place of a response.
+        case write([UInt8])
     }
 
     package static let endpoint = Endpoint(host: "a program", port: 0)
 
     /// By the message's body.
-    package var conduct: (String) -> Conduct = { .answer(#""requests":[\#($0)]"#) }
+    package var conduct: (String) -> Conduct = { .response(#""requests":[\#($0)]"#) }
     /// The first output.
     package var hello: [UInt8]? = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
     /// Whether such a program exists.
@@ -106,12 +106,12 @@ private final class MemoryProgram: Engine {
         guard let part = try? JSONPart(frame), let messages = part["messages"]?.elements else { return }
         let bodies = messages.map { string($0["body"]?.text) ?? "" }
         programs.note(bodies)
-        var answers: [String] = []
+        var responses: [String] = []
         for (message, body) in zip(messages, bodies) {
             switch programs.conduct(body) {
-            case .answer(let members):
-                answers.append("{\"id\":\(message["id"]?.integer ?? -1),\(members)}")
-            case .say(let bytes): output += bytes
+            case .response(let members):
+                responses.append("{\"id\":\(message["id"]?.integer ?? -1),\(members)}")
+            case .write(let bytes): output += bytes
             case .hang: hangs = true
             case .crash:
                 hangs = true
@@ -119,7 +119,7 @@ private final class MemoryProgram: Engine {
             }
             if hangs { return }
         }
-        output += MemoryPrograms.frame("{\"answers\":[\(answers.joined(separator: ","))]}")
+        output += MemoryPrograms.frame("{\"answers\":[\(responses.joined(separator: ","))]}")
     }
 
     func transportClosed(_ failure: TransportError?, at now: Instant) {}

@@ -90,7 +90,7 @@ package final class SabotagedEngine: Engine {
         var all = ByteQueue()
         engine.drain(into: &all)
         for frame in said.append(all.copy()) {
-            for frame in say(frame) { output.append(frame.span) }
+            for frame in forward(frame) { output.append(frame.span) }
         }
         for frame in added { output.append(frame.span) }
         added = []
@@ -131,7 +131,7 @@ package final class SabotagedEngine: Engine {
         return frame
     }
 
-    private func say(_ frame: [UInt8]) -> [[UInt8]] {
+    private func forward(_ frame: [UInt8]) -> [[UInt8]] {
         if sabotage == .deniesProcessing { return [denying(frame)] }
         switch AMQPFrames.method(frame) {
         case .ack where sabotage == .settlesAtOnce || sabotage == .neverSettles: return []

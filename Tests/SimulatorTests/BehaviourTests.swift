@@ -20,9 +20,9 @@ struct BehaviourTests {
             ("0ff0", "503 {\"reason\":\"ServiceUnavailable\"}"),
             ("c0ffee", "200 "),
         ])
-    func builtInAnswers(prefix: String, answer: String) throws {
+    func builtInResponses(prefix: String, response: String) throws {
         let provider = try Provider()
-        #expect(provider.reason(try provider.send(token: prefix + Samples.token)) == answer)
+        #expect(provider.reason(try provider.send(token: prefix + Samples.token)) == response)
     }
 
     @Test("Built-in device tokens can delay, be silent, reset, cut and close")
@@ -140,7 +140,7 @@ struct BehaviourTests {
     }
 
     @Test("A delayed response is lost with its connection")
-    func lostAnswer() throws {
+    func lostResponse() throws {
         let provider = try Provider(script: "token 01*: delay 1s")
         try provider.send(token: "01")
         provider.disconnect()
@@ -157,7 +157,7 @@ struct BehaviourTests {
         try provider.exchange()
         #expect(provider.context.ledger.statistics.lost == 1)
         try provider.advance(by: .seconds(2))
-        #expect(provider.context.ledger.statistics.answers.isEmpty)
+        #expect(provider.context.ledger.statistics.responses.isEmpty)
     }
 
     @Test("Later requests are answered before a delayed one")

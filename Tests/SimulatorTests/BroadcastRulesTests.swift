@@ -8,7 +8,7 @@ import Testing
 struct BroadcastRulesTests {
     let registry = ChannelRegistry(limit: 2)
 
-    func answer(
+    func response(
         _ changes: [String: String?] = [:], _ body: [UInt8] = Samples.payload,
         _ configuration: SimulatorConfiguration = .init(),
         keyTopics: [String] = []
@@ -16,7 +16,7 @@ struct BroadcastRulesTests {
         let rules = RequestRules(configuration)
         let fields = RequestFields(Samples.broadcast(changes))
         switch rules.open(fields) {
-        case .refused(let answer): return answer.withoutCause
+        case .refused(let response): return response.withoutCause
         case .target(.broadcast(let bundleID)):
             return rules.check(
                 broadcastTo: bundleID, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) }
@@ -31,13 +31,14 @@ struct BroadcastRulesTests {
 
     @Test("Apple's sample broadcast is accepted on a channel that exists")
     func sample() {
-        #expect(answer() == SimulatedResponse(400, "ChannelNotRegistered"))
+        #expect(response() == SimulatedResponse(400, "ChannelNotRegistered"))
         addChannel()
-        #expect(answer() == nil)
-        #expect(answer(["apns-push-type": "Liveactivity"]) == nil)
-        #expect(answer(["apns-expiration": "1795219200"]) == nil)
+        #expect(response() == nil)
+        #expect(response(["apns-push-type": "Liveactivity"]) == nil)
+        #expect(response(["apns-expiration": "1795219200"]) == nil)
         #expect(
-            answer([":path": "/4/broadcasts/apps/com.example.Other"]) == SimulatedResponse(400, "ChannelNotRegistered"))
+            response([":path": "/4/broadcasts/apps/com.example.Other"])
+                == SimulatedResponse(400, "ChannelNotRegistered"))
     }
 
     @Test(
@@ -58,33 +59,33 @@ struct BroadcastRulesTests {
         ] as [(String, String?, Int, String)])
     func brokenHeader(name: String, value: String?, status: Int, reason: String) {
         addChannel()
-        #expect(answer([name: value]) == SimulatedResponse(UInt16(status), reason))
+        #expect(response([name: value]) == SimulatedResponse(UInt16(status), reason))
     }
 
     @Test("A channel without storage accepts only messages that expire at once")
     func expiration() {
         addChannel(.noMessageStored)
-        #expect(answer() == nil)
-        #expect(answer(["apns-expiration": "1795219200"]) == SimulatedResponse(400, "BadExpirationDate"))
+        #expect(response() == nil)
+        #expect(response(["apns-expiration": "1795219200"]) == SimulatedResponse(400, "BadExpirationDate"))
     }
 
     @Test("A broadcast has at most 5120 bytes and is a payload like others")
     func payload() {
         addChannel()
         let text = { (count: Int) in Array("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: count - 10) }
-        #expect(answer([:], text(5120)) == nil)
-        #expect(answer([:], text(5121)) == SimulatedResponse(413, "PayloadTooLarge"))
-        #expect(answer([:], []) == SimulatedResponse(400, "PayloadEmpty"))
-        #expect(answer([:], Array("{}".utf8)) == SimulatedResponse(400, "PayloadEmpty"))
+        #expect(response([:], text(5120)) == nil)
+        #expect(response([:], text(5121)) == SimulatedResponse(413, "PayloadTooLarge"))
+        #expect(response([:], []) == SimulatedResponse(400, "PayloadEmpty"))
+        #expect(response([:], Array("{}".utf8)) == SimulatedResponse(400, "PayloadEmpty"))
     }
 
     @Test("An app that the key or the service does not cover is a mismatch")
     func topicMismatch() {
         addChannel()
-        #expect(answer(keyTopics: ["com.example.Other"]) == SimulatedResponse(403, "TopicMismatch"))
+        #expect(response(keyTopics: ["com.example.Other"]) == SimulatedResponse(403, "TopicMismatch"))
         var configuration = SimulatorConfiguration()
         configuration.acceptsUnknownChannels = true
-        #expect(answer(["apns-channel-id": "AAAA"], Samples.payload, configuration) == nil)
+        #expect(response(["apns-channel-id": "AAAA"], Samples.payload, configuration) == nil)
     }
 
     // MARK: Channel management
@@ -99,7 +100,7 @@ struct BroadcastRulesTests {
         let rules = RequestRules(SimulatorConfiguration())
         var result = rules.manage(
             channelsOf: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry, random: &random)
-        result.answer = result.answer.withoutCause
+        result.response = result.response.withoutCause
         return result
     }
 
@@ -108,7 +109,7 @@ struct BroadcastRulesTests {
     @Test("A channel is created, read, listed and deleted, and then does not exist")
     func lifeOfAChannel() throws {
         let created = manage("POST", Self.create)
-        #expect(created.answer == SimulatedResponse(201))
+        #expect(created.response == SimulatedResponse(201))
         let channelID = try #require(created.channelID)
         #expect(RequestRules.isBase64(channelID) && channelID.count == 24)
         #expect(
@@ -119,9 +120,9 @@ struct BroadcastRulesTests {
         #expect(
             String(decoding: list.body, as: UTF8.self)
                 == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
-        #expect(manage("DELETE", channel: channelID).answer == SimulatedResponse(204))
-        #expect(manage("GET", channel: channelID).answer == SimulatedResponse(400, "ChannelNotRegistered"))
-        #expect(manage("DELETE", channel: channelID).answer == SimulatedResponse(400, "ChannelNotRegistered"))
+        #expect(manage("DELETE", channel: channelID).response == SimulatedResponse(204))
+        #expect(manage("GET", channel: channelID).response == SimulatedResponse(400, "ChannelNotRegistered"))
+        #expect(manage("DELETE", channel: channelID).response == SimulatedResponse(400, "ChannelNotRegistered"))
     }
 
     @Test(
@@ -134,19 +135,19 @@ struct BroadcastRulesTests {
             ("{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1,\"colour\":1}", "BadRequestParams"),
         ])
     func badCreation(body: String, reason: String) {
-        #expect(manage("POST", body).answer == SimulatedResponse(400, reason))
+        #expect(manage("POST", body).response == SimulatedResponse(400, reason))
     }
 
     @Test("An app has a limited number of channels")
     func channelLimit() {
-        #expect(manage("POST", Self.create).answer == SimulatedResponse(201))
-        #expect(manage("POST", Self.create).answer == SimulatedResponse(201))
-        #expect(manage("POST", Self.create).answer == SimulatedResponse(400, "CannotCreateChannelConfig"))
+        #expect(manage("POST", Self.create).response == SimulatedResponse(201))
+        #expect(manage("POST", Self.create).response == SimulatedResponse(201))
+        #expect(manage("POST", Self.create).response == SimulatedResponse(400, "CannotCreateChannelConfig"))
     }
 
     @Test("A channel request without its channel is refused as such")
     func missingChannel() {
-        #expect(manage("GET").answer == SimulatedResponse(400, "MissingChannelId"))
-        #expect(manage("DELETE", channel: Array("*".utf8)).answer == SimulatedResponse(400, "BadChannelId"))
+        #expect(manage("GET").response == SimulatedResponse(400, "MissingChannelId"))
+        #expect(manage("DELETE", channel: Array("*".utf8)).response == SimulatedResponse(400, "BadChannelId"))
     }
 }

@@ -39,7 +39,7 @@ struct ClientCertificateTests {
     }
 
     /// The response to a notification with these headers and no provider token: "200 " or status and reason.
-    private func answer(
+    private func response(
         _ provider: Provider, type: String? = "alert", topic: String? = "com.example.MyApp"
     ) throws -> String {
         let handle = try provider.send(["authorization": nil, "apns-push-type": type, "apns-topic": topic])
@@ -54,7 +54,7 @@ struct ClientCertificateTests {
     func insteadOfToken() throws {
         let provider = try provider(Self.single)
         #expect(provider.limits.last == 1000)
-        #expect(try answer(provider) == "200 ")
+        #expect(try response(provider) == "200 ")
         let handle = try provider.send(["authorization": "bearer nonsense"])
         #expect(provider.status(handle) == 200)
     }
@@ -63,15 +63,15 @@ struct ClientCertificateTests {
     func both() throws {
         let provider = try provider(nil)
         #expect(provider.limits == [1])
-        #expect(try answer(provider) == Self.refused(403, "MissingProviderToken"))
+        #expect(try response(provider) == Self.refused(403, "MissingProviderToken"))
         #expect(provider.status(try provider.send()) == 200)
         #expect(provider.limits == [1, 1000])
     }
 
     @Test("A single topic is the default; one of several must be named")
     func defaultTopic() throws {
-        #expect(try answer(provider(Self.single), topic: nil) == "200 ")
-        #expect(try answer(provider(Self.universal), topic: nil) == Self.refused(400, "MissingTopic"))
+        #expect(try response(provider(Self.single), topic: nil) == "200 ")
+        #expect(try response(provider(Self.universal), topic: nil) == Self.refused(400, "MissingTopic"))
     }
 
     @Test(
@@ -99,7 +99,7 @@ struct ClientCertificateTests {
             bundleID: "com.example.MyApp", topics: suffixes.values.map { Topic("com.example.MyApp" + $0) })
         for (type, suffix) in suffixes {
             #expect(
-                try answer(provider(issued), type: type, topic: "com.example.MyApp\(suffix)")
+                try response(provider(issued), type: type, topic: "com.example.MyApp\(suffix)")
                     == Self.refused(400, "TopicDisallowed"))
         }
     }
@@ -107,10 +107,11 @@ struct ClientCertificateTests {
     @Test("Without a list the subject is the only topic")
     func subject() throws {
         let provider = try provider(Self.single)
-        #expect(try answer(provider, topic: "com.example.Other") == Self.refused(400, "TopicDisallowed"))
+        #expect(try response(provider, topic: "com.example.Other") == Self.refused(400, "TopicDisallowed"))
         #expect(
-            try answer(provider, type: "voip", topic: "com.example.MyApp.voip") == Self.refused(400, "TopicDisallowed"))
-        #expect(try answer(provider, type: "voip") == Self.refused(400, "BadTopic"))
+            try response(provider, type: "voip", topic: "com.example.MyApp.voip")
+                == Self.refused(400, "TopicDisallowed"))
+        #expect(try response(provider, type: "voip") == Self.refused(400, "BadTopic"))
     }
 
     @Test("MDM's topic is the user ID of the subject, and no other")
@@ -119,12 +120,12 @@ struct ClientCertificateTests {
         let provider = try provider(
             Self.authority.issueProvider(
                 bundleID: uid, topics: [Topic("com.example.MyApp")], environments: [.production]))
-        #expect(try answer(provider, type: "mdm", topic: uid) == "200 ")
-        #expect(try answer(provider, type: "mdm") == Self.refused(400, "BadTopic"))
+        #expect(try response(provider, type: "mdm", topic: uid) == "200 ")
+        #expect(try response(provider, type: "mdm") == Self.refused(400, "BadTopic"))
         #expect(
-            try answer(provider, type: "mdm", topic: "com.apple.mgmt.External.0")
+            try response(provider, type: "mdm", topic: "com.apple.mgmt.External.0")
                 == Self.refused(400, "TopicDisallowed"))
-        #expect(try answer(provider) == "200 ")
+        #expect(try response(provider) == "200 ")
     }
 
     @Test("A certificate for the other environment is refused as such, and one for both is accepted in each")
@@ -133,17 +134,17 @@ struct ClientCertificateTests {
             let single = Self.authority.issueProvider(bundleID: "com.example.MyApp", environments: [environment])
             for other in Environment.allCases {
                 #expect(
-                    try answer(provider(single, environment: other))
+                    try response(provider(single, environment: other))
                         == (other == environment ? "200 " : Self.refused(403, "BadCertificateEnvironment")))
             }
-            #expect(try answer(provider(Self.universal, environment: environment)) == "200 ")
+            #expect(try response(provider(Self.universal, environment: environment)) == "200 ")
         }
     }
 
     @Test("A certificate that names no topic is bad")
     func nameless() throws {
         let issued = Self.authority.issue(usage: .client, commonName: "nobody")
-        #expect(try answer(provider(issued)) == Self.refused(403, "BadCertificate"))
+        #expect(try response(provider(issued)) == Self.refused(403, "BadCertificate"))
     }
 
     @Test("A certificate that expires on an open connection is bad from then on")
@@ -152,11 +153,11 @@ struct ClientCertificateTests {
         let lifetime: Int64 = 3000 * 86_400
         let end = WallTime(milliseconds: Samples.start.wall.milliseconds + lifetime * 1000)
         let provider = try provider(Self.authority.issueProvider(bundleID: "com.example.MyApp", validUntil: end))
-        #expect(try answer(provider) == "200 ")
+        #expect(try response(provider) == "200 ")
         try provider.advance(by: .seconds(lifetime))
-        #expect(try answer(provider) == "200 ")
+        #expect(try response(provider) == "200 ")
         try provider.advance(by: .seconds(1))
-        #expect(try answer(provider) == Self.refused(403, "BadCertificate"))
+        #expect(try response(provider) == Self.refused(403, "BadCertificate"))
     }
 
     @Test("A broadcast and a channel belong to a bundle ID that the certificate names")

@@ -31,8 +31,8 @@ struct CredentialBindingTests {
     private mutating func cause(
         _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
     ) throws -> String? {
-        guard case .refused(let answer) = try verdict(header, at: time, keys: keys) else { return nil }
-        return answer.cause
+        guard case .refused(let response) = try verdict(header, at: time, keys: keys) else { return nil }
+        return response.cause
     }
 
     @Test(

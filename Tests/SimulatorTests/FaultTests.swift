@@ -60,7 +60,7 @@ struct FaultTests {
     }
 
     @Test("A connection with an unfinished response can get GOAWAY")
-    func farewellWithUnfinishedAnswer() throws {
+    func closeWithUnfinishedResponse() throws {
         let provider = try Provider(script: "token 01*: 400 BadTopic body=withheld\ntoken 02*: goaway Shutdown")
         try provider.send(token: "01")
         try provider.send(token: "02")
@@ -88,7 +88,7 @@ struct FaultTests {
     }
 
     @Test("A response can precede the body of its request")
-    func earlyAnswer() throws {
+    func earlyResponse() throws {
         // Without a window the client has sent only headers.
         let provider = try Provider(
             script: """
@@ -102,19 +102,19 @@ struct FaultTests {
         #expect(provider.reason(early) == "413 {\"reason\":\"PayloadTooLarge\"}")
         // The incomplete request has no further response.
         #expect(provider.context.ledger.statistics.requests == 1)
-        #expect(provider.context.ledger.statistics.answers == [413: 1])
+        #expect(provider.context.ledger.statistics.responses == [413: 1])
         let again = try provider.send(token: "01")
         #expect(provider.responses[again] == nil)
         #expect(provider.status(try provider.send(token: "02")) == 400)
     }
 
     @Test("A request that was answered early is not handled again when its body arrives")
-    func earlyAnswerWithBody() throws {
+    func earlyResponseWithBody() throws {
         let provider = try Provider(script: "token 01*: early, 413 PayloadTooLarge")
         #expect(provider.status(try provider.send(token: "01")) == 413)
         #expect(provider.status(try provider.send()) == 200)
         #expect(provider.context.ledger.statistics.requests == 2)
-        #expect(provider.context.ledger.statistics.answers == [413: 1, 200: 1])
+        #expect(provider.context.ledger.statistics.responses == [413: 1, 200: 1])
     }
 
     @Test("Everything can be delayed: SETTINGS, acknowledgements, responses")

@@ -35,7 +35,7 @@ struct ObserverTests {
         let provider = try provider()
         try provider.advance(by: .seconds(2))
         try provider.send()
-        #expect(observer.records.map(\.ending) == [.answered(200, reason: nil)])
+        #expect(observer.records.map(\.ending) == [.responded(200, reason: nil)])
         #expect(observer.records[0].payload == Samples.payload)
         #expect(observer.records[0].cause == nil)
         #expect(observer.times == [Samples.moment(.seconds(2)).wall])

@@ -7,7 +7,7 @@ import Testing
 @Suite("The rules of a notification")
 struct RequestRulesTests {
     /// The response to a request, without regard to its provider token.
-    func answer(
+    func response(
         _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload,
         under configuration: SimulatorConfiguration = .init(),
         keyTopics: [String] = []
@@ -15,7 +15,7 @@ struct RequestRulesTests {
         let rules = RequestRules(configuration)
         let fields = RequestFields(headers)
         switch rules.open(fields) {
-        case .refused(let answer): return answer.withoutCause
+        case .refused(let response): return response.withoutCause
         case .target(.device(let token)):
             return rules.check(
                 device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })?.withoutCause
@@ -25,9 +25,9 @@ struct RequestRulesTests {
 
     @Test("Apple's sample request is accepted")
     func sample() {
-        #expect(answer(Samples.headers()) == nil)
+        #expect(response(Samples.headers()) == nil)
         #expect(
-            answer(
+            response(
                 Samples.headers(["apns-id": nil, "apns-expiration": nil, "apns-priority": nil, "apns-push-type": nil]))
                 == nil)
     }
@@ -70,12 +70,12 @@ struct RequestRulesTests {
             ("apns-collapse-id", String(repeating: "x", count: 65), 400, "BadCollapseId"),
         ])
     func brokenHeader(name: String, value: String, status: Int, reason: String) {
-        #expect(answer(Samples.headers([name: value])) == SimulatedResponse(UInt16(status), reason))
+        #expect(response(Samples.headers([name: value])) == SimulatedResponse(UInt16(status), reason))
     }
 
     @Test("Provider tokens require a topic")
     func missingTopic() {
-        #expect(answer(Samples.headers(["apns-topic": nil])) == SimulatedResponse(400, "MissingTopic"))
+        #expect(response(Samples.headers(["apns-topic": nil])) == SimulatedResponse(400, "MissingTopic"))
     }
 
     @Test(
@@ -86,7 +86,7 @@ struct RequestRulesTests {
             (":path", "/3/device/00FF"), (":path", "/3/device/" + String(repeating: "ab", count: 100)),
         ])
     func edges(name: String, value: String) {
-        #expect(answer(Samples.headers([name: value])) == nil)
+        #expect(response(Samples.headers([name: value])) == nil)
     }
 
     @Test(
@@ -98,31 +98,31 @@ struct RequestRulesTests {
             ("voip", ".voip"), ("widgets", ".push-type.widgets"),
         ])
     func suffixes(type: String, suffix: String) {
-        func answer(_ topic: String) -> SimulatedResponse? {
-            self.answer(Samples.headers(["apns-push-type": type, "apns-topic": topic, "apns-priority": "5"]))
+        func response(_ topic: String) -> SimulatedResponse? {
+            self.response(Samples.headers(["apns-push-type": type, "apns-topic": topic, "apns-priority": "5"]))
         }
-        #expect(answer("com.example.MyApp" + suffix) == nil)
+        #expect(response("com.example.MyApp" + suffix) == nil)
         let wrong = suffix == ".voip" ? ".complication" : ".voip"
-        #expect(answer("com.example.MyApp" + wrong) == SimulatedResponse(400, "BadTopic"))
+        #expect(response("com.example.MyApp" + wrong) == SimulatedResponse(400, "BadTopic"))
         if !suffix.isEmpty {
-            #expect(answer("com.example.MyApp") == SimulatedResponse(400, "BadTopic"))
-            #expect(answer(suffix) == SimulatedResponse(400, "BadTopic"))
+            #expect(response("com.example.MyApp") == SimulatedResponse(400, "BadTopic"))
+            #expect(response(suffix) == SimulatedResponse(400, "BadTopic"))
         }
     }
 
     @Test("An MDM topic is the UID of an MDM certificate")
     func mdm() {
-        func answer(_ topic: String) -> SimulatedResponse? {
-            self.answer(Samples.headers(["apns-push-type": "mdm", "apns-topic": topic]))
+        func response(_ topic: String) -> SimulatedResponse? {
+            self.response(Samples.headers(["apns-push-type": "mdm", "apns-topic": topic]))
         }
-        #expect(answer("com.apple.mgmt.External.0f1e2d3c") == nil)
-        #expect(answer("com.example.MyApp") == SimulatedResponse(400, "BadTopic"))
+        #expect(response("com.apple.mgmt.External.0f1e2d3c") == nil)
+        #expect(response("com.example.MyApp") == SimulatedResponse(400, "BadTopic"))
     }
 
     @Test("Background is always priority 5", arguments: [("10", false), ("5", true), ("1", false)])
     func background(priority: String, isGood: Bool) {
         let headers = Samples.headers(["apns-push-type": "background", "apns-priority": priority])
-        #expect(answer(headers) == (isGood ? nil : SimulatedResponse(400, "BadPriority")))
+        #expect(response(headers) == (isGood ? nil : SimulatedResponse(400, "BadPriority")))
     }
 
     @Test("A bundle ID may end like a suffix if the service or the key knows it")
@@ -130,15 +130,15 @@ struct RequestRulesTests {
         var configuration = SimulatorConfiguration()
         configuration.topics = ["com.example.MyApp.voip"]
         let alert = Samples.headers(["apns-topic": "com.example.MyApp.voip"])
-        #expect(answer(alert) == SimulatedResponse(400, "BadTopic"))
-        #expect(answer(alert, under: configuration) == nil)
-        #expect(answer(alert, keyTopics: configuration.topics) == nil)
+        #expect(response(alert) == SimulatedResponse(400, "BadTopic"))
+        #expect(response(alert, under: configuration) == nil)
+        #expect(response(alert, keyTopics: configuration.topics) == nil)
         let unstated = Samples.headers(["apns-topic": "com.example.MyApp.voip", "apns-push-type": nil])
-        #expect(answer(unstated, under: configuration) == nil)
+        #expect(response(unstated, under: configuration) == nil)
         let call = Samples.headers(["apns-topic": "com.example.MyApp.voip.voip", "apns-push-type": "voip"])
-        #expect(answer(call, under: configuration) == nil)
+        #expect(response(call, under: configuration) == nil)
         let plain = Samples.headers(["apns-topic": "com.example.MyApp.voip", "apns-push-type": "voip"])
-        #expect(answer(plain, under: configuration) == SimulatedResponse(400, "TopicDisallowed"))
+        #expect(response(plain, under: configuration) == SimulatedResponse(400, "TopicDisallowed"))
     }
 
     @Test(
@@ -149,8 +149,8 @@ struct RequestRulesTests {
     func repeatedHeader(name: String) {
         let headers = Samples.headers()
         let twin = headers.filter { $0.nameText == name }
-        #expect(answer(headers + twin) == SimulatedResponse(400, "DuplicateHeaders"))
-        #expect(answer(headers + [HTTP2Header("x", "1"), HTTP2Header("x", "2")]) == nil)
+        #expect(response(headers + twin) == SimulatedResponse(400, "DuplicateHeaders"))
+        #expect(response(headers + [HTTP2Header("x", "1"), HTTP2Header("x", "2")]) == nil)
     }
 
     @Test("A payload has its limit by push type")
@@ -161,32 +161,32 @@ struct RequestRulesTests {
         }
         let voip = Samples.headers(["apns-push-type": "voip", "apns-topic": "com.example.MyApp.voip"])
         let unstated = Samples.headers(["apns-push-type": nil, "apns-topic": "com.example.MyApp.voip"])
-        #expect(answer(Samples.headers(), []) == SimulatedResponse(400, "PayloadEmpty"))
-        #expect(answer(Samples.headers(), body(4096)) == nil)
-        #expect(answer(Samples.headers(), body(4097)) == SimulatedResponse(413, "PayloadTooLarge"))
-        #expect(answer(voip, body(5120)) == nil)
-        #expect(answer(voip, body(5121)) == SimulatedResponse(413, "PayloadTooLarge"))
-        #expect(answer(unstated, body(5120)) == nil)
+        #expect(response(Samples.headers(), []) == SimulatedResponse(400, "PayloadEmpty"))
+        #expect(response(Samples.headers(), body(4096)) == nil)
+        #expect(response(Samples.headers(), body(4097)) == SimulatedResponse(413, "PayloadTooLarge"))
+        #expect(response(voip, body(5120)) == nil)
+        #expect(response(voip, body(5121)) == SimulatedResponse(413, "PayloadTooLarge"))
+        #expect(response(unstated, body(5120)) == nil)
     }
 
     @Test("A payload is a JSON object, with aps where the type has one")
     func payloadForm() {
         for bad in ["[]", "{\"aps\":1}", "{}", "{\"aps\":{}", "hello", "\u{1F}\u{8B}", "{\"aps\":{}} x"] {
-            #expect(answer(Samples.headers(), Array(bad.utf8)) == SimulatedResponse(400, "PayloadEmpty"), "\(bad)")
+            #expect(response(Samples.headers(), Array(bad.utf8)) == SimulatedResponse(400, "PayloadEmpty"), "\(bad)")
         }
         let mdm = Samples.headers(["apns-push-type": "mdm", "apns-topic": "com.apple.mgmt.External.0"])
-        #expect(answer(mdm, Array("{\"mdm\":\"magic\"}".utf8)) == nil)
+        #expect(response(mdm, Array("{\"mdm\":\"magic\"}".utf8)) == nil)
         var configuration = SimulatorConfiguration()
         configuration.checksPayload = false
-        #expect(answer(Samples.headers(), Array("hello".utf8), under: configuration) == nil)
+        #expect(response(Samples.headers(), Array("hello".utf8), under: configuration) == nil)
     }
 
     @Test("Priority 10 with content-available alone is an error where no push type is stated")
     func silentUrgent() {
         let body = Array("{\"aps\":{\"content-available\":1},\"x\":2}".utf8)
-        #expect(answer(Samples.headers(["apns-push-type": nil]), body) == SimulatedResponse(400, "BadPriority"))
-        #expect(answer(Samples.headers(["apns-push-type": nil, "apns-priority": "5"]), body) == nil)
-        #expect(answer(Samples.headers(["apns-push-type": nil, "apns-priority": nil]), body) == nil)
+        #expect(response(Samples.headers(["apns-push-type": nil]), body) == SimulatedResponse(400, "BadPriority"))
+        #expect(response(Samples.headers(["apns-push-type": nil, "apns-priority": "5"]), body) == nil)
+        #expect(response(Samples.headers(["apns-push-type": nil, "apns-priority": nil]), body) == nil)
     }
 
     @Test("Topics are limited by the service and the key")
@@ -194,9 +194,9 @@ struct RequestRulesTests {
         var configuration = SimulatorConfiguration()
         configuration.topics = ["com.example.Other"]
         let disallowed = SimulatedResponse(400, "TopicDisallowed")
-        #expect(answer(Samples.headers(), under: configuration) == disallowed)
-        #expect(answer(Samples.headers(["apns-topic": "com.example.Other"]), under: configuration) == nil)
-        #expect(answer(Samples.headers(), keyTopics: ["com.example.Other"]) == disallowed)
-        #expect(answer(Samples.headers(), keyTopics: ["com.example.MyApp"]) == nil)
+        #expect(response(Samples.headers(), under: configuration) == disallowed)
+        #expect(response(Samples.headers(["apns-topic": "com.example.Other"]), under: configuration) == nil)
+        #expect(response(Samples.headers(), keyTopics: ["com.example.Other"]) == disallowed)
+        #expect(response(Samples.headers(), keyTopics: ["com.example.MyApp"]) == nil)
     }
 }

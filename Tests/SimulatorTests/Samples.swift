@@ -68,14 +68,14 @@ enum Samples {
 extension SimulatedResponse {
     /// For tests that compare only status and reason.
     var withoutCause: SimulatedResponse {
-        var answer = self
-        answer.cause = nil
-        return answer
+        var response = self
+        response.cause = nil
+        return response
     }
 }
 
 extension CredentialBinding.Verdict {
     var withoutCause: Self {
-        if case .refused(let answer) = self { .refused(answer.withoutCause) } else { self }
+        if case .refused(let response) = self { .refused(response.withoutCause) } else { self }
     }
 }

@@ -54,13 +54,13 @@ struct ScriptTests {
     func actions() throws {
         #expect(
             try rule("token 00*: 410 Unregistered timestamp=1700000000000").actions
-                == [.answer(SimulatedResponse(410, "Unregistered", timestamp: 1_700_000_000_000))])
+                == [.respond(SimulatedResponse(410, "Unregistered", timestamp: 1_700_000_000_000))])
         #expect(
             try rule("token 00*: delay 100ms..2s, status 503 ServiceUnavailable").actions
-                == [.delay(.milliseconds(100) ... .seconds(2)), .answer(SimulatedResponse(503, "ServiceUnavailable"))])
+                == [.delay(.milliseconds(100) ... .seconds(2)), .respond(SimulatedResponse(503, "ServiceUnavailable"))])
         #expect(
             try rule("token 00*: 400 \"Something new\" body=none").actions == [
-                .answer(SimulatedResponse(400, "Something new", body: .none))
+                .respond(SimulatedResponse(400, "Something new", body: .none))
             ])
         #expect(try rule("token 00*: rst REFUSED_STREAM").actions == [.reset(.refusedStream)])
         var goaway = ScriptGoaway(reason: "Shutdown")
@@ -88,7 +88,7 @@ struct ScriptTests {
         bent.resetCode = .cancel
         #expect(
             try rule("token 00*: early, 410 Unregistered body=withheld id=upper frame=1 trailers=on then=CANCEL")
-                .actions == [.early, .answer(bent)])
+                .actions == [.early, .respond(bent)])
     }
 
     @Test("Settings of the service are read")

@@ -122,7 +122,7 @@ struct SimulatorEngineTests {
     @Test("A port for channel management has no other use, and the other port then manages no channels")
     func services() throws {
         let context = try Provider.context("set channel \(Samples.channelID) app=com.example.MyApp")
-        func answers(_ service: PortService) throws -> [String?] {
+        func responses(_ service: PortService) throws -> [String?] {
             let provider = try Provider(context, service: service)
             let list = [":method": "GET", ":path": "/1/apps/com.example.MyApp/all-channels"]
             let requests = [
@@ -137,9 +137,9 @@ struct SimulatorEngineTests {
         }
         let channels = "200 {\"channels\":[\"\(Samples.channelID)\"]}"
         let badPath = "404 {\"reason\":\"BadPath\"}"
-        #expect(try answers(.all) == ["200 ", "200 ", channels])
-        #expect(try answers(.notifications) == ["200 ", "200 ", badPath])
-        #expect(try answers(.channelManagement) == [badPath, badPath, channels])
+        #expect(try responses(.all) == ["200 ", "200 ", channels])
+        #expect(try responses(.notifications) == ["200 ", "200 ", badPath])
+        #expect(try responses(.channelManagement) == [badPath, badPath, channels])
     }
 
     @Test("The ledger records every request, its end and its repetitions")
@@ -155,11 +155,12 @@ struct SimulatorEngineTests {
         #expect(ledger.timesAccepted(id) == 2)
         #expect(ledger.statistics.repeated == 2)
         #expect(ledger.statistics.duplicates == 1)
-        #expect(ledger.statistics.answers == [200: 2, 503: 1])
+        #expect(ledger.statistics.responses == [200: 2, 503: 1])
         #expect(ledger.acceptedIDs == [id])
         #expect(
             ledger.records.map(\.ending) == [
-                .answered(200, reason: nil), .answered(200, reason: nil), .answered(503, reason: "ServiceUnavailable"),
+                .responded(200, reason: nil), .responded(200, reason: nil),
+                .responded(503, reason: "ServiceUnavailable"),
             ])
         #expect(ledger.records[2].deviceToken.elementsEqual("01\(Samples.token)".utf8))
         #expect(ledger.records[0].payload == Samples.payload)
@@ -253,7 +254,7 @@ struct SimulatorEngineTests {
 }
 
 extension SimulatorLedger {
-    private var accepted: [Record] { records.filter { $0.ending == .answered(200, reason: nil) } }
+    private var accepted: [Record] { records.filter { $0.ending == .responded(200, reason: nil) } }
 
     fileprivate func timesAccepted(_ id: NotificationID) -> Int { accepted.count { $0.apnsID == id } }
     fileprivate var acceptedIDs: Set<NotificationID> { Set(accepted.map(\.apnsID)) }

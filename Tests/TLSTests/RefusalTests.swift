@@ -155,10 +155,10 @@ struct RefusalTests {
     @Test(
         "a peer that does not speak TLS is reported as such",
         arguments: ["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u{9}\u{1}"])
-    func notTLS(answer: String) throws {
+    func notTLS(response: String) throws {
         let session = try TLSSession(context: Pair.client(), serverName: "server.example")
         #expect(try session.handshake() == false)
-        session.receive(Array(answer.utf8).span)
+        session.receive(Array(response.utf8).span)
         let failure = #expect(throws: TLSError.self) { try session.handshake() }
         #expect(failure?.code == .notTLS)
         #expect(

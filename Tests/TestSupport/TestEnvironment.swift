@@ -67,7 +67,7 @@ package func eventually<Answer>(
 ) throws -> Answer {
     let deadline = ContinuousClock.now + limit
     while true {
-        if let answer = try ask() { return answer }
+        if let response = try ask() { return response }
         guard ContinuousClock.now < deadline else { throw TestSupportError("not within \(limit): \(what())") }
         Thread.sleep(forTimeInterval: 0.01)
     }

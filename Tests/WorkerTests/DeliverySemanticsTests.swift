@@ -120,7 +120,7 @@ struct DeliverySemanticsTests {
     }
 
     @Test("no response in time: sent again at most twice within 30 s, and given up as unknown, with a dead letter")
-    func noAnswer() throws {
+    func noResponse() throws {
         let world = try World(script: "token 7*: silence") {
             $0.apns.requestTimeout = .seconds(5)
             $0.retry.maximumAttempts = 3
@@ -320,8 +320,8 @@ struct DeliverySemanticsTests {
             ("push.feedback", "410 Unregistered"), ("push.dead", "400 PayloadEmpty"),
             ("push.requests.retry.", "503 ServiceUnavailable"),
         ]
-        for (name, answer) in cases {
-            let world = try World(script: "attempt 1: \(answer)")
+        for (name, response) in cases {
+            let world = try World(script: "attempt 1: \(response)")
             let queues = world.broker.queues.filter { $0.key.hasPrefix(name) }.map(\.value)
             try #require(!queues.isEmpty, "\(name)")
             for queue in queues { queue.rejectsPublishes = true }

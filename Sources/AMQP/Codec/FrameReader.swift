@@ -151,7 +151,7 @@ final class FrameReader {
         _ number: UInt32, _ arguments: Slice<UnsafeBufferPointer<UInt8>>
     ) throws(AMQPError) -> amqp_method_t {
         // librabbitmq knows it only from release 0.12 on.
-        if number == SecretUpdate.answer { return unsafe amqp_method_t(id: number, decoded: nil) }
+        if number == SecretUpdate.ok { return unsafe amqp_method_t(id: number, decoded: nil) }
         let base = unsafe UnsafeMutableRawPointer(mutating: UnsafeBufferPointer(rebasing: arguments).baseAddress)
         var decoded: UnsafeMutableRawPointer?
         let status = unsafe amqp_decode_method(

@@ -19,7 +19,7 @@ enum InboundMethod {
     case consumeOk(consumerTag: String)
     case cancel(consumerTag: String)
     case cancelOk(consumerTag: String)
-    case reply(ControlResponse)
+    case response(ControlResponse)
     case other(UInt32)
 }
 
@@ -56,7 +56,7 @@ extension InboundMethod {
             let method = unsafe decoded(amqp_connection_close_t.self)
             self = unsafe .close(code: method.reply_code, text: method.reply_text.text)
         case AMQP_CONNECTION_CLOSE_OK_METHOD: self = .closeOk
-        case SecretUpdate.answer: self = .secretUpdated
+        case SecretUpdate.ok: self = .secretUpdated
         case AMQP_CONNECTION_BLOCKED_METHOD:
             self = unsafe .blocked(reason: decoded(amqp_connection_blocked_t.self).reason.text)
         case AMQP_CONNECTION_UNBLOCKED_METHOD: self = .unblocked
@@ -77,17 +77,17 @@ extension InboundMethod {
             self = unsafe .cancelOk(consumerTag: decoded(amqp_basic_cancel_ok_t.self).consumer_tag.text)
         case AMQP_QUEUE_DECLARE_OK_METHOD:
             let method = unsafe decoded(amqp_queue_declare_ok_t.self)
-            self = unsafe .reply(
+            self = unsafe .response(
                 .declared(
                     queue: method.queue.text, messages: method.message_count, consumers: method.consumer_count))
         case AMQP_QUEUE_DELETE_OK_METHOD:
-            self = .reply(.deleted(messages: decoded(amqp_queue_delete_ok_t.self).message_count))
+            self = .response(.deleted(messages: decoded(amqp_queue_delete_ok_t.self).message_count))
         case AMQP_QUEUE_PURGE_OK_METHOD:
-            self = .reply(.purged(messages: decoded(amqp_queue_purge_ok_t.self).message_count))
+            self = .response(.purged(messages: decoded(amqp_queue_purge_ok_t.self).message_count))
         case AMQP_QUEUE_BIND_OK_METHOD, AMQP_QUEUE_UNBIND_OK_METHOD, AMQP_EXCHANGE_DECLARE_OK_METHOD,
             AMQP_EXCHANGE_DELETE_OK_METHOD:
-            self = .reply(.done)
-        case AMQP_BASIC_GET_EMPTY_METHOD: self = .reply(.empty)
+            self = .response(.done)
+        case AMQP_BASIC_GET_EMPTY_METHOD: self = .response(.empty)
         default: self = unsafe .other(frame.id)
         }
     }

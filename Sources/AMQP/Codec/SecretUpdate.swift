@@ -6,7 +6,7 @@ import Core
 /// Source: rabbitmq.com/docs/specification (amqp0-9-1.xml).
 enum SecretUpdate {
     private static let request: UInt32 = 0x000A_0046
-    static let answer: UInt32 = 0x000A_0047
+    static let ok: UInt32 = 0x000A_0047
     /// The broker logs it.
     private static let reason = Array("token renewed".utf8)[...]
 

@@ -106,7 +106,7 @@ extension AMQPEngine {
         case .announceConsuming:
             consumers[index].failures = 0
             if !consumers[index].queue.isSingleActive {
-                consumers[index].watch = StallWatch(patience: configuration.stallTimeout / 2, at: now)
+                consumers[index].watch = StallWatch(timeLimit: configuration.stallTimeout / 2, at: now)
             }
             events.append(.consuming(queue: QueueID(index)))
         case .announceCancelled: events.append(.cancelled(queue: QueueID(index), byBroker: false))
@@ -221,7 +221,7 @@ extension AMQPEngine {
         guard !consumers[index].countRequesters.isEmpty else { return unexpected("a declare-ok") }
         consumers[index].messages = messages
         guard consumers[index].countRequesters.removeFirst() == .watch else { return }
-        let isStalled = consumers[index].watch?.answered(messages: messages, at: now) ?? false
+        let isStalled = consumers[index].watch?.responded(messages: messages, at: now) ?? false
         guard isStalled, consumers[index].machine.state == .consuming else { return }
         fail(stalled(index, "has \(messages) messages"))
     }

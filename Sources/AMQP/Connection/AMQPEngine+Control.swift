@@ -25,24 +25,24 @@ extension AMQPEngine {
     }
 
     func sendNextRequest() {
-        while machine.isOpen, !requests.isAwaitingReply, !requests.waiting.isEmpty {
+        while machine.isOpen, !requests.isAwaitingResponse, !requests.waiting.isEmpty {
             let request = requests.waiting.removeFirst()
             do throws(AMQPError) {
                 try writeRequest(request)
-                requests.isAwaitingReply = true
+                requests.isAwaitingResponse = true
             } catch {
                 events.append(.responded(.refused(error)))
             }
         }
     }
 
-    func replyReceived(_ reply: ControlResponse) {
-        guard requests.isAwaitingReply else {
+    func responseReceived(_ response: ControlResponse) {
+        guard requests.isAwaitingResponse else {
             if machine.isOpen { unexpected("a response without a request") }
             return
         }
-        requests.isAwaitingReply = false
-        events.append(.responded(reply))
+        requests.isAwaitingResponse = false
+        events.append(.responded(response))
         sendNextRequest()
     }
 

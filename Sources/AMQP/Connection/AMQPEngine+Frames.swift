@@ -76,7 +76,7 @@ extension AMQPEngine {
         case .got(let tag, let redelivered, let remaining):
             guard machine.isOpen else { return }
             guard let delivery = delivery(content, tag: tag, redelivered: redelivered, on: index) else { return }
-            replyReceived(.got(delivery, remaining: remaining, oversizeBody: content.oversizeBody))
+            responseReceived(.got(delivery, remaining: remaining, oversizeBody: content.oversizeBody))
         case .returned(let code, let text):
             publicationReturned(content, code: code, text: text)
         }

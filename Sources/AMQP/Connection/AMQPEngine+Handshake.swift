@@ -72,9 +72,9 @@ extension AMQPEngine {
         case .consumeOk(let tag): consumeOkReceived(tag)
         case .cancel(let tag): cancelReceived(tag)
         case .cancelOk(let tag): cancelOkReceived(tag)
-        case .reply(.declared(_, let messages, _)) where !consumers.isEmpty && channel > 0:
+        case .response(.declared(_, let messages, _)) where !consumers.isEmpty && channel > 0:
             messagesCounted(messages, Int(channel) - 1)
-        case .reply(let reply): replyReceived(reply)
+        case .response(let response): responseReceived(response)
         case .other(let id): unexpected("the method \(id >> 16).\(id & 0xFFFF)")
         }
     }
@@ -173,8 +173,8 @@ extension AMQPEngine {
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
         if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
-        if configuration.role == .control, requests.isAwaitingReply, machine.isOpen {
-            requests.isAwaitingReply = false
+        if configuration.role == .control, requests.isAwaitingResponse, machine.isOpen {
+            requests.isAwaitingResponse = false
             events.append(.responded(.refused(error)))
             if channels[0].deliveries.held == 0 {
                 channels[0].close()

@@ -59,7 +59,7 @@ package final class AMQPEngine: Engine {
     struct ControlRequests {
         /// Not sent yet, oldest first.
         var waiting: [ControlRequest] = []
-        var isAwaitingReply = false
+        var isAwaitingResponse = false
     }
 
     /// The layers between transport bytes and methods.
@@ -150,7 +150,7 @@ package final class AMQPEngine: Engine {
 
     package func transportOpened(at now: Instant) {
         self.now = now
-        timers.patience = now + configuration.handshakeTimeout
+        timers.deadline = now + configuration.handshakeTimeout
         if let tls = layers.tls { secure(tls) } else { perform(machine.transportOpened()) }
     }
 
@@ -199,7 +199,7 @@ package final class AMQPEngine: Engine {
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         self.now = now
         guard !isFinished else { return }
-        let wasOpened = timers.patience != nil || machine.isOpen
+        let wasOpened = timers.deadline != nil || machine.isOpen
         if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
         output.removeAll()
     }
@@ -259,7 +259,7 @@ package final class AMQPEngine: Engine {
 
     /// Called when the handshake is complete.
     func didOpen() {
-        timers.patience = nil
+        timers.deadline = nil
         events.append(.opened(server))
     }
 
@@ -270,7 +270,7 @@ package final class AMQPEngine: Engine {
     }
 
     func willClose() {
-        timers.patience = now + configuration.handshakeTimeout
+        timers.deadline = now + configuration.handshakeTimeout
     }
 
     /// Fails the connection with an error.

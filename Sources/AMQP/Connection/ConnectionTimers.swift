@@ -5,7 +5,7 @@ import Core
 /// Source: rabbitmq.com/docs/heartbeats.
 struct ConnectionTimers {
     /// The deadline of the handshake or of an orderly close; `nil` while neither is in progress.
-    var patience: Instant?
+    var deadline: Instant?
     /// The negotiated interval; `nil` for no heartbeats.
     private var heartbeat: Duration?
     private var nextHeartbeat: Instant?
@@ -14,7 +14,7 @@ struct ConnectionTimers {
     /// The earliest of these deadlines; `distantFuture` for none.
     var earliest: Instant {
         var earliest = Instant.distantFuture
-        for deadline in [patience, nextHeartbeat, silenceEnds] {
+        for deadline in [deadline, nextHeartbeat, silenceEnds] {
             if let deadline { earliest = min(earliest, deadline) }
         }
         return earliest
@@ -34,7 +34,7 @@ struct ConnectionTimers {
 
     /// Whether the handshake, or an orderly close, has taken too long.
     func isOverdue(at now: Instant) -> Bool {
-        patience.map { now >= $0 } ?? false
+        deadline.map { now >= $0 } ?? false
     }
 
     /// Whether the broker was silent for two intervals.

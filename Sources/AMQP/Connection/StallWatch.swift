@@ -6,21 +6,21 @@ import Core
 /// be in delivery to another consumer. Stalled means two such counts with no delivery between them.
 struct StallWatch {
     /// The time without deliveries before the queue is counted, and between two counts.
-    let patience: Duration
+    let timeLimit: Duration
     private var since: Instant
     private var isAsking = false
     /// Whether messages waited at the last count and nothing was delivered since.
     private var hasMessages = false
     private var wasDelivered = false
 
-    init(patience: Duration, at now: Instant) {
-        self.patience = patience
+    init(timeLimit: Duration, at now: Instant) {
+        self.timeLimit = timeLimit
         since = now
     }
 
     /// When to count, or when the pending count times out.
     var deadline: Instant {
-        since + patience
+        since + timeLimit
     }
 
     /// The action at the deadline.
@@ -52,7 +52,7 @@ struct StallWatch {
     }
 
     /// Takes a count. Returns true if the consumer is stalled.
-    mutating func answered(messages: UInt32, at now: Instant) -> Bool {
+    mutating func responded(messages: UInt32, at now: Instant) -> Bool {
         isAsking = false
         since = now
         guard messages > 0, !wasDelivered else {

@@ -62,12 +62,12 @@ package struct DeclarationComparison {
         }
     }
 
-    package mutating func take(_ reply: ControlResponse) {
-        switch (state, reply) {
+    package mutating func take(_ response: ControlResponse) {
+        switch (state, response) {
         case (.inspecting, .refused(let error)):
             state = .over(error.code == .notFound ? .missing : .refused(error))
         case (.inspecting, _):
-            if case .declared(_, let messages, let consumers) = reply { counts = (messages, consumers) }
+            if case .declared(_, let messages, let consumers) = response { counts = (messages, consumers) }
             state = .comparing
         case (.comparing, .refused(let error)): compared(error)
         case (.comparing, _):

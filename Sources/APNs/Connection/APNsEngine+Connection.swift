@@ -73,9 +73,9 @@ extension APNsEngine {
         while let event = http2.nextEvent() {
             switch event {
             case .settings: perform(machine.settingsReceived())
-            case .response(let handle, let response):
+            case .response(let handle, let http):
                 _ = takeBodyRequirement(handle)
-                responded(handle, response)
+                responded(handle, http)
             case .reset(let handle, let code, let begun): reset(handle, code, begun)
             case .goaway(_, let code, let debugData):
                 let reason = ResponseBody(debugData).reason ?? ending.goaway?.reason
@@ -89,15 +89,15 @@ extension APNsEngine {
         endIfDrained()
     }
 
-    private func responded(_ handle: Handle, _ response: HTTP2Response) {
-        var reply = APNsResponse(status: response.status)
-        if response.bodyTruncated { limitCounts.responseBodyLimitHits += 1 }
-        if !response.headers.isEmpty { reply.take(response.headers) }
-        if !response.body.isEmpty { reply.take(response.body) }
+    private func responded(_ handle: Handle, _ http: HTTP2Response) {
+        var response = APNsResponse(status: http.status)
+        if http.bodyTruncated { limitCounts.responseBodyLimitHits += 1 }
+        if !http.headers.isEmpty { response.take(http.headers) }
+        if !http.body.isEmpty { response.take(http.body) }
         // Until APNs has accepted a provider token, a connection has one stream. Source: "Sending notification
         // requests to APNs", "Establish a connection to APNs".
-        if !isAuthenticated, reply.rule.tokenRefusal == nil { isAuthenticated = true }
-        events.append(.responded(handle: handle, reply))
+        if !isAuthenticated, response.rule.tokenRefusal == nil { isAuthenticated = true }
+        events.append(.responded(handle: handle, response))
     }
 
     /// Whether the ended request needed the body of its response.

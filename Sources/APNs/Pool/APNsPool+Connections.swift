@@ -5,9 +5,9 @@ extension APNsPool {
     // MARK: Use
 
     func noteUse(of connection: PoolConnection, at now: Instant) {
-        switch connection.trial.answered(at: now) {
+        switch connection.trial.responded(at: now) {
         case .none: break
-        case .firstResponse: noteSuccess { $0.answered() }
+        case .firstResponse: noteSuccess { $0.responded() }
         case .proven: noteSuccess { $0.succeeded() }
         }
     }
@@ -231,7 +231,7 @@ extension APNsPool {
             longest = connection
         }
         guard let longest, let since = longest.streamCut.since else { return nil }
-        guard since + configuration.streamCutPatience <= now else { return since + configuration.streamCutPatience }
+        guard since + configuration.streamCutTimeout <= now else { return since + configuration.streamCutTimeout }
         longest.replacedBy = connector.nextSerial
         counters[.replaced] += 1
         return nil

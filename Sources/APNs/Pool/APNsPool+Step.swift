@@ -50,7 +50,7 @@ extension APNsPool {
         case .ready:
             connection.trial.becameReady(at: now.instant)
             events.append(.connected)
-        case .responded(let handle, let reply): responded(handle, reply, on: connection, at: now)
+        case .responded(let handle, let response): responded(handle, response, on: connection, at: now)
         case .lost(let handle, let loss):
             noteSilence(of: connection, entry(handle), at: now.instant)
             if loss.processed == .no, resends(handle, after: .lost(loss), at: now.instant) { return }
@@ -64,32 +64,32 @@ extension APNsPool {
         }
     }
 
-    private func responded(_ handle: Handle, _ reply: APNsResponse, on connection: PoolConnection, at now: Moment) {
+    private func responded(_ handle: Handle, _ response: APNsResponse, on connection: PoolConnection, at now: Moment) {
         connection.respondedAt = now.instant
-        let refusal = reply.isSuccess ? nil : reply.rule.tokenRefusal
-        if refusal == nil, reply.status != 500 { noteUse(of: connection, at: now.instant) }
+        let refusal = response.isSuccess ? nil : response.rule.tokenRefusal
+        if refusal == nil, response.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = refusals.verdict, refusal == nil, connection.serial >= known.serial { refusals.verdict = nil }
-        noteServerErrors(reply, on: connection, at: now.instant)
-        if connection.brake?.answered(reply.status, at: now.instant) == true { brake(connection, at: now.instant) }
+        noteServerErrors(response, on: connection, at: now.instant)
+        if connection.brake?.responded(response.status, at: now.instant) == true { brake(connection, at: now.instant) }
         if let refusal {
             if recover(handle, from: refusal, on: connection, at: now) {
-                return attemptFailed(handle, .responded(reply), at: now.instant)
+                return attemptFailed(handle, .responded(response), at: now.instant)
             }
             counters[.recoveryLimitHits] += 1
-        } else if !reply.isSuccess {
-            let rule = reply.rule
+        } else if !response.isSuccess {
+            let rule = response.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, resends(handle, after: .responded(reply), at: now.instant) { return }
+            if rule.action == .resend, resends(handle, after: .responded(response), at: now.instant) { return }
         }
         let entry = end(handle)
-        if reply.status == 429 { space(entry.request.target, reply, at: now.instant) }
-        if entry.isProbe { probeEnded(on: connection, reply.rule, at: now.instant) }
-        events.append(.responded(handle: handle, reply, sentAt: entry.sentAt ?? now.instant))
+        if response.status == 429 { space(entry.request.target, response, at: now.instant) }
+        if entry.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }
+        events.append(.responded(handle: handle, response, sentAt: entry.sentAt ?? now.instant))
     }
 
     /// A connection that only returns server errors may lead to a faulty part of APNs.
-    private func noteServerErrors(_ reply: APNsResponse, on connection: PoolConnection, at now: Instant) {
-        guard reply.status == 500 else {
+    private func noteServerErrors(_ response: APNsResponse, on connection: PoolConnection, at now: Instant) {
+        guard response.status == 500 else {
             connection.serverErrors = 0
             return
         }
@@ -116,8 +116,8 @@ extension APNsPool {
     }
 
     /// Throttles a device for which APNs returned `TooManyRequests`.
-    private func space(_ target: Notification.Target, _ reply: APNsResponse, at now: Instant) {
-        guard reply.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
+    private func space(_ target: Notification.Target, _ response: APNsResponse, at now: Instant) {
+        guard response.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
         let refusal = waiting.deviceThrottle.refused(token, at: now)
         if refusal.madeRoom { counters[.throttledDeviceLimitHits] += 1 }
         for handle in refusal.released { readmit(handle) }

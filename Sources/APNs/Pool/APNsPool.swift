@@ -35,7 +35,7 @@ package final class APNsPool {
         /// A connection is replaced when its stream limit falls to its peak divided by this, or lower.
         package var streamCutDivisor = 4
         /// How long a reduced stream limit may delay requests before the connection is replaced.
-        package var streamCutPatience = Duration.seconds(1)
+        package var streamCutTimeout = Duration.seconds(1)
         /// Slows a connection while APNs refuses too many of its requests; `nil` for never.
         package var errorBrake: ErrorBrake.Limits? = ErrorBrake.Limits()
         /// How long a device is throttled after APNs returned `TooManyRequests` for it.

@@ -26,7 +26,7 @@ package struct ConnectionTrial {
     }
 
     private var stage = Stage.unproven
-    private var answers = 0
+    private var responses = 0
     package private(set) var readyAt: Instant?
 
     package init() {}
@@ -36,11 +36,11 @@ package struct ConnectionTrial {
     }
 
     /// A response shows that the connection reaches a working APNs.
-    package mutating func answered(at now: Instant) -> Progress {
+    package mutating func responded(at now: Instant) -> Progress {
         guard stage != .proven else { return .none }
-        answers += 1
-        guard answers >= Self.provingResponses || hasProvingAge(at: now) else {
-            return answers == 1 ? .firstResponse : .none
+        responses += 1
+        guard responses >= Self.provingResponses || hasProvingAge(at: now) else {
+            return responses == 1 ? .firstResponse : .none
         }
         stage = .proven
         return .proven
@@ -74,7 +74,7 @@ package struct ConnectionTrial {
 
     /// Whether the connection was useless if it ends now.
     package func isUseless(at now: Instant) -> Bool {
-        answers == 0 && !hasProvingAge(at: now)
+        responses == 0 && !hasProvingAge(at: now)
     }
 
     private func hasProvingAge(at now: Instant) -> Bool {

@@ -92,7 +92,7 @@ package struct Dialer {
     }
 
     /// A new connection's first response. It is a success unless many such connections ended early.
-    package mutating func answered() {
+    package mutating func responded() {
         if earlyCloses <= toleratedEarlyCloses { reset() }
     }
 

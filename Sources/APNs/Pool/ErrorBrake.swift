@@ -23,7 +23,7 @@ package struct ErrorBrake: Sendable {
     /// The divisor of the permitted rate; 1 is full speed.
     package private(set) var divisor: Int
     private var windowEnd: Instant
-    private var answers = 0
+    private var responses = 0
     private var refusals = 0
 
     /// - Parameter divisor: the initial divisor, for a connection that replaces a slowed one.
@@ -43,16 +43,16 @@ package struct ErrorBrake: Sendable {
     /// Counts a response.
     ///
     /// - Returns: Whether ``divisor`` has changed.
-    package mutating func answered(_ status: UInt16, at now: Instant) -> Bool {
+    package mutating func responded(_ status: UInt16, at now: Instant) -> Bool {
         let before = divisor
         if now >= windowEnd { evaluateWindow(at: now) }
-        answers += 1
+        responses += 1
         if Self.counts(status) { refusals += 1 }
         return divisor != before
     }
 
     private mutating func evaluateWindow(at now: Instant) {
-        if answers >= limits.minimumResponses, refusals * 100 >= answers * limits.threshold {
+        if responses >= limits.minimumResponses, refusals * 100 >= responses * limits.threshold {
             divisor = min(divisor * 2, limits.maximumDivisor)
         } else {
             divisor = max(divisor / 2, 1)
@@ -64,7 +64,7 @@ package struct ErrorBrake: Sendable {
             missed -= 1
         }
         windowEnd = now + limits.window
-        answers = 0
+        responses = 0
         refusals = 0
     }
 }

@@ -3,12 +3,12 @@ package import Core
 /// The queue of waiting requests, in the order of sending.
 ///
 /// Resends come first, then the highest rank, each first in, first out. A lower rank is passed over at most
-/// ``patience`` times in a row. The rank is the AMQP `priority`, of which AMQP 0-9-1 has ten: higher values count as
-/// 9.
+/// ``maximumPasses`` times in a row. The rank is the AMQP `priority`, of which AMQP 0-9-1 has ten: higher values count
+/// as 9.
 package struct RequestQueue: Sendable {
     /// How many requests of a higher rank are sent in a row while one of a lower rank waits. If several lower ranks
     /// have waited that long, the lowest is first.
-    package static let patience = 16
+    package static let maximumPasses = 16
     package static let highestRank: UInt8 = 9
 
     private struct Class {
@@ -44,7 +44,7 @@ package struct RequestQueue: Sendable {
     private var turn: Int? {
         var turn: Int?
         for index in classes.indices where !classes[index].waiting.isEmpty {
-            if turn == nil || classes[index].passed >= Self.patience { turn = index }
+            if turn == nil || classes[index].passed >= Self.maximumPasses { turn = index }
         }
         return turn
     }

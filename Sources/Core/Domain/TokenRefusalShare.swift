@@ -6,18 +6,18 @@ package struct TokenRefusalShare {
     /// The share above which the environment is suspected, in addition to ``enoughRefusals``.
     package struct Limit: Equatable, Sendable {
         /// The number of newest responses to evaluate; the share is not evaluated before.
-        package var answers: Int
+        package var responses: Int
         /// The threshold, in percent.
         package var percent: Int
 
-        package init(answers: Int = 100, percent: Int = 50) {
-            precondition(answers > 0 && 1...100 ~= percent)
-            self.answers = answers
+        package init(responses: Int = 100, percent: Int = 50) {
+            precondition(responses > 0 && 1...100 ~= percent)
+            self.responses = responses
             self.percent = percent
         }
     }
 
-    /// This many responses suffice if all were refusals, even if ``Limit/answers`` is larger. It limits how many
+    /// This many responses suffice if all were refusals, even if ``Limit/responses`` is larger. It limits how many
     /// device tokens are lost when the environment is wrong from the start.
     package static let enoughRefusals = 20
 
@@ -30,24 +30,24 @@ package struct TokenRefusalShare {
     package init() {}
 
     /// The number of responses recorded, up to the limit.
-    package var answers: Int {
+    package var responses: Int {
         ring.count
     }
 
     /// Records a response about a device token.
     ///
     /// - Returns: Whether the limit is reached.
-    package mutating func answered(isRefusal: Bool, limit: Limit) -> Bool {
-        if ring.count < limit.answers {
+    package mutating func responded(isRefusal: Bool, limit: Limit) -> Bool {
+        if ring.count < limit.responses {
             ring.append(isRefusal)
         } else {
             if ring[next] { refused -= 1 }
             ring[next] = isRefusal
-            next = (next + 1) % limit.answers
+            next = (next + 1) % limit.responses
         }
         if isRefusal { refused += 1 }
         if refused == ring.count, refused >= Self.enoughRefusals { return true }
-        return ring.count == limit.answers && refused * 100 >= limit.percent * limit.answers
+        return ring.count == limit.responses && refused * 100 >= limit.percent * limit.responses
     }
 
     /// Discards all responses.

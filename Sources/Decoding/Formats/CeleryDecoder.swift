@@ -74,8 +74,8 @@ struct CeleryDecoder: RefusingDecoder {
         } else {
             inner = delivery.inner(part.value.range)
         }
-        let answer = task.inner.decode(inner, at: now)
-        guard case .request(var request) = answer else { return answer }
+        let decoded = task.inner.decode(inner, at: now)
+        guard case .request(var request) = decoded else { return decoded }
         if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires) }
         return .request(request)

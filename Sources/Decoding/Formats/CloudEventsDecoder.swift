@@ -116,8 +116,8 @@ struct CloudEventsDecoder: RefusingDecoder {
         guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(type) }) else {
             return .ignore(reason: "another type of event")
         }
-        let answer = inner.decode(data, at: now)
-        guard case .request(var request) = answer else { return answer }
+        let decoded = inner.decode(data, at: now)
+        guard case .request(var request) = decoded else { return decoded }
         // Source and id together identify an event.
         if request.key == nil { request.key = source + [0] + id }
         return .request(request)

@@ -40,18 +40,18 @@ package final class LibraryInstance: Sendable {
             let call = LibraryCall()
             let format = unsafe library.format
             let decoder = unsafe UnsafeMutableRawPointer(bitPattern: address)
-            let answer = unsafe LibraryView(delivery, at: now).lend { view, storage in
-                var answer = unsafe harebell_answer()
-                unsafe answer.size = MemoryLayout<harebell_answer>.size
-                unsafe call.lend { host in unsafe format.pointee.decode(decoder, host, view, &answer) }
+            let response = unsafe LibraryView(delivery, at: now).lend { view, storage in
+                var response = unsafe harebell_answer()
+                unsafe response.size = MemoryLayout<harebell_answer>.size
+                unsafe call.lend { host in unsafe format.pointee.decode(decoder, host, view, &response) }
                 // The result refers to the call's memory.
                 return withExtendedLifetime(call) {
                     Result { () throws(DecodingFailure) in
-                        unsafe try LibraryReader(delivery, at: storage).read(answer)
+                        unsafe try LibraryReader(delivery, at: storage).read(response)
                     }
                 }
             }
-            return try answer.get()
+            return try response.get()
         }
     }
 }

@@ -19,24 +19,24 @@ struct LibraryReader {
         unsafe self.storage = unsafe storage
     }
 
-    func read(_ answer: harebell_answer) throws(DecodingFailure) -> Decoded {
-        switch unsafe answer.kind {
+    func read(_ response: harebell_answer) throws(DecodingFailure) -> Decoded {
+        switch unsafe response.kind {
         case HAREBELL_REQUEST.rawValue:
-            let key = try unsafe slice(answer.key, "key")
-            return try Self.decoded(try unsafe notifications(answer), key: key)
+            let key = try unsafe slice(response.key, "key")
+            return try Self.decoded(try unsafe notifications(response), key: key)
         case HAREBELL_IGNORE.rawValue:
-            return .ignore(reason: unsafe LibraryCall.words(answer.detail) ?? "the library gives no reason")
+            return .ignore(reason: unsafe LibraryCall.words(response.detail) ?? "the library gives no reason")
         case HAREBELL_REJECT.rawValue:
             return .reject(
-                DecodingFailure(unsafe LibraryCall.words(answer.detail) ?? "the library gives no reason"))
+                DecodingFailure(unsafe LibraryCall.words(response.detail) ?? "the library gives no reason"))
         case HAREBELL_LATER.rawValue:
-            let seconds = unsafe answer.seconds
+            let seconds = unsafe response.seconds
             guard seconds <= Self.maximumSeconds else {
                 throw Self.failure("\(seconds) seconds, expected at most \(Self.maximumSeconds)")
             }
             return .later(.seconds(max(1, seconds)))
         case HAREBELL_NO_ANSWER.rawValue: throw Self.failure("no answer")
-        default: throw Self.failure(unsafe "the unknown kind of answer \(answer.kind)")
+        default: throw Self.failure(unsafe "the unknown kind of answer \(response.kind)")
         }
     }
 
@@ -67,9 +67,9 @@ struct LibraryReader {
         return batch.decoded(key: key, else: "no notifications")
     }
 
-    private func notifications(_ answer: harebell_answer) throws(DecodingFailure) -> [Entry] {
-        let (count, size) = unsafe (answer.notification_count, answer.notification_size)
-        guard count > 0, let first = unsafe answer.notifications else {
+    private func notifications(_ response: harebell_answer) throws(DecodingFailure) -> [Entry] {
+        let (count, size) = unsafe (response.notification_count, response.notification_size)
+        guard count > 0, let first = unsafe response.notifications else {
             throw Self.failure("a request without notifications")
         }
         guard count <= Self.maximumNotifications else {

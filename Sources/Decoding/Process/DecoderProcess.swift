@@ -169,31 +169,31 @@ package final class DecoderProcess {
         case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumResponseFrame)")
         case .frame(let frame):
             do throws(ProcessResponse.Violation) {
-                try answered(try ProcessResponse(frame), at: now)
+                try responded(try ProcessResponse(frame), at: now)
             } catch {
                 violated(error.message)
             }
         }
     }
 
-    private func answered(_ answer: ProcessResponse, at now: Instant) throws(ProcessResponse.Violation) {
-        switch (state, answer) {
+    private func responded(_ response: ProcessResponse, at now: Instant) throws(ProcessResponse.Violation) {
+        switch (state, response) {
         case (.starting, .hello(ProcessFrame.protocolVersion)):
             state = .working
             log.info("the decoder's program is there")
         case (.starting, .hello(let version)):
             throw ProcessResponse.Violation(
                 message: "it speaks protocol \(version), expected \(ProcessFrame.protocolVersion)")
-        case (.working, .answers(let answers)):
-            for (number, answer) in answers {
-                guard let handle = queue.answered(number, at: now) else {
+        case (.working, .responses(let responses)):
+            for (number, response) in responses {
+                guard let handle = queue.responded(number, at: now) else {
                     throw ProcessResponse.Violation(message: "a response has an unknown id, or came twice")
                 }
                 failures = 0
                 deliveries[handle] = nil
-                events.append(.decoded(handle, ProcessResponse.decoded(answer)))
+                events.append(.decoded(handle, ProcessResponse.decoded(response)))
             }
-        case (.starting, .answers), (.working, .hello):
+        case (.starting, .responses), (.working, .hello):
             throw ProcessResponse.Violation(message: "expected hello first, and once")
         case (.down, _), (.failing, _), (.stopping, _), (.stopped, _): break
         }

@@ -21,7 +21,7 @@ package struct DecodingQueue {
 
     private struct Batch {
         let sent: Instant
-        var unanswered: Int
+        var outstanding: Int
     }
 
     private struct Asked {
@@ -73,26 +73,26 @@ package struct DecodingQueue {
         let isSuspicious = !suspects.isEmpty
         guard isSuspicious ? asked.isEmpty : !isAlone && asked.count < limits.inFlight else { return false }
         let most = isSuspicious ? 1 : min(limits.batch, limits.inFlight - asked.count)
-        var batch = Batch(sent: now, unanswered: 0)
-        while batch.unanswered < most, let handle = isSuspicious ? suspects.popFirst() : waiting.popFirst() {
+        var batch = Batch(sent: now, outstanding: 0)
+        while batch.outstanding < most, let handle = isSuspicious ? suspects.popFirst() : waiting.popFirst() {
             lastNumber += 1
             asked[lastNumber] = Asked(handle: handle, batch: finished + batches.count)
-            batch.unanswered += 1
+            batch.outstanding += 1
             guard write(lastNumber, handle) else { break }
         }
-        guard batch.unanswered > 0 else { return false }
+        guard batch.outstanding > 0 else { return false }
         isAlone = isSuspicious
         batches.append(batch)
         return true
     }
 
     /// - Returns: the message with this number; `nil` if it was not sent or already has a result.
-    package mutating func answered(_ number: UInt64, at now: Instant) -> Handle? {
+    package mutating func responded(_ number: UInt64, at now: Instant) -> Handle? {
         guard let entry = asked.removeValue(forKey: number) else { return nil }
         strikes[entry.handle] = nil
         isAlone = false
-        batches[entry.batch - finished].unanswered -= 1
-        while let first = batches.first, first.unanswered == 0 {
+        batches[entry.batch - finished].outstanding -= 1
+        while let first = batches.first, first.outstanding == 0 {
             batches.removeFirst()
             finished += 1
             finishedAt = now

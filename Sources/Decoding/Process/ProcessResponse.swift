@@ -9,7 +9,7 @@ enum ProcessResponse {
 
     case hello(protocol: Int64)
     /// Each with the number of its message.
-    case answers([(number: UInt64, answer: JSONPart)])
+    case responses([(number: UInt64, response: JSONPart)])
 
     init(_ frame: ArraySlice<UInt8>) throws(Violation) {
         let part: JSONPart
@@ -24,15 +24,15 @@ enum ProcessResponse {
                 throw Violation(message: "hello without a protocol")
             }
             self = .hello(protocol: version)
-        } else if let answers = members["answers"], answers.kind == .array {
+        } else if let responses = members["answers"], responses.kind == .array {
             var found: [(UInt64, JSONPart)] = []
-            for answer in answers.elements {
-                guard let number = answer["id".utf8]?.integer.flatMap({ UInt64(exactly: $0) }) else {
+            for response in responses.elements {
+                guard let number = response["id".utf8]?.integer.flatMap({ UInt64(exactly: $0) }) else {
                     throw Violation(message: "a response without an id")
                 }
-                found.append((number, answer))
+                found.append((number, response))
             }
-            self = .answers(found)
+            self = .responses(found)
         } else {
             throw Violation(message: "a frame is neither hello nor responses")
         }
@@ -43,11 +43,11 @@ enum ProcessResponse {
     static let longestPause: Int64 = 604_800
 
     /// Converts the program's response to a decoder's result.
-    static func decoded(_ answer: JSONPart) -> Decoded {
+    static func decoded(_ response: JSONPart) -> Decoded {
         // Copied, because a frame holds many responses and must not be kept in memory for one of them.
         let members: JSONMembers
         do throws(JSONFailure) {
-            members = JSONMembers(try JSONPart(ArraySlice(Array(answer.raw))))
+            members = JSONMembers(try JSONPart(ArraySlice(Array(response.raw))))
         } catch {
             preconditionFailure("a part of JSON is JSON")
         }

@@ -39,8 +39,8 @@ struct ChannelsCommand: ParsableCommand {
         var messageStoragePolicy: MessageStoragePolicy
 
         func run(_ registry: DecoderRegistry) throws {
-            let answer = try app.ask(.create(messageStoragePolicy), registry)
-            try answer.print(asJSON: app.json) { channel in
+            let response = try app.ask(.create(messageStoragePolicy), registry)
+            try response.print(asJSON: app.json) { channel in
                 ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
             }
         }
@@ -54,8 +54,8 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var app: ChannelOptions
 
         func run(_ registry: DecoderRegistry) throws {
-            let answer = try app.ask(.list, registry)
-            try answer.print(asJSON: app.json) { channel in
+            let response = try app.ask(.list, registry)
+            try response.print(asJSON: app.json) { channel in
                 let names = channel.channelIDs ?? []
                 return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
             }
@@ -71,8 +71,8 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var channel: ChannelID
 
         func run(_ registry: DecoderRegistry) throws {
-            let answer = try app.ask(.read(channel.bytes), registry)
-            try answer.print(asJSON: app.json) { channel in
+            let response = try app.ask(.read(channel.bytes), registry)
+            try response.print(asJSON: app.json) { channel in
                 ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
             }
         }
@@ -91,8 +91,8 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var channel: ChannelID
 
         func run(_ registry: DecoderRegistry) throws {
-            let answer = try app.ask(.delete(channel.bytes), registry)
-            try answer.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
+            let response = try app.ask(.delete(channel.bytes), registry)
+            try response.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
         }
     }
 }
@@ -169,9 +169,9 @@ struct ChannelResult {
     /// - Parameter lines: the text output for a success.
     func print(asJSON: Bool, _ lines: (ChannelReport) -> [String]) throws {
         if asJSON {
-            say(json: json)
+            printLine(json: json)
         } else if report.outcome == .accepted, let channel = report.channel, report.detail == nil {
-            for line in lines(channel) { say(line) }
+            for line in lines(channel) { printLine(line) }
         } else {
             complain(complaint)
         }

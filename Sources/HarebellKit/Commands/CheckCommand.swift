@@ -57,13 +57,13 @@ struct CheckCommand: ConfiguredCommand {
                 ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
             ]
             if let connections { members.append(("connections", connections.json)) }
-            say(json: members)
+            printLine(json: members)
         } else {
-            for problem in problems { say(Self.line(problem)) }
-            for app in apps { say(lines: CredentialReport(app, at: now).lines) }
-            for line in connections?.lines ?? [] { say(line) }
+            for problem in problems { printLine(Self.line(problem)) }
+            for app in apps { printLine(lines: CredentialReport(app, at: now).lines) }
+            for line in connections?.lines ?? [] { printLine(line) }
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
-            say(Self.summary(errors: mistakes + failures, warnings: warnings))
+            printLine(Self.summary(errors: mistakes + failures, warnings: warnings))
         }
         if mistakes > 0 { throw Status.configuration }
         if failures > 0 { throw Status.unavailable }

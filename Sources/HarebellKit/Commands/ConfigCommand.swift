@@ -23,8 +23,8 @@ struct ConfigCommand: ConfiguredCommand {
                     ("range", .optional(entry.range.isEmpty ? nil : entry.range)), ("summary", .text(entry.summary)),
                 ])
             }
-            return say(json: [("keys", .array(keys))])
+            return printLine(json: [("keys", .array(keys))])
         }
-        say(lines: reference.text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
+        printLine(lines: reference.text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
     }
 }

@@ -77,8 +77,8 @@ struct DecodeCommand: ConfiguredCommand {
             throw Status.configuration
         }
         let report = DecodingReport(preview)
-        if json { say(json: report.json) } else { say(lines: report.lines) }
-        if case .reject = preview.answer { throw Status.refused }
+        if json { printLine(json: report.json) } else { printLine(lines: report.lines) }
+        if case .reject = preview.decoded { throw Status.refused }
         if preview.entries.contains(where: { $0.failure != nil }) { throw Status.refused }
     }
 
@@ -91,11 +91,11 @@ struct DecodeCommand: ConfiguredCommand {
             delivery, decoder: decoder, process, host: ProgramProcesses(runner.network),
             log: log?.logger("harebell") ?? Logger(label: "harebell"), at: runner.now)
         try runner.run(trial)
-        guard let answer = trial.answer else {
+        guard let decoded = trial.decoded else {
             complain("the decoder's program \(process.options.program.name): \(trial.failure)")
             throw Status.unavailable
         }
-        return answer
+        return decoded
     }
 
     /// The default of `broker.maximum_message_bytes`.

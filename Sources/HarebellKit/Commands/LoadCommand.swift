@@ -61,7 +61,7 @@ struct LoadCommand: ConfiguredCommand {
             name: "harebell.\(name)", prefetch: 1000, at: runner.now,
             connect: runner.connections("harebell load", settings.broker))
         var options = LoadRun.Settings(queue: queue, count: count, rate: rate)
-        options.patience = .seconds(patience)
+        options.timeLimit = .seconds(patience)
         let run = LoadRun(
             settings: options,
             plan: LoadPlan(
@@ -76,7 +76,7 @@ struct LoadCommand: ConfiguredCommand {
         let ledger = run.ledger
         let latencies = ledger.latencies
         let seconds = ledger.elapsed.inSeconds
-        let throughput = seconds > 0 ? Double(ledger.answered) / seconds : nil
+        let throughput = seconds > 0 ? Double(ledger.responded) / seconds : nil
         func milliseconds(_ share: Double) -> Double? {
             LoadLedger.percentile(share, of: latencies).map { $0.inSeconds * 1000 }
         }
@@ -84,8 +84,8 @@ struct LoadCommand: ConfiguredCommand {
         func text(_ number: Double?, _ digits: Int) -> String { number.map { fixed($0, digits) } ?? "–" }
         let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
         if self.json {
-            say(json: [
-                ("published", .integer(ledger.published)), ("answered", .integer(ledger.answered)),
+            printLine(json: [
+                ("published", .integer(ledger.published)), ("answered", .integer(ledger.responded)),
                 ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
                 ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
                 ("per_second", json(throughput)),
@@ -95,14 +95,14 @@ struct LoadCommand: ConfiguredCommand {
                 ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
             ])
         } else {
-            say("published    \(ledger.published)")
-            say("answered     \(ledger.answered) in \(fixed(seconds, 2)) s, \(text(throughput, 0)) a second")
-            for outcome in outcomes { say("             \(outcome.value) \(outcome.key)") }
-            say("missing      \(ledger.missing)")
-            say("duplicates   \(ledger.duplicates)")
-            say("strangers    \(ledger.strangers)")
+            printLine("published    \(ledger.published)")
+            printLine("answered     \(ledger.responded) in \(fixed(seconds, 2)) s, \(text(throughput, 0)) a second")
+            for outcome in outcomes { printLine("             \(outcome.value) \(outcome.key)") }
+            printLine("missing      \(ledger.missing)")
+            printLine("duplicates   \(ledger.duplicates)")
+            printLine("strangers    \(ledger.strangers)")
             let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1)]
-            say(
+            printLine(
                 "latency      " + shares.map { "\($0.0) \(text(milliseconds($0.1), 1))" }.joined(separator: "  ")
                     + "  ms")
         }

@@ -29,7 +29,7 @@ struct ReadyCommand: ConfiguredCommand {
         try runner.run(check)
         switch check.result {
         case .success(let response):
-            say(lines: response.body.split(separator: "\n").map(String.init))
+            printLine(lines: response.body.split(separator: "\n").map(String.init))
             if response.status != 200 { throw Status.unavailable }
         case .failure(let failure):
             complain("\(failure.message); is a worker running with this configuration?")

@@ -35,7 +35,7 @@ struct RunCommand: ConfiguredCommand {
         let application = try Application(
             plan, file: try configuration.file(), log: settings.log.logger("harebell", threshold: threshold),
             threshold: threshold
-        ) { say("ready") }
+        ) { printLine("ready") }
         switch try application.run() {
         case .drained: return
         case .failed(.unavailable): throw Status.unavailable

@@ -55,6 +55,6 @@ struct SchemaCommand: ParsableCommand {
     var document: Document
 
     func run() {
-        say(raw: document.text)
+        printLine(raw: document.text)
     }
 }

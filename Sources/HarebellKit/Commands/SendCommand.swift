@@ -93,9 +93,9 @@ struct SendCommand: ConfiguredCommand {
                 try send(request, settings)
             }
         if json || isatty(STDOUT_FILENO) == 0 {
-            say(json: String(decoding: result.json, as: UTF8.self))
+            printLine(json: String(decoding: result.json, as: UTF8.self))
         } else {
-            for line in ResultReport(result).lines { say(line) }
+            for line in ResultReport(result).lines { printLine(line) }
         }
         if let status = result.outcome.status { throw status }
     }
@@ -114,7 +114,7 @@ struct SendCommand: ConfiguredCommand {
         let notification: OneOffNotification
         do throws(TLSError) {
             notification = try OneOffNotification(
-                request, settings, network: runner.network, patience: timeout.map { .seconds($0) },
+                request, settings, network: runner.network, timeLimit: timeout.map { .seconds($0) },
                 log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         } catch {
             complain(error.description)

@@ -150,19 +150,19 @@ struct SimulateCommand: ParsableCommand {
         let service = try SimulatorService(options, loop: runner.loop) { [network = runner.network] socket, engine in
             network.adopt(socket, engine)
         }
-        if port == 0 { say("port \(service.port)") }
-        if managementPort == 0, let port = service.managementPort { say("management-port \(port)") }
+        if port == 0 { printLine("port \(service.port)") }
+        if managementPort == 0, let port = service.managementPort { printLine("management-port \(port)") }
         let server = try makeInbox(on: runner.loop)
-        if let endpoint = server?.endpoint { say("inbox http://\(endpoint)/") }
+        if let endpoint = server?.endpoint { printLine("inbox http://\(endpoint)/") }
         let logger = Logger(label: "simulator") { [level = log.level] label in
             LineLogHandler(
                 label: label, threshold: LogThreshold(level), format: .text, clock: { SystemClock.now().wall })
         }
         service.context.observer = SimulatorReport(log: logger, inbox: server)
-        say("ready")
+        printLine("ready")
         try runner.run(Simulation(service, inbox: server))
         let summary = SimulatorSummary(service.context.ledger.statistics)
-        if json { say(json: summary.json) } else { say(lines: summary.lines) }
+        if json { printLine(json: summary.json) } else { printLine(lines: summary.lines) }
     }
 }
 

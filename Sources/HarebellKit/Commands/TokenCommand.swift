@@ -39,9 +39,9 @@ struct TokenCommand: ConfiguredCommand {
         }
         let token = source.token(at: SystemClock.now())
         let text = String(decoding: token.headerValue.dropFirst("bearer ".utf8.count), as: UTF8.self)
-        guard json else { return say(text) }
+        guard json else { return printLine(text) }
         let end = WallTime(milliseconds: token.issuedAt.milliseconds + TokenRenewal.lifetime.components.seconds * 1000)
-        say(json: [
+        printLine(json: [
             ("token", .text(text)), ("topic", .text(app.topic)), ("environment", .text(app.environment.rawValue)),
             ("key_id", .text(source.keyID)), ("team_id", .text(source.teamID)),
             ("issued_at", .text(token.issuedAt.inUTC)), ("expires_at", .text(end.inUTC)),

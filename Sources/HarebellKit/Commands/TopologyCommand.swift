@@ -56,18 +56,18 @@ struct TopologyCommand: ConfiguredCommand {
         guard !probe else { return try probe(plan, settings.broker) }
         guard !definitions else {
             let address = try BrokerAddress(settings.broker.endpoints[0].reveal())
-            return say(json: TopologyReport.definitions(plan, virtualHost: address.virtualHost))
+            return printLine(json: TopologyReport.definitions(plan, virtualHost: address.virtualHost))
         }
         guard apply || compare else {
             if json {
                 sayJSON(plan.steps.map { TopologyReport($0, .planned) })
             } else {
-                say(lines: TopologyReport.table(plan))
+                printLine(lines: TopologyReport.table(plan))
             }
             return
         }
         let reports = try ask(apply ? .apply : .compare, plan, settings.broker)
-        if json { sayJSON(reports) } else if compare { say(TopologyReport.summary(reports)) }
+        if json { sayJSON(reports) } else if compare { printLine(TopologyReport.summary(reports)) }
         guard reports.contains(where: \.isWrong) else { return }
         throw apply ? Status.refused : Status.configuration
     }
@@ -93,7 +93,7 @@ struct TopologyCommand: ConfiguredCommand {
                     continue
                 }
                 reports.append(report)
-                if !json { say(lines: report.lines) }
+                if !json { printLine(lines: report.lines) }
             }
         }
         if failed || reports.count < plan.steps.count { throw Status.unavailable }
@@ -101,7 +101,7 @@ struct TopologyCommand: ConfiguredCommand {
     }
 
     private func sayJSON(_ reports: [TopologyReport]) {
-        say(json: [
+        printLine(json: [
             ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
         ])
     }
@@ -122,7 +122,7 @@ struct TopologyCommand: ConfiguredCommand {
                 bar.clear()
                 if let report = ProbeReport(event) {
                     reports.append(report)
-                    if !json { say(lines: report.lines) }
+                    if !json { printLine(lines: report.lines) }
                 } else if case .failed(let error) = event {
                     failed = true
                     complain(error?.description ?? "the broker does not respond")
@@ -131,11 +131,11 @@ struct TopologyCommand: ConfiguredCommand {
         }
         if failed { throw Status.unavailable }
         if json {
-            say(json: [
+            printLine(json: [
                 ("ok", .boolean(!reports.contains(where: \.isWrong))), ("levels", .array(reports.map(\.json))),
             ])
         } else {
-            for report in reports where report.state == .left { say(lines: report.lines) }
+            for report in reports where report.state == .left { printLine(lines: report.lines) }
         }
         if reports.contains(where: \.isWrong) { throw Status.configuration }
     }

@@ -161,14 +161,14 @@ final class DeadLetterAccess {
                 ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
                 ("detail", run.end == .complete ? .null : .text(run.explanation)),
             ]
-            say(json: members + tally.members(verb))
+            printLine(json: members + tally.members(verb))
         } else if tally.seen > 0 || run.end == .complete {
             let verb = verb.padded(to: 10)
-            say("\(verb)  \(tally.done)")
-            say("left        \(tally.left)")
-            if tally.refused > 0 { say("refused     \(tally.refused)") }
-            if tally.renewed > 0 { say("moved       \(tally.renewed) to the end of the queue") }
-            if tally.uncertain > 0 { say("uncertain   \(tally.uncertain), perhaps there twice") }
+            printLine("\(verb)  \(tally.done)")
+            printLine("left        \(tally.left)")
+            if tally.refused > 0 { printLine("refused     \(tally.refused)") }
+            if tally.renewed > 0 { printLine("moved       \(tally.renewed) to the end of the queue") }
+            if tally.uncertain > 0 { printLine("uncertain   \(tally.uncertain), perhaps there twice") }
             for complaint in tally.complaints { complain(complaint) }
         }
         switch run.end {

@@ -28,10 +28,10 @@ struct DeadLetterTable {
         if asJSON {
             var members: [(String, JSONOutput)] = [("queue", .text(queue)), ("messages", .integer(atStart))]
             if withSeen { members.append(("seen", .integer(seen))) }
-            say(json: members + [("chosen", .integer(groups.total))] + groups.members(target: target))
+            printLine(json: members + [("chosen", .integer(groups.total))] + groups.members(target: target))
         } else {
-            if groups.total > 0 { say(lines: lines) }
-            say("\(groups.total) of \(atStart) messages in \(queue)")
+            if groups.total > 0 { printLine(lines: lines) }
+            printLine("\(groups.total) of \(atStart) messages in \(queue)")
         }
     }
 

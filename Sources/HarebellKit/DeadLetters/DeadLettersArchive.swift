@@ -74,12 +74,12 @@ struct DeadLettersExport: ConfiguredCommand {
             throw Status.internal
         }
         if options.json {
-            say(json: [
+            printLine(json: [
                 ("queue", .text(access.queue)), ("messages", .integer(scan.atStart)),
                 ("exported", .integer(exported)), ("refused", .integer(unreadable)),
             ])
         } else {
-            say("exported    \(exported) of \(scan.atStart) messages")
+            printLine("exported    \(exported) of \(scan.atStart) messages")
         }
         guard unreadable == 0 else {
             complain("\(unreadable) messages have headers that cannot be read whole: they are not in the file")
@@ -143,13 +143,13 @@ struct DeadLettersImport: ConfiguredCommand {
 
     private func report(_ queue: String, _ count: Int, _ tally: ArchiveImport.Tally) {
         if json {
-            say(json: [
+            printLine(json: [
                 ("queue", .text(queue)), ("messages", .integer(count)),
                 ("imported", .integer(tally.confirmed)), ("refused", .integer(tally.refused)),
                 ("uncertain", .integer(tally.uncertain)),
             ])
         } else {
-            say("imported    \(tally.confirmed) of \(count) messages into \(queue)")
+            printLine("imported    \(tally.confirmed) of \(count) messages into \(queue)")
         }
     }
 

@@ -49,13 +49,13 @@ struct DeadLettersShow: ConfiguredCommand {
             return true
         }
         if options.json {
-            say(json: [
+            printLine(json: [
                 ("queue", .text(access.queue)), ("messages", .integer(scan.atStart)),
-                ("dead_letters", .array(views.map(\.answer))),
+                ("dead_letters", .array(views.map(\.json))),
             ])
         } else {
-            for view in views { say(lines: view.lines + [""]) }
-            say("\(views.count) of \(scan.atStart) messages in \(access.queue)")
+            for view in views { printLine(lines: view.lines + [""]) }
+            printLine("\(views.count) of \(scan.atStart) messages in \(access.queue)")
         }
         if id != nil, views.isEmpty { throw Status.refused }
     }
@@ -104,7 +104,7 @@ struct DeadLetterView {
         }
     }
 
-    var answer: JSONOutput {
+    var json: JSONOutput {
         .object(members + [("headers", .object(headers)), body])
     }
 

@@ -14,7 +14,7 @@ struct DecodingReport {
         JSONOutput.text(
             of: [
                 ("decoder", .text(preview.decoder)), ("version", .optional(preview.version)),
-                ("answer", .text(answer)), ("detail", .optional(detail)),
+                ("answer", .text(outcome)), ("detail", .optional(detail)),
                 ("not-before", notBefore.map { .integer(Int($0)) } ?? .null),
                 ("notifications", .array(preview.entries.map { .object(Self.members($0)) })),
             ])
@@ -22,8 +22,8 @@ struct DecodingReport {
 
     /// The text output.
     var lines: [String] {
-        guard case .request(let request) = preview.answer else {
-            return ["\(answer)\(detail.map { ": \($0)" } ?? "")"]
+        guard case .request(let request) = preview.decoded else {
+            return ["\(outcome)\(detail.map { ": \($0)" } ?? "")"]
         }
         let invalid = (request.refusals.map(\.failure.detail) + failures).map { "invalid: \($0)" }
         let valid = preview.entries.enumerated().flatMap { index, entry in
@@ -41,7 +41,7 @@ struct DecodingReport {
     }
 
     private var notBefore: Int64? {
-        if case .request(let request) = preview.answer { request.notBefore } else { nil }
+        if case .request(let request) = preview.decoded { request.notBefore } else { nil }
     }
 
     private static func joined(_ details: [String]) -> String? {
@@ -51,8 +51,8 @@ struct DecodingReport {
     /// Why notifications of a request would not be sent.
     private var failures: [String] { preview.entries.compactMap(\.failure) }
 
-    private var answer: String {
-        switch preview.answer {
+    private var outcome: String {
+        switch preview.decoded {
         case .request: "request"
         case .ignore: "ignore"
         case .reject: "reject"
@@ -61,7 +61,7 @@ struct DecodingReport {
     }
 
     private var detail: String? {
-        switch preview.answer {
+        switch preview.decoded {
         case .request(let request):
             Self.joined(request.refusals.map(\.failure.detail) + failures)
         case .ignore(let reason): reason

@@ -31,6 +31,6 @@ struct Painted {
 }
 
 /// Writes a line to standard output, with colours if it is a terminal.
-func say(_ text: Painted) {
-    say(raw: text.text(inColour: Terminal.hasColours(STDOUT_FILENO)))
+func printLine(_ text: Painted) {
+    printLine(raw: text.text(inColour: Terminal.hasColours(STDOUT_FILENO)))
 }

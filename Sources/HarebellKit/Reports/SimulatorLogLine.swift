@@ -9,16 +9,16 @@ struct SimulatorLogLine {
     let fields: Logger.Metadata
 
     init(_ record: SimulatorLedger.Record) {
-        let answer: String
+        let response: String
         switch record.ending {
-        case .answered(let status, let reason):
-            answer = reason.map { "\(status) \($0)" } ?? String(status)
+        case .responded(let status, let reason):
+            response = reason.map { "\(status) \($0)" } ?? String(status)
             level = status < 400 ? .info : .warning
-        case .silent: (answer, level) = ("no answer", .warning)
-        case .reset(let code): (answer, level) = ("stream reset with \(code)", .warning)
-        case .lost: (answer, level) = ("the stream or connection ended before the answer", .warning)
+        case .silent: (response, level) = ("no answer", .warning)
+        case .reset(let code): (response, level) = ("stream reset with \(code)", .warning)
+        case .lost: (response, level) = ("the stream or connection ended before the answer", .warning)
         }
-        message = record.cause.map { "\(answer): \($0)" } ?? answer
+        message = record.cause.map { "\(response): \($0)" } ?? response
         var fields: Logger.Metadata = [
             "apns-id": "\(record.apnsID)", "connection": "\(record.connection)", "stream": "\(record.stream)",
         ]

@@ -7,7 +7,7 @@ struct SimulatorSummary {
 
     /// Related counters share a line.
     private let counters: [[Counter]]
-    private let answers: [Counter]
+    private let responses: [Counter]
     private let reasons: [Counter]
 
     init(_ seen: SimulatorStatistics) {
@@ -27,7 +27,7 @@ struct SimulatorSummary {
             ],
             [("header_bytes", seen.headerBytes), ("payload_bytes", seen.payloadBytes)],
         ]
-        answers = seen.answers.sorted { $0.key < $1.key }.map { (String($0.key), $0.value) }
+        responses = seen.responses.sorted { $0.key < $1.key }.map { (String($0.key), $0.value) }
         reasons = seen.reasons.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
     }
 
@@ -35,8 +35,8 @@ struct SimulatorSummary {
         func list(_ group: [Counter], _ sign: String) -> String {
             group.map { "\($0.count)\(sign)\($0.key.replacing("_", with: " "))" }.joined(separator: ", ")
         }
-        let answers = ["answers: \(list(answers, " × "))", "reasons: \(list(reasons, " × "))"]
-        return counters.map { list($0, " ") } + answers
+        let responses = ["answers: \(list(responses, " × "))", "reasons: \(list(reasons, " × "))"]
+        return counters.map { list($0, " ") } + responses
     }
 
     var json: String {
@@ -45,7 +45,7 @@ struct SimulatorSummary {
         }
         return JSONOutput.text(
             of: counters.flatMap(members) + [
-                ("answers", .object(members(answers))), ("reasons", .object(members(reasons))),
+                ("answers", .object(members(responses))), ("reasons", .object(members(reasons))),
             ])
     }
 }

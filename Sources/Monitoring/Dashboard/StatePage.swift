@@ -125,7 +125,7 @@ package struct StatePage {
             ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
             ("provider_token_age_seconds", .optional(credential?.tokenAge)),
             ("certificate_expires_in_seconds", credential?.expiresIn.map { .integer(Int($0)) } ?? .null),
-            ("paused", .array(app.pauses.map(\.answer))),
+            ("paused", .array(app.pauses.map(\.json))),
         ])
     }
 
@@ -151,7 +151,7 @@ package struct StatePage {
                                 ("seconds_ago", .seconds(snapshot.takenAt.instant - $0.at)),
                             ])
                         } ?? .null
-                    ), ("connections", .array(pool.connectionsSnapshot.connections.map(\.answer))),
+                    ), ("connections", .array(pool.connectionsSnapshot.connections.map(\.json))),
                 ])
             }
         }
@@ -159,7 +159,7 @@ package struct StatePage {
 }
 
 extension PoolSnapshot.Connection {
-    fileprivate var answer: JSONOutput {
+    fileprivate var json: JSONOutput {
         .object([
             ("number", .integer(Int(serial))), ("phase", .text("\(phase)")),
             ("authenticated", .boolean(isAuthenticated)), ("streams", .integer(streams)),

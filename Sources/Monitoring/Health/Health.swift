@@ -142,7 +142,7 @@ extension Health {
                 ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
                 ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
                 ("connections", .integer(app.connections)),
-                ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.answer))),
+                ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.json))),
             ])
         }
         let text = JSONOutput.text(of: [
@@ -155,7 +155,7 @@ extension Health {
 }
 
 extension Health.Pause {
-    var answer: JSONOutput {
+    var json: JSONOutput {
         .object([
             ("topic", .text(topic)), ("cause", .text(cause)), ("explanation", .text(explanation)),
             ("seconds", .integer(Int(seconds))),

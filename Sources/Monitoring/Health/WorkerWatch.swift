@@ -9,7 +9,7 @@ package struct WorkerWatch: Sendable {
     /// The longest interval between requests to a worker.
     package static let interval = Duration.seconds(5)
     /// The longest time for a live worker to answer.
-    package static let patience = Duration.seconds(10)
+    package static let timeLimit = Duration.seconds(10)
     /// How long a page waits for a new snapshot before it uses the previous one.
     package static let responseTimeout = Duration.seconds(1)
     /// The maximum of pending requests: one that is about to be answered, and one made after it.
@@ -18,7 +18,7 @@ package struct WorkerWatch: Sendable {
     private struct Entry: Sendable {
         var snapshot: WorkerSnapshot?
         var asked: UInt64 = 0
-        var answered: UInt64 = 0
+        var responded: UInt64 = 0
         /// The number of the request that a page waits for.
         var wanted: UInt64 = 0
         var respondedAt: Instant
@@ -26,7 +26,7 @@ package struct WorkerWatch: Sendable {
         var openSince: Instant?
         var hasEnded = false
 
-        var isWanted: Bool { !hasEnded && answered < wanted }
+        var isWanted: Bool { !hasEnded && responded < wanted }
     }
 
     private var workers: [Entry]
@@ -54,7 +54,7 @@ package struct WorkerWatch: Sendable {
     private mutating func ask(at now: Instant) -> [Int] {
         nextRound = now + Self.interval
         return workers.indices.filter { index in
-            guard !workers[index].hasEnded, workers[index].asked - workers[index].answered < Self.maximumOpen else {
+            guard !workers[index].hasEnded, workers[index].asked - workers[index].responded < Self.maximumOpen else {
                 return false
             }
             workers[index].asked += 1
@@ -63,12 +63,12 @@ package struct WorkerWatch: Sendable {
         }
     }
 
-    package mutating func answered(_ worker: Int, _ snapshot: WorkerSnapshot, at now: Instant) {
-        precondition(workers[worker].answered < workers[worker].asked, "a response must match a request")
-        workers[worker].answered += 1
+    package mutating func responded(_ worker: Int, _ snapshot: WorkerSnapshot, at now: Instant) {
+        precondition(workers[worker].responded < workers[worker].asked, "a response must match a request")
+        workers[worker].responded += 1
         workers[worker].snapshot = snapshot
         workers[worker].respondedAt = now
-        workers[worker].openSince = workers[worker].answered < workers[worker].asked ? now : nil
+        workers[worker].openSince = workers[worker].responded < workers[worker].asked ? now : nil
     }
 
     package mutating func ended(_ worker: Int) {
@@ -100,7 +100,7 @@ package struct WorkerWatch: Sendable {
         workers.map { worker in
             ProcessSnapshot.Worker(
                 snapshot: worker.snapshot, silence: worker.hasEnded ? .zero : now - worker.respondedAt,
-                isAlive: worker.hasEnded || worker.openSince.map { now - $0 < Self.patience } ?? true,
+                isAlive: worker.hasEnded || worker.openSince.map { now - $0 < Self.timeLimit } ?? true,
                 hasEnded: worker.hasEnded)
         }
     }

@@ -77,7 +77,7 @@ package enum OTLPEncoder {
 
     /// How many spans a collector did not take though it answered with 200.
     package static func rejectedSpans(in response: ArraySlice<UInt8>) -> Int {
-        guard let answer = member("partialSuccess", of: response), let count = member("rejectedSpans", of: answer),
+        guard let partial = member("partialSuccess", of: response), let count = member("rejectedSpans", of: partial),
             let number = JSONText.integer(count)
         else { return 0 }
         return Int(max(0, number))

@@ -13,7 +13,7 @@ import TLS
 /// provider token.
 final class APNsCheck: PlaceCheck {
     /// The timeout for the response.
-    private static let patience = Duration.seconds(10)
+    private static let timeLimit = Duration.seconds(10)
     private static let handle = Handle(0)
 
     private let target: APNsTarget
@@ -38,13 +38,13 @@ final class APNsCheck: PlaceCheck {
         self.requestID = requestID
         token = target.judgesToken ? tokens.source(for: target.identity.credential) : nil
         var configuration = APNsEngine.Configuration(endpoint: target.endpoint, usesProviderToken: token != nil)
-        configuration.requestTimeout = Self.patience
+        configuration.requestTimeout = Self.timeLimit
         // No request waits, so a slow drain has no benefit.
         configuration.drainTimeout = .seconds(1)
         engine = try APNsEngine(configuration: configuration, tls: context)
         network = target.identity.proxy.map { ProxyNetwork(base, through: $0) } ?? base
         // Each stage has a limit; this limit covers all of them, including a proxy.
-        deadline = now + limits.connectTimeout * 2 + configuration.handshakeTimeout + Self.patience * 2
+        deadline = now + limits.connectTimeout * 2 + configuration.handshakeTimeout + Self.timeLimit * 2
         network.connect(engine, to: target.endpoint, timeout: limits.connectTimeout)
     }
 
@@ -54,9 +54,9 @@ final class APNsCheck: PlaceCheck {
         while let event = engine.nextEvent() {
             switch event {
             case .ready: ready(at: now)
-            case .responded(_, let reply):
+            case .responded(_, let response):
                 isAnswered = true
-                findings += APNsDiagnosis(target).findings(about: reply)
+                findings += APNsDiagnosis(target).findings(about: response)
                 engine.retire(at: now.instant)
             case .lost(_, let loss): lossDetail = loss.detail
             case .goaway: break

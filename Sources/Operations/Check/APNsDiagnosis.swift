@@ -46,33 +46,33 @@ struct APNsDiagnosis {
 
     // MARK: Responses
 
-    func findings(about reply: APNsResponse) -> [ConnectionFinding] {
-        let said = "\(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
-        guard reply.isSuccess || reply.reason != nil else {
+    func findings(about response: APNsResponse) -> [ConnectionFinding] {
+        let said = "\(response.status)" + (response.reason.map { " \($0.rawValue)" } ?? "")
+        guard response.isSuccess || response.reason != nil else {
             return [
                 ConnectionFinding(
                     .warning, "answer", "\(said), which APNs never sends: another server may respond in its place",
                     hint: "check host and port of the endpoint")
             ]
         }
-        let answer = ConnectionFinding(.ok, "answer", "\(said): it responds as APNs does, and no device was notified")
-        return [answer] + (credential(reply, said).map { [$0] } ?? [])
+        let finding = ConnectionFinding(.ok, "answer", "\(said): it responds as APNs does, and no device was notified")
+        return [finding] + (credential(response, said).map { [$0] } ?? [])
     }
 
     /// What the response shows about the credential; `nil` for nothing.
-    private func credential(_ reply: APNsResponse, _ said: String) -> ConnectionFinding? {
+    private func credential(_ response: APNsResponse, _ said: String) -> ConnectionFinding? {
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> ConnectionFinding {
             ConnectionFinding(severity, "credential", "\(said): \(text)", hint: hint)
         }
-        let refusal = reply.reason.flatMap { CredentialRefusal($0, topic: target.app.topic) }
+        let refusal = response.reason.flatMap { CredentialRefusal($0, topic: target.app.topic) }
         if let refusal, refusal.isForCertificate || target.judgesToken {
             return found(refusal.isForTopic ? .warning : .wrong, refusal.text, hint: refusal.hint)
         }
-        switch reply.reason?.rawValue {
+        switch response.reason?.rawValue {
         case _ where !target.judgesToken: return nil
         case "FeatureNotEnabled"?:
             return found(.ok, "APNs accepts the provider token, and the clock is correct; the app has no broadcasts")
-        case nil where reply.isSuccess:
+        case nil where response.isSuccess:
             return found(.ok, "APNs accepts the provider token of \(target.app.topic), and the clock is correct")
         default: return found(.note, "this does not verify the provider token")
         }

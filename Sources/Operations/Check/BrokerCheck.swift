@@ -8,7 +8,7 @@ import Core
 /// It opens one connection for questions and one for publishing; the first failure ends the check.
 final class BrokerCheck: PlaceCheck {
     /// The timeout for a response of the broker.
-    private static let patience = Duration.seconds(15)
+    private static let timeLimit = Duration.seconds(15)
     /// The timeout for the orderly close at the end.
     private static let closingTime = Duration.seconds(1)
 
@@ -49,7 +49,7 @@ final class BrokerCheck: PlaceCheck {
         }
         questions += configuration.queues.map { .read(queue: $0.name) }
         // The connect timeout covers DNS and TCP; the handshakes get the same time again.
-        deadline = now + configuration.broker.connectTimeout * 2 + Self.patience
+        deadline = now + configuration.broker.connectTimeout * 2 + Self.timeLimit
         control.start(at: now)
     }
 
@@ -102,11 +102,11 @@ final class BrokerCheck: PlaceCheck {
             self.server = server
             opened(server, at: now.wall)
             publisher.start(at: now.instant)
-            deadline = now.instant + Self.patience
-        case .engine(.responded(let reply)):
+            deadline = now.instant + Self.timeLimit
+        case .engine(.responded(let response)):
             isAsking = false
-            deadline = now.instant + Self.patience
-            answered(reply)
+            deadline = now.instant + Self.timeLimit
+            responded(response)
         case .disconnected(_, let error, _):
             guard !isEnding else { break }
             if server == nil, let found = ConnectionFinding.addresses(of: address.endpoint, resolvedNames) {
@@ -157,14 +157,16 @@ final class BrokerCheck: PlaceCheck {
         }
     }
 
-    private func answered(_ reply: ControlResponse) {
+    private func responded(_ response: ControlResponse) {
         switch questions.first {
         case .compare(let step, var comparison)?:
-            comparison.take(reply)
+            comparison.take(response)
             questions[0] = .compare(step, comparison)
         case .read(let queue)?:
             questions.removeFirst()
-            if case .refused(let error) = reply, let found = diagnosis.reading(queue, error) { findings.append(found) }
+            if case .refused(let error) = response, let found = diagnosis.reading(queue, error) {
+                findings.append(found)
+            }
         case .compareBinding?, nil: break
         }
     }

@@ -6,7 +6,7 @@ package import Core
 /// Source: RFC 1945, sections 5 and 6.
 package final class ReadinessCheck: Engine, Run {
     /// Health checks commonly allow 5 s.
-    private static let patience = Duration.seconds(4)
+    private static let timeLimit = Duration.seconds(4)
     /// Bytes of a body: about 1,000 for each app.
     private static let maximumBody = 4 * 1024 * 1024
 
@@ -26,10 +26,10 @@ package final class ReadinessCheck: Engine, Run {
 
     package init(_ admin: Configuration.Admin, network: any Network, at now: Instant) {
         endpoint = admin.listen
-        deadline = now + Self.patience
+        deadline = now + Self.timeLimit
         let authorization = admin.token.map { "Authorization: Bearer \($0.reveal())\r\n" } ?? ""
         request = Array("GET /readyz HTTP/1.0\r\nHost: localhost\r\n\(authorization)\r\n".utf8)
-        network.connect(self, to: endpoint, timeout: Self.patience)
+        network.connect(self, to: endpoint, timeout: Self.timeLimit)
     }
 
     package var isFinished: Bool { result != nil }
@@ -79,7 +79,7 @@ package final class ReadinessCheck: Engine, Run {
     package var wantsDisconnect: Bool { isFinished }
 
     package func expire(at now: Instant) {
-        if now >= deadline { fail("\(endpoint) did not respond within \(Self.patience)") }
+        if now >= deadline { fail("\(endpoint) did not respond within \(Self.timeLimit)") }
     }
 
     private var notAdmin: String {

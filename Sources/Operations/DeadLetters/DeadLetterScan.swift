@@ -59,7 +59,7 @@ package final class DeadLetterScan: Run {
     /// The maximum number of messages per connection.
     package static let window = 50_000
     /// The timeout for a response of the broker.
-    package static let patience = Duration.seconds(30)
+    package static let timeLimit = Duration.seconds(30)
     private static let quiet = Duration.seconds(2)
 
     package let queue: String
@@ -94,7 +94,7 @@ package final class DeadLetterScan: Run {
         self.visit = visit
         self.now = now
         windows = Windows(limit: window)
-        timeout = ProgressTimeout(limit: Self.patience, at: now)
+        timeout = ProgressTimeout(limit: Self.timeLimit, at: now)
         control = try connect(.control)
         control.start(at: now)
     }
@@ -140,7 +140,7 @@ package final class DeadLetterScan: Run {
         while let event = control.nextEvent(at: now) {
             switch event {
             case .engine(.opened) where !isCounted && end == nil: ask(.length)
-            case .engine(.responded(let reply)): answered(reply)
+            case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _): lost(error)
             default: break
             }
@@ -157,10 +157,10 @@ package final class DeadLetterScan: Run {
         }
     }
 
-    private func answered(_ reply: ControlResponse) {
+    private func responded(_ response: ControlResponse) {
         guard let asked = question, end == nil else { return }
         question = nil
-        switch (asked, reply) {
+        switch (asked, response) {
         case (.length, .declared(_, 0, _)):
             if !isCounted || timeout.isQuiet(for: Self.quiet, at: now) { ask(.emptiness) }
         case (.length, .declared(_, let messages, _)): counted(Int(messages))

@@ -9,7 +9,7 @@ package struct LoadLedger: Sendable {
     package private(set) var strangers = 0
     /// Replies by outcome and reason; only the first one of each message.
     package private(set) var outcomes: [String: Int] = [:]
-    package private(set) var answered = 0
+    package private(set) var responded = 0
     package private(set) var published = 0
 
     package init(count: Int) {
@@ -26,7 +26,7 @@ package struct LoadLedger: Sendable {
         published += 1
     }
 
-    package mutating func answered(_ index: Int?, outcome: String, at now: Instant) {
+    package mutating func responded(_ index: Int?, outcome: String, at now: Instant) {
         guard let index, publishedAt.indices.contains(index), publishedAt[index] != nil else {
             strangers += 1
             return
@@ -36,20 +36,20 @@ package struct LoadLedger: Sendable {
             return
         }
         respondedAt[index] = now
-        answered += 1
+        responded += 1
         outcomes[outcome, default: 0] += 1
     }
 
     /// Published messages without a reply.
     package var missing: Int {
-        published - answered
+        published - responded
     }
 
     /// The time from publish to reply of every answered message, shortest first.
     package var latencies: [Duration] {
-        zip(publishedAt, respondedAt).compactMap { published, answered in
-            guard let published, let answered else { return nil }
-            return answered - published
+        zip(publishedAt, respondedAt).compactMap { published, responded in
+            guard let published, let responded else { return nil }
+            return responded - published
         }.sorted()
     }
 

@@ -12,7 +12,7 @@ package final class LoadRun: Run {
         /// Messages per second; `nil` publishes as fast as the broker confirms.
         package var rate: Int?
         /// The longest wait for a reply after the last reply or publish.
-        package var patience = Duration.seconds(30)
+        package var timeLimit = Duration.seconds(30)
         /// The maximum of unconfirmed messages.
         package var window = 1000
 
@@ -64,14 +64,14 @@ package final class LoadRun: Run {
 
     package var nextDeadline: Instant? {
         guard end == nil else { return nil }
-        var earliest = min(lastProgress + settings.patience, replies.nextDeadline ?? .distantFuture)
+        var earliest = min(lastProgress + settings.timeLimit, replies.nextDeadline ?? .distantFuture)
         if let pausesUntil { earliest = min(earliest, pausesUntil) }
         if canPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
     }
 
     /// The number of answered messages.
-    package var progress: (done: Int, of: Int) { (ledger.answered, settings.count) }
+    package var progress: (done: Int, of: Int) { (ledger.responded, settings.count) }
 
     package func step(at moment: Moment) {
         now = moment.instant
@@ -79,9 +79,9 @@ package final class LoadRun: Run {
         takeEvents()
         guard end == nil else { return }
         publishDue()
-        if ledger.answered == settings.count {
+        if ledger.responded == settings.count {
             finish(.complete)
-        } else if now >= lastProgress + settings.patience {
+        } else if now >= lastProgress + settings.timeLimit {
             finish(
                 ledger.published > 0
                     ? .impatient : .failed(replies.lastLoss?.description ?? "the broker does not respond"))
@@ -111,7 +111,7 @@ package final class LoadRun: Run {
             return String(decoding: bytes, as: UTF8.self)
         }
         let outcome = text("harebell-outcome") ?? "unknown"
-        ledger.answered(index, outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
+        ledger.responded(index, outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
         replies.acknowledge(delivery, at: now)
     }
 

@@ -23,7 +23,7 @@ package struct DecodingPreview: Sendable {
     package let decoder: String
     /// The semantic version of the decoder's format; `nil` if it has none.
     package let version: String?
-    package let answer: Decoded
+    package let decoded: Decoded
     /// The notifications of a request.
     package let entries: [Entry]
 
@@ -58,8 +58,8 @@ package struct DecodingPreview: Sendable {
         }
         self.decoder = name
         version = reader.decoders.version(of: decoder)
-        answer = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
-        guard case .request(let request) = answer else {
+        decoded = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
+        guard case .request(let request) = decoded else {
             entries = []
             return
         }

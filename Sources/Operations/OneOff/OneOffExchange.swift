@@ -44,7 +44,7 @@ package final class OneOffExchange: Run {
     /// - Throws: if the credential's files cannot be used.
     package init(
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
-        network: any Network, patience: Duration? = nil, seed: UInt64, at now: Moment
+        network: any Network, timeLimit: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         self.app = app
         let identity = PoolIdentity(app, for: .init(request.target))
@@ -53,7 +53,7 @@ package final class OneOffExchange: Run {
             seed: seed, at: now.instant)
         deadline =
             now.instant
-            + (patience
+            + (timeLimit
                 ?? limits.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout)
         pool.submit(request, handle: Self.handle, at: now.instant)
     }
@@ -69,7 +69,7 @@ package final class OneOffExchange: Run {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
-            case .responded(_, let reply, _): finish(.responded(reply), at: now.instant)
+            case .responded(_, let response, _): finish(.responded(response), at: now.instant)
             case .lost(_, let loss, _): finish(.lost(loss), at: now.instant)
             case .expired: finish(.expired, at: now.instant)
             case .connected: failedConnects = 0
@@ -129,7 +129,7 @@ extension OneOffExchange {
     /// ``report`` with the channel data of the response.
     package func report(about operation: ChannelOperation) -> Report? {
         var report = report
-        if case .responded(let reply)? = end { report?.add(reply, to: operation) }
+        if case .responded(let response)? = end { report?.add(response, to: operation) }
         return report
     }
 }
@@ -139,17 +139,17 @@ extension OneOffExchange.End {
     /// pause an app in a worker, but are `rejected` here.
     package var report: Report {
         switch self {
-        case .responded(let reply):
+        case .responded(let response):
             let outcome: Outcome =
-                switch reply.rule.action {
+                switch response.rule.action {
                 case .accept: .accepted
                 case .unregister, .doubtToken: .unregistered
                 case .reject, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
                 case .resend, .keepToken, .retryLater: .undelivered
                 }
             return Report(
-                outcome: outcome, status: reply.status, reason: reply.reason, timestamp: reply.timestamp,
-                uniqueID: reply.uniqueID, attempts: 1, processed: reply.rule.action == .resend ? .no : .yes)
+                outcome: outcome, status: response.status, reason: response.reason, timestamp: response.timestamp,
+                uniqueID: response.uniqueID, attempts: 1, processed: response.rule.action == .resend ? .no : .yes)
         case .lost(let loss):
             let attempts = loss.processed == .no ? 0 : 1
             return Report(outcome: .undelivered, attempts: attempts, processed: loss.processed, detail: loss.detail)

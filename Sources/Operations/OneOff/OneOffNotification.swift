@@ -19,7 +19,7 @@ package final class OneOffNotification: Run {
 
     private let configuration: Configuration
     private let network: any Network
-    private let patience: Duration?
+    private let timeLimit: Duration?
     private let seed: UInt64
     private let actions = ActionQueue()
     private var dispatch: Dispatch
@@ -31,12 +31,12 @@ package final class OneOffNotification: Run {
     /// - Parameter patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     /// - Throws: if the credential's files cannot be used.
     package init(
-        _ request: OneOffRequest, _ configuration: Configuration, network: any Network, patience: Duration? = nil,
+        _ request: OneOffRequest, _ configuration: Configuration, network: any Network, timeLimit: Duration? = nil,
         log: Logger, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         self.configuration = configuration
         self.network = network
-        self.patience = patience
+        self.timeLimit = timeLimit
         self.seed = seed
         var settings = PipelineSettings(configuration, worker: "")
         let decoder = APNsHeadersDecoder()
@@ -105,7 +105,7 @@ package final class OneOffNotification: Run {
             exchange = (
                 try OneOffExchange(
                     request, for: app, configuration.apns, tokens: ProviderTokens([app]), network: network,
-                    patience: patience, seed: seed, at: now), handle
+                    timeLimit: timeLimit, seed: seed, at: now), handle
             )
         } catch {
             failure = error

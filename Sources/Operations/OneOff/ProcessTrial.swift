@@ -6,7 +6,7 @@ package import Logging
 package final class ProcessTrial: Run {
     private let process: DecoderProcess
     /// The program's response; `nil` if it could not be started.
-    package private(set) var answer: Decoded?
+    package private(set) var decoded: Decoded?
     /// Whether the program was ever running.
     private var hasWorked = false
 
@@ -25,8 +25,8 @@ package final class ProcessTrial: Run {
     package func step(at now: Moment) {
         process.step(at: now)
         hasWorked = hasWorked || process.isWorking
-        while case .decoded(_, let decoded)? = process.nextEvent() { answer = decoded }
-        if answer != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
+        while case .decoded(_, let decoded)? = process.nextEvent() { self.decoded = decoded }
+        if decoded != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
     }
 
     package func stop(at now: Moment) {

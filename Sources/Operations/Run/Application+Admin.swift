@@ -83,11 +83,11 @@ extension Application: AdminPages {
         ] + Self.deadLetterPages
     }
 
-    package func answer(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
+    package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         let path = request.page.path.description
-        if path == "/" { return DashboardPage.document.answer }
+        if path == "/" { return DashboardPage.document.response }
         if path == "/livez" { return livez(at: now) }
-        if let answer = deadLetterResponse(request, at: now) { return answer }
+        if let response = deadLetterResponse(request, at: now) { return response }
         guard request.isRepeated else {
             workers.ask(workers.watch.want(at: now.instant))
             admin.isWaitingForWorkers = true

@@ -193,7 +193,7 @@ package final class Application: LoopOwner {
         case .spans(let batch):
             traces?.add(batch, at: loop.now.instant)
             workers.commands[report.worker].post(.spansReceived)
-        case .snapshot(let snapshot): workers.watch.answered(report.worker, snapshot, at: loop.now.instant)
+        case .snapshot(let snapshot): workers.watch.responded(report.worker, snapshot, at: loop.now.instant)
         case .ended(let counters, let inOrder):
             workers.ended(report.worker, counters)
             if !inOrder, shutdown.end == .drained { shutdown.end = .cutShort }

@@ -39,7 +39,7 @@ package final class RetryProbe: Run {
     }
 
     /// The timeout for a connection or for a response of the broker.
-    private static let patience = Duration.seconds(30)
+    private static let timeLimit = Duration.seconds(30)
     /// The tolerance for late messages, beyond the delay.
     private static let latest = Duration.seconds(15)
     /// The timeout for the cleanup; queues that remain then expire.
@@ -92,7 +92,7 @@ package final class RetryProbe: Run {
             if !control.isClosed { deadlines.append(cleaning.deadline) }
             return deadlines.min()
         }
-        if !isWaiting { deadlines.append(lastProgress + Self.patience) }
+        if !isWaiting { deadlines.append(lastProgress + Self.timeLimit) }
         for probe in probes where !probe.isOver {
             if let sent = probe.sentAt { deadlines.append(deadline(of: probe, sent: sent)) }
         }
@@ -111,7 +111,7 @@ package final class RetryProbe: Run {
         control.expire(at: now)
         replies.expire(at: now)
         takeControlEvents(at: now)
-        takeReplies(at: now)
+        takeResponses(at: now)
         guard cleaning == nil else { return clean(at: now) }
         declare(at: now)
         publish(at: now)
@@ -120,7 +120,7 @@ package final class RetryProbe: Run {
             finish(index, .lost(probes[index].level))
         }
         if probes.allSatisfy(\.isOver) { return end(at: now) }
-        if !isWaiting, now >= lastProgress + Self.patience { fail(replies.lastLoss, at: now) }
+        if !isWaiting, now >= lastProgress + Self.timeLimit { fail(replies.lastLoss, at: now) }
     }
 
     // MARK: Queue copies
@@ -128,11 +128,11 @@ package final class RetryProbe: Run {
     private func takeControlEvents(at now: Instant) {
         while let event = control.nextEvent(at: now) {
             switch event {
-            case .engine(.responded(let reply)):
+            case .engine(.responded(let response)):
                 isAsking = false
                 guard cleaning == nil else { continue }
                 lastProgress = now
-                if case .refused(let error) = reply {
+                if case .refused(let error) = response {
                     finish(declared, .refused(probes[declared].level, reason: error.message))
                 }
                 declared += 1
@@ -171,7 +171,7 @@ package final class RetryProbe: Run {
         }
     }
 
-    private func takeReplies(at now: Instant) {
+    private func takeResponses(at now: Instant) {
         while let event = replies.nextEvent(at: now) {
             switch event {
             case .ready: lastProgress = now

@@ -5,7 +5,7 @@ import DequeModule
 /// Declares a plan on the broker, or compares it with the broker's state, step by step. Sans-IO like a worker.
 ///
 /// It reports a step that the broker refuses (for example because a queue exists with other arguments) and continues
-/// with the next. It reopens lost connections within ``patience``.
+/// with the next. It reopens lost connections within ``timeLimit``.
 package final class TopologyRun: Run {
     package enum Purpose: Sendable {
         case apply, compare
@@ -22,7 +22,7 @@ package final class TopologyRun: Run {
     }
 
     /// The timeout for a step or a connection.
-    package static let patience = Duration.seconds(30)
+    package static let timeLimit = Duration.seconds(30)
 
     private let steps: [TopologyPlan.Step]
     private let purpose: Purpose
@@ -50,7 +50,7 @@ package final class TopologyRun: Run {
 
     package var nextDeadline: Instant? {
         guard !isEnding else { return nil }
-        let end = lastProgress + Self.patience
+        let end = lastProgress + Self.timeLimit
         return control.nextDeadline.map { min($0, end) } ?? end
     }
 
@@ -59,7 +59,7 @@ package final class TopologyRun: Run {
         control.expire(at: now)
         while let event = control.nextEvent(at: now) {
             switch event {
-            case .engine(.responded(let reply)): answered(reply, at: now)
+            case .engine(.responded(let response)): responded(response, at: now)
             case .disconnected(_, let error, _):
                 // A step whose response was lost is repeated: declaring and comparing are idempotent.
                 isWaiting = false
@@ -69,7 +69,7 @@ package final class TopologyRun: Run {
             default: break
             }
         }
-        if now >= lastProgress + Self.patience { fail(lastLoss, at: now) }
+        if now >= lastProgress + Self.timeLimit { fail(lastLoss, at: now) }
         guard !isEnding, control.isOpen, !isWaiting else { return }
         if let request = nextRequest() {
             isWaiting = true
@@ -92,14 +92,14 @@ package final class TopologyRun: Run {
         return nil
     }
 
-    private func answered(_ reply: ControlResponse, at now: Instant) {
+    private func responded(_ response: ControlResponse, at now: Instant) {
         isWaiting = false
         lastProgress = now
         guard purpose == .apply else {
-            comparison?.take(reply)
+            comparison?.take(response)
             return
         }
-        if case .refused(let error) = reply {
+        if case .refused(let error) = response {
             events.append(.refused(steps[next], error))
         } else {
             events.append(.done(steps[next]))

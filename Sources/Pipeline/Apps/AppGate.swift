@@ -17,7 +17,7 @@ package struct AppGate {
         /// APNs refuses the topic, with this reason, or the status if it gave no reason.
         case topic(RejectionReason)
         /// APNs refused too many device tokens among the newest responses: the environment is probably wrong.
-        case deviceTokens(refused: Int, answers: Int)
+        case deviceTokens(refused: Int, responses: Int)
 
         /// The least that a response must prove to disprove the cause.
         var disproof: ResponseProof {
@@ -142,7 +142,7 @@ extension AppGate.Cause: CustomStringConvertible {
     package var description: String {
         switch self {
         case .credential(let reason), .topic(let reason): reason.rawValue
-        case .deviceTokens(let refused, let answers): "\(refused) of the last \(answers) device tokens were refused"
+        case .deviceTokens(let refused, let responses): "\(refused) of the last \(responses) device tokens were refused"
         }
     }
 }

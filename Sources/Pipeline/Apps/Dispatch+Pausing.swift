@@ -100,7 +100,9 @@ extension Dispatch {
     ///
     /// Notifications in flight when the app pauses wait as well. A probe ends with its own result, so a queue of dead
     /// tokens is processed slowly rather than blocked. It sends no feedback, because the token may be valid.
-    mutating func refusedToken(_ handle: Handle, _ entry: InFlightNotification, _ reply: APNsResponse, at now: Moment) {
+    mutating func refusedToken(
+        _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, at now: Moment
+    ) {
         if let cause = gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
             case .deviceTokens = cause
         {
@@ -111,27 +113,27 @@ extension Dispatch {
             recordProof(handle, entry.app, AppLane.credential, showing: .topic, at: now)
             laneRefused(handle, entry.app, entry.lane, cause, at: now)
             entry.attemptEnded(.yes)
-            finish(handle, tokenRefusalReport(entry, reply, cause), givesFeedback: false)
+            finish(handle, tokenRefusalReport(entry, response, cause), givesFeedback: false)
             return
         }
         recordProof(handle, entry, showing: .topic, at: now)
         let isLimit = recordTokenResponse(entry, isRefusal: true)
         let refusals = gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals
-        let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, answers: refusals.answers)
+        let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, responses: refusals.responses)
         if isLimit {
             hold(handle, entry, in: entry.lane, at: now)
             laneRefused(handle, entry.app, entry.lane, cause, at: now)
         } else {
             entry.attemptEnded(.yes)
-            finish(handle, tokenRefusalReport(entry, reply, cause))
+            finish(handle, tokenRefusalReport(entry, response, cause))
         }
     }
 
     /// The result for an unknown device token, with a hint at the possible cause.
-    private func tokenRefusalReport(_ entry: InFlightNotification, _ reply: APNsResponse, _ cause: AppGate.Cause)
+    private func tokenRefusalReport(_ entry: InFlightNotification, _ response: APNsResponse, _ cause: AppGate.Cause)
         -> Report
     {
-        var report = report(.unregistered, entry, reply)
+        var report = report(.unregistered, entry, response)
         if settings.tokenRefusals != nil { report.detail = "the environment may be wrong: \(cause) for this topic" }
         return report
     }
@@ -142,7 +144,7 @@ extension Dispatch {
     mutating func recordTokenResponse(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
-        return gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals.answered(
+        return gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals.responded(
             isRefusal: isRefusal, limit: limit)
     }
 

@@ -202,12 +202,12 @@ package struct Intake: ~Copyable {
     }
 
     /// The response of a decoder process.
-    package mutating func decoded(_ handle: Handle, _ answer: Decoded, at now: Moment) {
-        take(answer, of: asked.remove(handle), at: now)
+    package mutating func decoded(_ handle: Handle, _ decoded: Decoded, at now: Moment) {
+        take(decoded, of: asked.remove(handle), at: now)
     }
 
-    private mutating func take(_ answer: Decoded, of request: InFlightRequest, at now: Moment) {
-        switch answer {
+    private mutating func take(_ decoded: Decoded, of request: InFlightRequest, at now: Moment) {
+        switch decoded {
         case .request(let decoded): actions.append(.start(decoded, request))
         case .ignore:
             counters[.ignored] += 1

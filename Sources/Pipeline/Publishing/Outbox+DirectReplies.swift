@@ -17,7 +17,7 @@ extension Outbox {
     /// The broker reported whether the requester of returned replies is connected. If so, it received them: it was
     /// connected when they were published.
     package mutating func requesterChecked(isConnected: Bool, at now: Moment) {
-        for reply in requesters.answered() {
+        for reply in requesters.responded() {
             if isConnected {
                 taken(reply, at: now)
             } else {
@@ -35,13 +35,13 @@ extension Outbox {
     // MARK: Waiting
 
     /// The maximum wait of a direct reply for its connection.
-    private var replyPatience: Duration {
+    private var replyTimeout: Duration {
         refusedResults.isStopped
-            ? min(refusedResults.patience, Self.replyPatienceInDrain) : refusedResults.patience
+            ? min(refusedResults.timeLimit, Self.replyTimeoutInDrain) : refusedResults.timeLimit
     }
 
     /// Enough for one connection attempt.
-    private static let replyPatienceInDrain = Duration.seconds(5)
+    private static let replyTimeoutInDrain = Duration.seconds(5)
 
     /// Whether direct replies wait that can be diverted.
     private var holdsReplies: Bool {
@@ -59,10 +59,10 @@ extension Outbox {
             let outlet = outlets[role.rawValue]
             for since in [outlet.unpublished.first?.waitingSince, outlet.suspects.waitingSince] {
                 guard let since else { continue }
-                earliest = min(earliest ?? .distantFuture, since + replyPatience)
+                earliest = min(earliest ?? .distantFuture, since + replyTimeout)
             }
         }
-        if let since = requesters.waitingSince { earliest = min(earliest ?? .distantFuture, since + replyPatience) }
+        if let since = requesters.waitingSince { earliest = min(earliest ?? .distantFuture, since + replyTimeout) }
         return earliest
     }
 
@@ -70,7 +70,7 @@ extension Outbox {
     mutating func giveUpOverdueReplies(at now: Moment) {
         guard holdsReplies else { return }
         func isOverdue(_ since: Instant?) -> Bool {
-            since.map { $0 + replyPatience <= now.instant } ?? false
+            since.map { $0 + replyTimeout <= now.instant } ?? false
         }
         while isOverdue(requesters.waitingSince) { divertReplies(requesters.popOldest(), at: now) }
         for role in PublisherRole.directReplies {

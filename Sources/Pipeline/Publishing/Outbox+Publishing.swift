@@ -26,8 +26,8 @@ extension Outbox {
         if pending.role != .queues { pending.role = proven.role(of: pending.publication) ?? pending.role }
         let role = pending.role
         if role != .queues {
-            if case .refused(let reply) = outlets[role.rawValue].suspects.verdict(on: pending, at: now.instant) {
-                return quarantine(pending, reply, at: now)
+            if case .refused(let replyText) = outlets[role.rawValue].suspects.verdict(on: pending, at: now.instant) {
+                return quarantine(pending, replyText, at: now)
             }
             guard !isFull(role, at: now) else { return divertReplies([pending], at: now) }
         }
@@ -58,12 +58,13 @@ extension Outbox {
                 guard outlets[index].unconfirmed.count == 0, let suspect = outlets[index].suspects.next() else {
                     return nil
                 }
-                guard case .refused(let reply) = outlets[index].suspects.verdict(on: suspect, at: now.instant) else {
+                guard case .refused(let replyText) = outlets[index].suspects.verdict(on: suspect, at: now.instant)
+                else {
                     outlets[index].suspects.candidateWritten()
                     return suspect
                 }
                 outlets[index].suspects.dropCandidate()
-                quarantine(suspect, reply, at: now)
+                quarantine(suspect, replyText, at: now)
                 continue
             }
             guard let pending = outlets[index].unpublished.popFirst() else { return nil }
@@ -74,7 +75,7 @@ extension Outbox {
             switch outlets[index].suspects.verdict(on: pending, at: now.instant) {
             case .open: return pending
             case .doubtful: suspect(pending)
-            case .refused(let reply): quarantine(pending, reply, at: now)
+            case .refused(let replyText): quarantine(pending, replyText, at: now)
             }
         }
         return nil
@@ -216,9 +217,9 @@ extension Outbox {
     }
 
     mutating func divertReplies(_ replies: [PendingPublication], at now: Moment) {
-        for reply in replies {
+        for result in replies {
             divert(
-                reply, because: "direct replies cannot be published now",
+                result, because: "direct replies cannot be published now",
                 "direct replies cannot be published: they go to the results target or the dead letters",
                 at: now)
         }
@@ -296,15 +297,15 @@ extension Outbox {
 
     /// The broker closes the connection over this publish. A result is diverted; a dead letter waits, because it has
     /// only one destination.
-    private mutating func quarantine(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+    private mutating func quarantine(_ pending: PendingPublication, _ replyText: String, at now: Moment) {
         counters[.quarantined] += 1
         forgetRefusal(of: pending)
-        guard case .deadLetter = pending.kind else { return returned(pending, reply, at: now) }
+        guard case .deadLetter = pending.kind else { return returned(pending, replyText, at: now) }
         log.error(
             "the broker refuses a dead letter: the request is held, and the publish is retried",
             metadata: pending.request.delivery.traced(
                 [
-                    "error.message": "\(reply)",
+                    "error.message": "\(replyText)",
                     "pause_seconds": .stringConvertible(settings.quarantine.components.seconds),
                 ]))
         waiting.insert(pending, due: now.instant + settings.quarantine)
@@ -312,7 +313,7 @@ extension Outbox {
 
     /// The broker could not route a publish. A result goes to the configured results, then into a dead letter with its
     /// request. A parked notification ends. A dead letter waits until an operator creates its queue.
-    mutating func returned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+    mutating func returned(_ pending: PendingPublication, _ replyText: String, at now: Moment) {
         refusedResults.ended(pending)
         forgetRefusal(of: pending)
         switch pending.kind {
@@ -324,16 +325,16 @@ extension Outbox {
                     pending.publication.rerouted(to: route), for: pending.request,
                     .routedResult(note), at: now)
             } else {
-                abandonResult(pending, note, reply, at: now)
+                abandonResult(pending, note, replyText, at: now)
             }
-        case .routedResult(let note): abandonResult(pending, note, reply, at: now)
+        case .routedResult(let note): abandonResult(pending, note, replyText, at: now)
         case .feedback:
             log.error(
                 "the feedback queue does not exist: an unregistered result went only to its own queue",
-                metadata: pending.request.delivery.traced(["reply": "\(reply)"]))
+                metadata: pending.request.delivery.traced(["reply": "\(replyText)"]))
             counters.unconfirmed -= 1
             closeOne(of: pending.request, at: now)
-        case .retry, .postpone: retryReturned(pending, reply, at: now)
+        case .retry, .postpone: retryReturned(pending, replyText, at: now)
         case .deadLetter:
             pending.refusals += 1
             log.error(
@@ -341,19 +342,19 @@ extension Outbox {
                 no queue receives dead letters: the request is held until one does ('harebell topology --apply' \
                 makes it)
                 """,
-                metadata: pending.request.delivery.traced(["reply": "\(reply)"]))
+                metadata: pending.request.delivery.traced(["reply": "\(replyText)"]))
             waiting.insert(pending, due: now.instant + settings.pauseAfterRefusal(pending.refusals))
         }
     }
 
     /// The request becomes a dead letter that contains its result.
     mutating func abandonResult(
-        _ pending: PendingPublication, _ note: PendingPublication.ResultNote, _ reply: String, at now: Moment
+        _ pending: PendingPublication, _ note: PendingPublication.ResultNote, _ replyText: String, at now: Moment
     ) {
         counters.unconfirmed -= 1
         if pending.request.firstFailure == nil {
             var report = note.report
-            report.detail = "the result could not be routed (\(reply))" + (report.detail.map { "; \($0)" } ?? "")
+            report.detail = "the result could not be routed (\(replyText))" + (report.detail.map { "; \($0)" } ?? "")
             pending.request.firstFailure = InFlightRequest.Failure(id: note.id, report: report)
         }
         pending.request.firstFailure?.results.append(pending.publication.body)

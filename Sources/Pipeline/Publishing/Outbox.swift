@@ -4,7 +4,7 @@ package import Logging
 /// Publishes results, dead letters and copies for retries. A request is complete when the broker has confirmed them.
 package struct Outbox: ~Copyable {
     package var settings: PipelineSettings {
-        didSet { refusedResults.patience = settings.refusedResults }
+        didSet { refusedResults.timeLimit = settings.refusedResults }
     }
     /// The counters of the outbox.
     package var counters: PipelineCounters
@@ -37,7 +37,7 @@ package struct Outbox: ~Copyable {
         self.log = log
         counters = PipelineCounters(queues: settings.queues.count)
         refusedResults = RefusedResults(
-            patience: settings.refusedResults, limit: max(1, settings.prefetch / Self.refusedRequestsDivisor))
+            timeLimit: settings.refusedResults, limit: max(1, settings.prefetch / Self.refusedRequestsDivisor))
     }
 
     /// Publishes that wait to be tried alone, or are being tried.

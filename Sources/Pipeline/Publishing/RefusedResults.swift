@@ -3,12 +3,12 @@ package import Core
 
 /// Results that their reply queue refuses (`x-overflow: reject-publish`), by reply queue.
 ///
-/// Each is published again until the queue accepts it or ``patience`` has passed. At most ``limit`` requests wait.
+/// Each is published again until the queue accepts it or ``timeLimit`` has passed. At most ``limit`` requests wait.
 /// Above it, the reply queue with the most requests gives one up, so one full reply queue does not affect the others.
 /// Source: rabbitmq.com/docs/maxlength (overflow behaviour).
 struct RefusedResults {
     /// The maximum time for which a result may be refused.
-    var patience: Duration
+    var timeLimit: Duration
     /// The maximum number of requests that wait for reply queues.
     let limit: Int
     /// The number of requests that wait for reply queues.
@@ -23,9 +23,9 @@ struct RefusedResults {
         var results: [PendingPublication]
     }
 
-    init(patience: Duration, limit: Int) {
+    init(timeLimit: Duration, limit: Int) {
         precondition(limit > 0, "the limit must be positive")
-        self.patience = patience
+        self.timeLimit = timeLimit
         self.limit = limit
     }
 
@@ -58,13 +58,13 @@ struct RefusedResults {
     /// Whether a result must not be published again.
     func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
         guard let since = pending.refusedSince else { return false }
-        return isStopped || now - since >= patience
+        return isStopped || now - since >= timeLimit
     }
 
     /// When a result refused at `now` is due again after `pause`, or diverted.
     func nextRetry(of pending: PendingPublication, after pause: Duration, at now: Instant) -> Instant {
         guard let since = pending.refusedSince else { return now + pause }
-        return min(now + pause, since + patience)
+        return min(now + pause, since + timeLimit)
     }
 
     /// A result is no longer refused: its queue accepted it, or it was diverted.

@@ -35,7 +35,7 @@ struct RequesterChecks {
     /// The broker answered the pending check.
     ///
     /// - Returns: the replies that were checked.
-    mutating func answered() -> [PendingPublication] {
+    mutating func responded() -> [PendingPublication] {
         defer { asked = [] }
         return asked
     }
@@ -45,7 +45,7 @@ struct RequesterChecks {
         guard let name = asked.first?.publication.routingKey else { return }
         if replies[name] != nil { names.removeAll { $0 == name } }
         names.prepend(name)
-        replies[name] = answered() + (replies[name] ?? [])
+        replies[name] = responded() + (replies[name] ?? [])
     }
 
     /// Since when the oldest replies wait for a check.

@@ -21,7 +21,7 @@ struct SuspectPublishes {
 
     private struct Refusal {
         var until: Instant
-        var reply: String
+        var replyText: String
     }
 
     /// The state of a route.
@@ -112,7 +112,7 @@ struct SuspectPublishes {
         if routes.count >= Self.maximumRoutes, routes[name] == nil {
             if let first = routes.min(by: { $0.value.until < $1.value.until }) { routes[first.key] = nil }
         }
-        routes[name] = Refusal(until: until, reply: error.message)
+        routes[name] = Refusal(until: until, replyText: error.message)
     }
 
     /// The broker accepted a publish.
@@ -125,7 +125,7 @@ struct SuspectPublishes {
         guard !routes.isEmpty else { return .open }
         for name in Self.names(of: pending.publication) {
             guard let refusal = routes[name] else { continue }
-            return now < refusal.until ? .refused(refusal.reply) : .doubtful
+            return now < refusal.until ? .refused(refusal.replyText) : .doubtful
         }
         return .open
     }

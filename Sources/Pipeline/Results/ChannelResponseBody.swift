@@ -4,11 +4,11 @@ import Decoding
 
 extension Report {
     /// Adds the channel data of a response; if expected data is missing, ``detail`` says so.
-    package mutating func add(_ reply: APNsResponse, to operation: ChannelOperation) {
-        let body = reply.channel?.body ?? []
+    package mutating func add(_ response: APNsResponse, to operation: ChannelOperation) {
+        let body = response.channel?.body ?? []
         let members = ChannelResponseBody(body[...])
         let channel = ChannelReport(
-            channelID: operation.channelID ?? reply.channel?.channelID?[...],
+            channelID: operation.channelID ?? response.channel?.channelID?[...],
             storagePolicy: operation.storagePolicy ?? members?.storagePolicy, channels: members?.channels)
         self.channel = channel
         guard outcome == .accepted else { return }

@@ -33,7 +33,7 @@ package final class ResultEncoder {
     /// The headers and the middle of the body that nearly all results share, encoded once.
     private static let common = Report(outcome: .accepted, status: 200)
     private static let commonHeaders = bytes { appendHeaders(common, to: &$0) }
-    private static let commonResult = bytes { append(answer: common, to: &$0) }
+    private static let commonResult = bytes { append(common, to: &$0) }
 
     private static func bytes(_ write: (inout ByteQueue) -> Void) -> [UInt8] {
         var queue = ByteQueue()
@@ -225,7 +225,7 @@ package final class ResultEncoder {
         case .development: json.append("\"development\"")
         case .none: json.append("null")
         }
-        if report.isCommon { json.append(commonResult) } else { append(answer: report, to: &json) }
+        if report.isCommon { json.append(commonResult) } else { append(report, to: &json) }
         json.append(",\"attempts\":")
         json.append(decimal: report.attempts)
         json.append(",\"processed\":\"")
@@ -239,7 +239,7 @@ package final class ResultEncoder {
     }
 
     /// The outcome and the response of APNs.
-    private static func append(answer report: Report, to json: inout ByteQueue) {
+    private static func append(_ report: Report, to json: inout ByteQueue) {
         json.append(",\"outcome\":\"")
         json.append(report.outcome.name)
         json.append("\",\"status\":")

@@ -83,7 +83,7 @@ extension Outbox {
 
     /// No queue accepted a copy, so its notifications end. Untried requests stay in the worker: a pause of one app must
     /// not move its queue into the dead letters.
-    mutating func retryReturned(_ pending: PendingPublication, _ reply: String, at now: Moment) {
+    mutating func retryReturned(_ pending: PendingPublication, _ replyText: String, at now: Moment) {
         let queue = String(decoding: pending.publication.routingKey, as: UTF8.self)
         if missingRetryQueues.insert(queue).inserted {
             log.error(
@@ -91,7 +91,7 @@ extension Outbox {
                 no retry queue receives requests: attempted ones are undelivered, others wait here ('harebell \
                 topology --apply' makes it)
                 """,
-                metadata: ["messaging.destination.name": "\(queue)", "reply": "\(reply)"])
+                metadata: ["messaging.destination.name": "\(queue)", "reply": "\(replyText)"])
         }
         counters.unconfirmed -= 1
         if case .postpone(let pause) = pending.kind {
@@ -108,7 +108,7 @@ extension Outbox {
         // The publish keeps the request open until all its notifications have ended.
         endParked(pending.request, at: now) { parked in
             parked.report.undelivered(
-                "the retry queue \(queue) received nothing (\(reply)); declare it with 'harebell topology --apply'")
+                "the retry queue \(queue) received nothing (\(replyText)); declare it with 'harebell topology --apply'")
         }
         closeOne(of: pending.request, at: now)
     }

@@ -66,10 +66,10 @@ package final class RequestTrace {
             attributes.append(("harebell.device_token", .text(token.description)))
         }
         switch end {
-        case .responded(let reply):
-            attributes.append(("http.response.status_code", .integer(Int(reply.status))))
-            if !reply.isSuccess {
-                attributes.append(("error.type", .text(reply.reason?.rawValue ?? "\(reply.status)")))
+        case .responded(let response):
+            attributes.append(("http.response.status_code", .integer(Int(response.status))))
+            if !response.isSuccess {
+                attributes.append(("error.type", .text(response.reason?.rawValue ?? "\(response.status)")))
             }
         case .lost(let loss):
             let error = loss.goawayReason?.rawValue ?? (loss.isRefused ? "REFUSED_STREAM" : "lost")

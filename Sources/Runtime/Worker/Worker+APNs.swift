@@ -7,7 +7,7 @@ import TLS
 /// Handles the events of a worker's pools, and reloads.
 extension Worker {
     /// Takes the events of the pools that have some; these may create new requests.
-    mutating func takeReplies() {
+    mutating func takeResponses() {
         pools.takeDue(at: now.instant)
         for number in pools.due.map(PoolID.init) {
             guard let pool = step(number) else { continue }
@@ -37,10 +37,10 @@ extension Worker {
 
     private mutating func take(_ event: APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
         switch event {
-        case .responded(let handle, let reply, let sentAt):
+        case .responded(let handle, let response, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
-            traceAttempt(handle, .responded(reply), on: pool, sentAt: sentAt, endedAt: now.instant)
-            dispatch.responded(handle, reply, at: now)
+            traceAttempt(handle, .responded(response), on: pool, sentAt: sentAt, endedAt: now.instant)
+            dispatch.responded(handle, response, at: now)
         case .lost(let handle, let loss, let sentAt):
             if let sentAt { traceAttempt(handle, .lost(loss), on: pool, sentAt: sentAt, endedAt: now.instant) }
             dispatch.lost(handle, loss, at: now)

@@ -43,10 +43,10 @@ extension Worker {
         }
     }
 
-    mutating func takeResponses() {
+    mutating func takeInquiries() {
         while let event = inquiries.nextEvent(at: now.instant) {
             switch event {
-            case .engine(.responded(let reply)): answered(reply)
+            case .engine(.responded(let response)): responded(response)
             case .engine(.opened): failures["inquiring", default: FailureLog()].opened()
             case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _): inquiryLost(error)
@@ -55,15 +55,15 @@ extension Worker {
         }
     }
 
-    private mutating func answered(_ reply: ControlResponse) {
+    private mutating func responded(_ response: ControlResponse) {
         let inquiry = inquiry
         self.inquiry = nil
-        if case .got(let delivery, _, _) = reply {
+        if case .got(let delivery, _, _) = response {
             inquiries.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
         }
         switch inquiry {
         case .requester? where isWorking:
-            let isConnected = if case .refused = reply { false } else { true }
+            let isConnected = if case .refused = response { false } else { true }
             outbox.requesterChecked(isConnected: isConnected, at: now)
             performActions()
         case .stream(let queue)? where drain.stage == .running:

@@ -154,10 +154,10 @@ package struct Worker: ~Copyable {
         }
         takeDeliveries()
         stepDecoders()
-        takeReplies()
+        takeResponses()
         applyDueChanges()
         takeConfirms()
-        takeResponses()
+        takeInquiries()
         inquire()
         advanceDrain()
         if isWorking { publishWaiting() }
@@ -249,8 +249,8 @@ package struct Worker: ~Copyable {
         for decoder in decoders {
             decoder.step(at: now)
             while let event = decoder.nextEvent() {
-                guard isWorking, case .decoded(let handle, let answer) = event else { continue }
-                intake.decoded(handle, answer, at: now)
+                guard isWorking, case .decoded(let handle, let decoded) = event else { continue }
+                intake.decoded(handle, decoded, at: now)
                 performActions()
             }
         }

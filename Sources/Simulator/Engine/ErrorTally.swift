@@ -13,10 +13,10 @@ struct ErrorTally {
     private var errors = 0
     private var badTokens = 0
 
-    mutating func count(_ answer: SimulatedResponse, _ configuration: SimulatorConfiguration) -> Consequence? {
-        guard (400..<500).contains(answer.status), answer.status != 410 else { return nil }
+    mutating func count(_ response: SimulatedResponse, _ configuration: SimulatorConfiguration) -> Consequence? {
+        guard (400..<500).contains(response.status), response.status != 410 else { return nil }
         errors += 1
-        if answer.reason == "BadDeviceToken" {
+        if response.reason == "BadDeviceToken" {
             badTokens += 1
             if badTokens == configuration.badTokenLimit { return .goaway }
         }

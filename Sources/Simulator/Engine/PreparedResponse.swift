@@ -3,7 +3,7 @@ import HTTP2
 
 /// A response with its headers for a stream, and its ledger entry.
 struct PreparedResponse {
-    var answer: SimulatedResponse
+    var response: SimulatedResponse
     var headers: [HTTP2Header]
     /// The JSON of a successful response; a failure's JSON comes from its response.
     var body: [UInt8] = []
@@ -28,12 +28,12 @@ struct PreparedResponse {
     ///
     /// - Returns: `false` if the stream is closed already.
     func send(on session: HTTP2ServerSession, stream: Int32) throws(HTTP2Error) -> Bool {
-        let bytes = body.isEmpty ? answer.bodyBytes : body
+        let bytes = body.isEmpty ? response.bodyBytes : body
         var message = HTTP2ServerResponse(
-            status: answer.status, headers: bytes.isEmpty ? headers : headers + [Self.contentType], body: bytes)
-        if answer.body == .withheld { message.ending = .never }
-        if let limit = answer.largestFrame { message.largestFrame = limit }
-        if answer.hasTrailers { message.trailers = [Self.trailer] }
+            status: response.status, headers: bytes.isEmpty ? headers : headers + [Self.contentType], body: bytes)
+        if response.body == .withheld { message.ending = .never }
+        if let limit = response.largestFrame { message.largestFrame = limit }
+        if response.hasTrailers { message.trailers = [Self.trailer] }
         return try session.respond(stream: stream, message)
     }
 
@@ -44,7 +44,7 @@ struct PreparedResponse {
         guard let index = headers.firstIndex(where: { $0.name == Self.idName || $0.name == Self.requestIDName }) else {
             return
         }
-        switch answer.identifier {
+        switch response.identifier {
         case .same: return
         case .none: headers.remove(at: index)
         case .other: headers[index] = HTTP2Header(name: headers[index].name, value: other())

@@ -23,11 +23,11 @@ extension SimulatorEngine {
             ended(prepared.record, .reset(code), because: plan.cause, at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
             streams.deferredFrames += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
-        case .answer(let answer):
-            prepared.answer = answer
-            prepared.answer.cause = plan.cause
+        case .respond(let response):
+            prepared.response = response
+            prepared.response.cause = plan.cause
             prepared.bendIdentifier(context.makeID().bytes)
-            if answer.status == 410, answer.timestamp == nil { prepared.answer.timestamp = dayBefore(now) }
+            if response.status == 410, response.timestamp == nil { prepared.response.timestamp = dayBefore(now) }
             schedule(&prepared, plan.delay, on: stream, at: now)
         case nil:
             schedule(&prepared, plan.delay, on: stream, at: now)
@@ -38,23 +38,25 @@ extension SimulatorEngine {
     private func schedule(
         _ prepared: inout PreparedResponse, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
     ) {
-        if prepared.answer.status == 200 { addUniqueID(to: &prepared) }
+        if prepared.response.status == 200 { addUniqueID(to: &prepared) }
         guard let delay else { return send(prepared, on: stream, at: now) }
         let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
         streams.waiting[stream] = prepared
-        timers.insert(.answer(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
+        timers.insert(
+            .respond(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
     }
 
     func send(_ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
-        let answer = prepared.answer
+        let response = prepared.response
         var isSent = false
         attempt { () throws(HTTP2Error) in isSent = try prepared.send(on: http, stream: stream) }
-        if answer.body == .withheld { streams.silent.insert(stream) }
-        if let code = answer.resetCode { streams.deferredFrames.append(.reset(stream: stream, code)) }
+        if response.body == .withheld { streams.silent.insert(stream) }
+        if let code = response.resetCode { streams.deferredFrames.append(.reset(stream: stream, code)) }
         ended(
-            prepared.record, isSent ? .answered(answer.status, reason: answer.reason) : .lost, because: answer.cause,
+            prepared.record, isSent ? .responded(response.status, reason: response.reason) : .lost,
+            because: response.cause,
             at: now)
-        switch client.errors.count(answer, context.configuration) {
+        switch client.errors.count(response, context.configuration) {
         case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
         case .goaway: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
         case nil: break
@@ -87,7 +89,7 @@ extension SimulatorEngine {
                 timers.insert(.release, due: now + duration)
             case .ping(let count):
                 attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }
-            case .answer, .delay, .early, .silence, .reset: continue
+            case .respond, .delay, .early, .silence, .reset: continue
             }
         }
     }
@@ -95,7 +97,7 @@ extension SimulatorEngine {
     /// Whether the request is processed, even if the client gets no response.
     func isProcessed(_ stream: Int32, _ plan: Plan) -> Bool {
         switch plan.ending {
-        case .answer, .reset(.refusedStream, _): return false
+        case .respond, .reset(.refusedStream, _): return false
         case .silence, .reset, nil: break
         }
         return plan.connectionActions.allSatisfy { action in
@@ -142,7 +144,7 @@ extension SimulatorEngine {
         }
         guard case .open = phase else { return }
         switch goaway.closing {
-        case .answered: phase = .draining
+        case .responded: phase = .draining
         case .now:
             loseWaiting(at: now)
             phase = .ending(withCloseNotify: true)

@@ -22,19 +22,19 @@ extension SimulatorEngine {
 
         let target: RequestTarget
         switch open(fields) {
-        case .refused(let answer):
-            let prepared = PreparedResponse(answer: answer, headers: [PreparedResponse.id(idBytes)], record: record)
+        case .refused(let response):
+            let prepared = PreparedResponse(response: response, headers: [PreparedResponse.id(idBytes)], record: record)
             return send(prepared, on: stream, at: now)
         case .target(let found): target = found
         }
         let arrival = Arrival(fields: fields, attempt: attempt, stream: stream, at: now)
         var prepared = PreparedResponse(
-            answer: .accepted, headers: headers(for: target, fields, idBytes), record: record,
+            response: .accepted, headers: headers(for: target, fields, idBytes), record: record,
             addsUniqueID: addsUniqueID(target))
         let keyTopics: [[UInt8]]
         switch authenticate(fields, at: now) {
-        case .refused(let answer):
-            prepared.answer = answer
+        case .refused(let response):
+            prepared.response = response
             return send(prepared, on: stream, at: now)
         case .valid(let topics): keyTopics = topics
         }
@@ -80,7 +80,7 @@ extension SimulatorEngine {
                     random: &context.random)
             }
         if let channelID = result.channelID { prepared.headers.append(PreparedResponse.channelID(channelID)) }
-        prepared.answer = result.answer
+        prepared.response = result.response
         prepared.body = result.body
         execute(plan, prepared, on: arrival.stream, at: arrival.at)
     }
@@ -103,7 +103,7 @@ extension SimulatorEngine {
         streams.respondedEarly.insert(stream)
         let (_, record) = enter(request, fields, id, on: stream, at: now)
         let prepared = PreparedResponse(
-            answer: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
+            response: .accepted, headers: headers(for: target, fields, id.bytes), record: record,
             addsUniqueID: addsUniqueID(target))
         execute(plan, prepared, on: stream, at: now)
     }
@@ -149,7 +149,7 @@ extension SimulatorEngine {
         _ arrival: Arrival
     ) {
         if let refusal = refusal ?? throttled(token, at: arrival.at) {
-            prepared.answer = refusal
+            prepared.response = refusal
             return send(prepared, on: arrival.stream, at: arrival.at)
         }
         let plan = plan(token, arrival.fields, arrival.attempt)

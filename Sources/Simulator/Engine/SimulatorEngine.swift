@@ -18,7 +18,7 @@ package final class SimulatorEngine: Engine {
 
     /// A scheduled action.
     enum Timer {
-        case answer(stream: Int32)
+        case respond(stream: Int32)
         case rule(Int)
         case goaway(ScriptGoaway, last: Int32?)
         /// Releases the held output.
@@ -161,7 +161,7 @@ package final class SimulatorEngine: Engine {
         lastMoment = now
         while timers.earliest <= now, let timer = timers.popFirst() {
             switch timer {
-            case .answer(let stream):
+            case .respond(let stream):
                 if let prepared = streams.waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
             case .goaway(let goaway, let last): sendGoaway(goaway, last: last, at: now)

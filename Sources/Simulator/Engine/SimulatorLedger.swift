@@ -4,7 +4,7 @@ package import HTTP2
 /// Records all requests of a simulator, so that tests can detect lost and duplicate ones.
 package final class SimulatorLedger: Sendable {
     package enum Ending: Equatable, Sendable {
-        case answered(UInt16, reason: String?)
+        case responded(UInt16, reason: String?)
         /// Deliberately left without a response.
         case silent
         case reset(HTTP2ErrorCode)
@@ -104,8 +104,8 @@ package final class SimulatorLedger: Sendable {
     func ended(_ record: Record) {
         state.withLock { state in
             switch record.ending {
-            case .answered(let status, let reason):
-                state.statistics.answers[status, default: 0] += 1
+            case .responded(let status, let reason):
+                state.statistics.responses[status, default: 0] += 1
                 if let reason { state.statistics.reasons[reason, default: 0] += 1 }
                 if status == 200, state.sightings[record.apnsID]?.accept() == true { state.statistics.duplicates += 1 }
             case .silent: state.statistics.silences += 1

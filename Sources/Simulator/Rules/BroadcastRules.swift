@@ -25,8 +25,8 @@ extension RequestRules {
             return SimulatedResponse(
                 400, "InvalidPushType", cause: "apns-push-type of a broadcast is \(quoted(pushType)), not liveactivity")
         }
-        if let answer = check(bundleID: bundleID, keyTopics) { return answer }
-        if let answer = Self.check(channelID: fields.channelID) { return answer }
+        if let response = check(bundleID: bundleID, keyTopics) { return response }
+        if let response = Self.check(channelID: fields.channelID) { return response }
         let policy = policy(fields.channelID?[...] ?? [])
         guard policy != nil || configuration.acceptsUnknownChannels else { return Self.unknownChannel }
 
@@ -43,7 +43,7 @@ extension RequestRules {
         guard let priority = fields.priority, PushTypeRule.unstated.permits(priority: priority) else {
             return Self.badPriority(fields.priority, .unstated)
         }
-        if let answer = Self.check(size: body, Self.maximumBroadcastPayload) { return answer }
+        if let response = Self.check(size: body, Self.maximumBroadcastPayload) { return response }
         if configuration.checksPayload {
             guard let aps = JSONObject(body[...])?["aps"], aps.kind == .object else { return Self.noAps }
         }

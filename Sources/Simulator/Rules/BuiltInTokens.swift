@@ -11,13 +11,13 @@ enum BuiltInTokens {
     }
 
     static let all: [Entry] = [
-        Entry(prefix: "dead", actions: [.answer(SimulatedResponse(410, "Unregistered"))]),
-        Entry(prefix: "fade", actions: [.answer(SimulatedResponse(410, "ExpiredToken"))]),
-        Entry(prefix: "bad0", actions: [.answer(SimulatedResponse(400, "BadDeviceToken"))]),
-        Entry(prefix: "0dd0", actions: [.answer(SimulatedResponse(400, "DeviceTokenNotForTopic"))]),
-        Entry(prefix: "f100d", actions: [.answer(SimulatedResponse(429, "TooManyRequests"))]),
-        Entry(prefix: "fa11", actions: [.answer(SimulatedResponse(500, "InternalServerError"))]),
-        Entry(prefix: "0ff0", actions: [.answer(SimulatedResponse(503, "ServiceUnavailable"))]),
+        Entry(prefix: "dead", actions: [.respond(SimulatedResponse(410, "Unregistered"))]),
+        Entry(prefix: "fade", actions: [.respond(SimulatedResponse(410, "ExpiredToken"))]),
+        Entry(prefix: "bad0", actions: [.respond(SimulatedResponse(400, "BadDeviceToken"))]),
+        Entry(prefix: "0dd0", actions: [.respond(SimulatedResponse(400, "DeviceTokenNotForTopic"))]),
+        Entry(prefix: "f100d", actions: [.respond(SimulatedResponse(429, "TooManyRequests"))]),
+        Entry(prefix: "fa11", actions: [.respond(SimulatedResponse(500, "InternalServerError"))]),
+        Entry(prefix: "0ff0", actions: [.respond(SimulatedResponse(503, "ServiceUnavailable"))]),
         Entry(prefix: "1a7e", actions: [.delay(.seconds(1) ... .seconds(1))]),
         Entry(prefix: "deaf", actions: [.silence]),
         Entry(prefix: "dec1", actions: [.reset(.refusedStream)]),

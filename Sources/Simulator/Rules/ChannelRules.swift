@@ -18,7 +18,7 @@ package enum ScriptOperation: String, CaseIterable, Sendable {
 
 /// The response to a channel management request.
 struct SimulatedChannelResponse: Equatable {
-    var answer: SimulatedResponse
+    var response: SimulatedResponse
     /// `apns-channel-id` of a new channel.
     var channelID: [UInt8]?
     /// The JSON of a successful response.
@@ -35,22 +35,22 @@ extension RequestRules {
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
     ) -> SimulatedChannelResponse {
         if let refusal = check(channelsOf: bundleID, fields, keyTopics) {
-            return SimulatedChannelResponse(answer: refusal)
+            return SimulatedChannelResponse(response: refusal)
         }
         let method = fields.method ?? []
         if method.equals("POST") { return create(bundleID, body, registry, random: &random) }
 
-        if let refusal = Self.check(channelID: fields.channelID) { return SimulatedChannelResponse(answer: refusal) }
+        if let refusal = Self.check(channelID: fields.channelID) { return SimulatedChannelResponse(response: refusal) }
         let channelID = fields.channelID ?? []
         if method.equals("DELETE") {
             let isRemoved = registry.remove(channelID, of: bundleID)
-            return SimulatedChannelResponse(answer: isRemoved ? SimulatedResponse(204) : Self.unknownChannel)
+            return SimulatedChannelResponse(response: isRemoved ? SimulatedResponse(204) : Self.unknownChannel)
         }
         guard let policy = registry.policy(of: channelID[...], bundleID) else {
-            return SimulatedChannelResponse(answer: Self.unknownChannel)
+            return SimulatedChannelResponse(response: Self.unknownChannel)
         }
         let text = "{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}"
-        return SimulatedChannelResponse(answer: .accepted, body: Array(text.utf8))
+        return SimulatedChannelResponse(response: .accepted, body: Array(text.utf8))
     }
 
     func list(
@@ -58,11 +58,11 @@ extension RequestRules {
         _ registry: ChannelRegistry
     ) -> SimulatedChannelResponse {
         if let refusal = check(channelsOf: bundleID, fields, keyTopics) {
-            return SimulatedChannelResponse(answer: refusal)
+            return SimulatedChannelResponse(response: refusal)
         }
         let names = registry.channels(of: bundleID).map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
         return SimulatedChannelResponse(
-            answer: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
+            response: .accepted, body: Array("{\"channels\":[\(names.joined(separator: ","))]}".utf8))
     }
 
     /// The checks common to all four operations.
@@ -78,7 +78,7 @@ extension RequestRules {
         random: inout some RandomNumberGenerator
     ) -> SimulatedChannelResponse {
         func failure(_ reason: String, _ cause: String) -> SimulatedChannelResponse {
-            SimulatedChannelResponse(answer: SimulatedResponse(400, reason, cause: cause))
+            SimulatedChannelResponse(response: SimulatedResponse(400, reason, cause: cause))
         }
         guard !body.isEmpty else { return failure("PayloadEmpty", "there is no payload") }
         guard let object = JSONObject(body[...]) else {
@@ -100,7 +100,7 @@ extension RequestRules {
         guard registry.add(channelID, of: bundleID, policy) else {
             return failure("CannotCreateChannelConfig", "the app has as many channels as are allowed")
         }
-        return SimulatedChannelResponse(answer: SimulatedResponse(201), channelID: channelID)
+        return SimulatedChannelResponse(response: SimulatedResponse(201), channelID: channelID)
     }
 
     /// Sixteen random bytes in base64.

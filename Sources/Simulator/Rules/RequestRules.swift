@@ -100,7 +100,7 @@ package struct RequestRules: Sendable {
         }
         let suffixed = isListed(topic, keyTopics) ? nil : PushTypeRule.suffixed(topic)
         let rule = stated ?? suffixed ?? .unstated
-        if let answer = check(topic: topic, rule, certificate, keyTopics) { return answer }
+        if let response = check(topic: topic, rule, certificate, keyTopics) { return response }
 
         if let expiration = fields.expiration, Self.seconds(expiration) == nil {
             return SimulatedResponse(
@@ -168,7 +168,7 @@ package struct RequestRules: Sendable {
     }
 
     private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> SimulatedResponse? {
-        if let answer = Self.check(size: payload, rule.maximumPayload) { return answer }
+        if let response = Self.check(size: payload, rule.maximumPayload) { return response }
         guard configuration.checksPayload else { return nil }
         // Apple documents no reason for a body that is not a JSON object; `PayloadEmpty` is the nearest.
         guard let object = JSONObject(payload[...]) else {

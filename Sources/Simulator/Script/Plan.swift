@@ -4,7 +4,7 @@ import HTTP2
 struct Plan: Equatable {
     /// How the request ends; the first rule with an ending determines it.
     enum Ending: Equatable {
-        case answer(SimulatedResponse)
+        case respond(SimulatedResponse)
         case silence
         case reset(HTTP2ErrorCode, times: Int)
     }
@@ -22,7 +22,7 @@ struct Plan: Equatable {
         defer { if wasOpen, ending != nil { self.cause = cause() } }
         for action in actions {
             switch action {
-            case .answer(let answer): ending = ending ?? .answer(answer)
+            case .respond(let response): ending = ending ?? .respond(response)
             case .silence: ending = ending ?? .silence
             case .reset(let code, let times): ending = ending ?? .reset(code, times: times)
             case .delay(let range): delay = delay ?? range

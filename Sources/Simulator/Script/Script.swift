@@ -71,7 +71,7 @@ package enum ScriptCondition: Equatable, Sendable {
 }
 
 package enum ScriptAction: Equatable, Sendable {
-    case answer(SimulatedResponse)
+    case respond(SimulatedResponse)
     case delay(ClosedRange<Duration>)
     case silence
     /// All frames after the first are for a stream that is already closed.
@@ -102,7 +102,7 @@ package struct ScriptGoaway: Equatable, Sendable {
 
     package enum Closing: String, CaseIterable, Sendable {
         /// After all covered streams were answered.
-        case answered
+        case responded
         case now
         case never
     }
@@ -111,7 +111,7 @@ package struct ScriptGoaway: Equatable, Sendable {
     package var reason: String?
     package var code = HTTP2ErrorCode.noError
     package var last = Last.all
-    package var closing = Closing.answered
+    package var closing = Closing.responded
     /// The time between a preceding GOAWAY with the highest last-stream-id and the real one; `nil` for no such frame.
     /// Source: RFC 9113, section 6.8.
     package var announcedBy: Duration?

@@ -22,14 +22,14 @@ extension ScriptParser {
 
     private func action(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptAction {
         let word = try words.next("an action, as in status 503 ServiceUnavailable")
-        if let status = UInt16(word.text) { return .answer(try answer(status, word.column, &words)) }
+        if let status = UInt16(word.text) { return .respond(try response(status, word.column, &words)) }
         switch word.text {
         case "status":
             let number = try words.next("a status from 200 to 599")
             guard let status = UInt16(number.text) else {
                 throw ScriptComplaint(number.column, "\"\(number.text)\" is not a status from 200 to 599")
             }
-            return .answer(try answer(status, number.column, &words))
+            return .respond(try response(status, number.column, &words))
         case "delay": return .delay(try delay(&words))
         case "silence": return .silence
         case "cut": return .cut
@@ -43,15 +43,15 @@ extension ScriptParser {
         }
     }
 
-    private func answer(_ status: UInt16, _ column: Int, _ words: inout ScriptWords) throws(ScriptComplaint)
+    private func response(_ status: UInt16, _ column: Int, _ words: inout ScriptWords) throws(ScriptComplaint)
         -> SimulatedResponse
     {
         guard (200...599).contains(status) else {
             throw ScriptComplaint(column, "\(status) is not a status from 200 to 599")
         }
-        var answer = SimulatedResponse(status)
+        var response = SimulatedResponse(status)
         if let word = words.peek, !word.isSymbol(","), word.isQuoted || !word.text.contains("=") {
-            answer.reason = try reason(&words)
+            response.reason = try reason(&words)
         }
         while let option = try words.option() {
             switch option.name {
@@ -59,17 +59,17 @@ extension ScriptParser {
                 guard let number = Int64(option.value) else {
                     throw ScriptComplaint(option.column, "\"\(option.value)\" is not a time in milliseconds since 1970")
                 }
-                answer.timestamp = number
+                response.timestamp = number
             case "body":
-                answer.body = try option.choice(SimulatedResponse.Body.allCases)
-            case "id": answer.identifier = try option.choice(SimulatedResponse.Identifier.allCases)
-            case "frame": answer.largestFrame = Int(try option.number(from: 1, upTo: 16384))
-            case "trailers": answer.hasTrailers = try option.choice(Switch.allCases) == .on
-            case "then": answer.resetCode = try errorCode(option.word)
+                response.body = try option.choice(SimulatedResponse.Body.allCases)
+            case "id": response.identifier = try option.choice(SimulatedResponse.Identifier.allCases)
+            case "frame": response.largestFrame = Int(try option.number(from: 1, upTo: 16384))
+            case "trailers": response.hasTrailers = try option.choice(Switch.allCases) == .on
+            case "then": response.resetCode = try errorCode(option.word)
             default: throw option.unknown(["timestamp", "body", "id", "frame", "trailers", "then"])
             }
         }
-        return answer
+        return response
     }
 
     private enum Switch: String, CaseIterable {
@@ -174,7 +174,7 @@ extension ScriptTrigger {
 extension ScriptAction {
     var needsRequest: Bool {
         switch self {
-        case .answer, .delay, .early, .silence, .reset: true
+        case .respond, .delay, .early, .silence, .reset: true
         case .goaway(let goaway): goaway.last == .before || goaway.last == .this
         case .cut, .settings, .hold, .ping: false
         }

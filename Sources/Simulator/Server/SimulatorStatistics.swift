@@ -12,7 +12,7 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var refusedConnections = 0
     package var requests = 0
     /// Responses by status.
-    package var answers: [UInt16: Int] = [:]
+    package var responses: [UInt16: Int] = [:]
     /// Failure responses by reason.
     package var reasons: [String: Int] = [:]
     /// Requests deliberately left without a response.
@@ -44,5 +44,5 @@ package struct SimulatorStatistics: Equatable, Sendable {
 
     package init() {}
 
-    package var accepted: Int { answers[200, default: 0] }
+    package var accepted: Int { responses[200, default: 0] }
 }

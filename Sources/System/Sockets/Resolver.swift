@@ -30,7 +30,7 @@ package final class Resolver: Sendable {
         self.queue = queue
         for _ in 0..<Self.threads {
             try Thread.start(name: "resolver", stackSize: Self.stackSize) {
-                while let query = queue.next() { query.reply(lookUp) }
+                while let query = queue.next() { query.respond(lookUp) }
             }.detach()
         }
     }
@@ -43,7 +43,7 @@ package final class Resolver: Sendable {
     /// Answers `query` through its mailbox, unless its deadline passes first.
     func ask(_ query: ResolverQuery) {
         guard queue.append(query) else {
-            query.reply { .failure(.resolverFull($0, waiting: Self.maximumWaiting)) }
+            query.respond { .failure(.resolverFull($0, waiting: Self.maximumWaiting)) }
             return
         }
     }
@@ -58,16 +58,16 @@ struct ResolverQuery: Sendable {
     let deadline: Instant
     let mailbox: Mailbox<ResolverResponse>
 
-    func reply(_ lookUp: (Endpoint) -> AddressLookup.Response) {
+    func respond(_ lookUp: (Endpoint) -> AddressLookup.Response) {
         guard SystemClock.instant() < deadline else { return }
         // If the mailbox is full, the deadline ends the wait.
-        mailbox.post(ResolverResponse(number: number, answer: lookUp(endpoint)))
+        mailbox.post(ResolverResponse(number: number, result: lookUp(endpoint)))
     }
 }
 
 struct ResolverResponse: Sendable {
     let number: UInt64
-    let answer: AddressLookup.Response
+    let result: AddressLookup.Response
 }
 
 /// The queries between the loops and the resolver's threads.

@@ -18,10 +18,10 @@ extension SocketConnection {
     }
 
     /// Handles the resolver's response.
-    func resolved(_ answer: AddressLookup.Response, at now: Moment) {
+    func resolved(_ result: AddressLookup.Response, at now: Moment) {
         precondition(phase == .resolving, "only a resolving connection has asked")
         query = nil
-        switch answer {
+        switch result {
         case .success(let addresses):
             let ordered = network.ordered(addresses, at: now.instant)
             guard !ordered.isEmpty else { return finish(.noAddressOfFamily(endpoint, network.options), at: now) }

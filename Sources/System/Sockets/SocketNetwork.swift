@@ -24,7 +24,7 @@ package final class SocketNetwork: Network {
     let options: SocketOptions
     let localAddress: SocketAddress?
     private let resolver: Resolver
-    private let replies: Mailbox<ResolverResponse>
+    private let responses: Mailbox<ResolverResponse>
     private let shuffle: ([SocketAddress]) -> [SocketAddress]
     /// By ``SocketConnection/number``.
     private var members: [SocketConnection?] = []
@@ -51,8 +51,8 @@ package final class SocketNetwork: Network {
         localAddress = try Self.localAddress(options)
         var random = random
         shuffle = { $0.shuffled(using: &random) }
-        replies = try Mailbox()
-        try loop.attach(replies) { [unowned self] reply in resolved(reply) }
+        responses = try Mailbox()
+        try loop.attach(responses) { [unowned self] response in resolved(response) }
         loop.add(self)
     }
 
@@ -139,15 +139,15 @@ package final class SocketNetwork: Network {
     /// Requests the addresses of a name; the response goes to the connection with the returned query number.
     func resolve(_ endpoint: Endpoint, before deadline: Instant) -> UInt64 {
         lastQuery += 1
-        resolver.ask(ResolverQuery(number: lastQuery, endpoint: endpoint, deadline: deadline, mailbox: replies))
+        resolver.ask(ResolverQuery(number: lastQuery, endpoint: endpoint, deadline: deadline, mailbox: responses))
         return lastQuery
     }
 
-    private func resolved(_ reply: ResolverResponse) {
+    private func resolved(_ response: ResolverResponse) {
         // Connections that timed out or were disconnected no longer wait.
-        guard let connection = connections.first(where: { $0.query == reply.number }) else { return }
+        guard let connection = connections.first(where: { $0.query == response.number }) else { return }
         wake(connection)
-        connection.resolved(reply.answer, at: loop.now)
+        connection.resolved(response.result, at: loop.now)
     }
 
     /// A name's addresses in the order of the attempts: random, with alternating families, and those with a recent

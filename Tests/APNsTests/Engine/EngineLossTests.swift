@@ -101,15 +101,15 @@ struct EngineLossTests {
     }
 
     /// A request whose response has headers and no end.
-    private func linkWithEndlessAnswer(
+    private func linkWithEndlessResponse(
         _ status: UInt16, headers: [HTTP2Header] = [], body: String = "", _ request: APNsRequest = Fixture.request()
     ) throws -> Link {
         let link = try Link()
         link.open()
         link.server.onRequest = { server, received in
-            var answer = HTTP2ServerResponse(status: status, headers: headers, body: Array(body.utf8))
-            answer.ending = .never
-            do { try server.http2.respond(stream: received.stream, answer) } catch { Issue.record(error) }
+            var response = HTTP2ServerResponse(status: status, headers: headers, body: Array(body.utf8))
+            response.ending = .never
+            do { try server.http2.respond(stream: received.stream, response) } catch { Issue.record(error) }
         }
         try link.submit(request)
         link.pump()
@@ -135,13 +135,13 @@ struct EngineLossTests {
     @Test("A 200 whose stream does not end is accepted, however it ends: a retry would be a certain duplicate")
     func acceptedWithoutEnd() throws {
         for (name, end) in endings {
-            let link = try linkWithEndlessAnswer(200, headers: [HTTP2Header("apns-unique-id", "u-1")])
+            let link = try linkWithEndlessResponse(200, headers: [HTTP2Header("apns-unique-id", "u-1")])
             end(link)
             link.pump()
             #expect(link.news().first == "responded 1: 200", "\(name)")
             #expect(link.losses.isEmpty && link.engine.inFlight == 0, "\(name)")
-            guard case .responded(_, let reply) = link.log[1] else { continue }
-            #expect(reply.uniqueID == Array("u-1".utf8), "\(name)")
+            guard case .responded(_, let response) = link.log[1] else { continue }
+            #expect(response.uniqueID == Array("u-1".utf8), "\(name)")
         }
     }
 
@@ -149,7 +149,7 @@ struct EngineLossTests {
     func refusedWithoutEnd() throws {
         for status in [400, 403, 410, 429, 500, 503] {
             for (name, end) in endings {
-                let link = try linkWithEndlessAnswer(UInt16(status))
+                let link = try linkWithEndlessResponse(UInt16(status))
                 end(link)
                 link.pump()
                 #expect(link.news().first == "lost 1: unknown", "\(status), \(name)")
@@ -164,15 +164,15 @@ struct EngineLossTests {
             APNsRequest(
                 operation, bundleID: ArraySlice("com.example.app".utf8), id: NotificationID(high: 0x1234, low: 1))
         }
-        let read = try linkWithEndlessAnswer(200, body: #"{"channels":["#, request(.list))
+        let read = try linkWithEndlessResponse(200, body: #"{"channels":["#, request(.list))
         read.cut()
         #expect(read.news().first == "lost 1: unknown")
-        let created = try linkWithEndlessAnswer(
+        let created = try linkWithEndlessResponse(
             201, headers: [HTTP2Header("apns-channel-id", "c-1")], request(.create(.none)))
         created.cut()
         #expect(created.news().first == "responded 1: 201")
-        guard case .responded(_, let reply) = created.log[1] else { return }
-        #expect(reply.channel?.channelID == Array("c-1".utf8))
+        guard case .responded(_, let response) = created.log[1] else { return }
+        #expect(response.channel?.channelID == Array("c-1".utf8))
     }
 
     @Test("A request that is reported as not sent is absent from the last bytes written")
@@ -214,7 +214,7 @@ struct EngineLossTests {
     private func cutLink() throws -> Link {
         let link = try Link(usesProviderToken: true)
         link.server.onRequest = { server, received in
-            server.reply(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
+            server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
         }
         return link
     }

@@ -105,7 +105,7 @@ struct EngineRequestTests {
         let link = try Link(usesProviderToken: true)
         link.open()
         link.server.onRequest = { server, received in
-            server.reply(
+            server.respond(
                 received.stream, 201, "{}",
                 headers: [HTTP2Header("apns-channel-id", "bmV3"), HTTP2Header("apns-request-id", "r-1")])
         }
@@ -127,9 +127,9 @@ struct EngineRequestTests {
             body
                 == (channelID == nil && operation != .list
                     ? #"{"message-storage-policy":1,"push-type":"LiveActivity"}"# : ""))
-        guard case .responded(_, let reply) = link.log.last else { return #expect(Bool(false), "no answer") }
+        guard case .responded(_, let response) = link.log.last else { return #expect(Bool(false), "no answer") }
         #expect(
-            reply
+            response
                 == APNsResponse(
                     status: 201,
                     channel: ChannelResponse(
@@ -166,7 +166,7 @@ struct EngineRequestTests {
         link.piece = 1
         link.open()
         link.server.onRequest = { server, received in
-            server.reply(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
+            server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
         }
         for handle in Handle(1)...2 {
             try link.submit(Fixture.request(handle, payload: 300), as: handle)
@@ -205,22 +205,22 @@ struct EngineRequestTests {
     }
 
     @Test("The response's timestamp and unique id are kept")
-    func answer() throws {
+    func response() throws {
         let link = try Link()
         link.open()
         link.server.onRequest = { server, received in
-            server.reply(
+            server.respond(
                 received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#,
                 headers: [HTTP2Header("apns-id", "x"), HTTP2Header("apns-unique-id", "u-1")])
         }
         try link.submit()
         link.pump()
-        let reply = link.log.compactMap { event in
-            if case .responded(_, let reply) = event { reply } else { nil }
+        let response = link.log.compactMap { event in
+            if case .responded(_, let response) = event { response } else { nil }
         }
         let reason = RejectionReason(rawValue: "Unregistered")
         #expect(
-            reply == [
+            response == [
                 APNsResponse(status: 410, reason: reason, timestamp: 1_795_300_000_000, uniqueID: Array("u-1".utf8))
             ]
         )
@@ -231,7 +231,7 @@ struct EngineRequestTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { server, received in
-            server.reply(received.stream, 400, String(repeating: "{", count: count))
+            server.respond(received.stream, 400, String(repeating: "{", count: count))
         }
         try link.submit()
         link.pump()

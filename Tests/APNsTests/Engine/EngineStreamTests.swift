@@ -11,12 +11,12 @@ struct EngineStreamTests {
         let link = try Link(usesProviderToken: true)
         link.open()
         #expect(link.engine.freeStreams == 1 && link.engine.awaitsAuthentication)
-        link.server.onRequest = { $0.reply($1.stream, 403, #"{"reason":"ExpiredProviderToken"}"#) }
+        link.server.onRequest = { $0.respond($1.stream, 403, #"{"reason":"ExpiredProviderToken"}"#) }
         try link.submit()
         #expect(link.engine.freeStreams == 0)
         link.pump()
         #expect(link.engine.freeStreams == 1, "a refused token opens nothing")
-        link.server.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        link.server.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
         try link.submit()
         link.pump()
         #expect(link.engine.freeStreams == 1000, "the token was taken, whatever became of the notification")
@@ -36,10 +36,10 @@ struct EngineStreamTests {
             link.pass(.seconds(1))
         }
         #expect(link.engine.inFlight == 4 && link.engine.nextDeadline == start + .seconds(5))
-        link.server.reply(3)
+        link.server.respond(3)
         link.pump()
         #expect(link.engine.inFlight == 3 && link.engine.nextDeadline == start + .seconds(5))
-        link.server.reply(1)
+        link.server.respond(1)
         link.pump()
         #expect(link.engine.inFlight == 2 && link.engine.nextDeadline == start + .seconds(7))
         link.pass(.seconds(3))
@@ -72,7 +72,7 @@ struct EngineStreamTests {
             free.append(link.engine.freeStreams)
         }
         #expect(free == [0, 0, 1, 997, 0])
-        for received in link.server.received { link.server.reply(received.stream) }
+        for received in link.server.received { link.server.respond(received.stream) }
         link.pump()
         #expect(link.engine.freeStreams == 1)
         #expect(link.news() == ["ready", "responded 0: 200", "responded 1: 200", "responded 2: 200"])
@@ -115,8 +115,8 @@ struct EngineStreamTests {
         #expect(news.prefix(2) == ["ready", "goaway: Shutdown"])
         #expect(Set(news.dropFirst(2)) == ["lost 2: no", "lost 3: no"])
         #expect(link.engine.phase == .draining && link.engine.freeStreams == 0)
-        link.server.reply(1)
-        link.server.reply(3)
+        link.server.respond(1)
+        link.server.respond(3)
         link.pump()
         #expect(link.news() == ["responded 0: 200", "responded 1: 200", "closed: goaway"])
         #expect(link.server.isTransportClosed)
@@ -135,7 +135,7 @@ struct EngineStreamTests {
         link.server.goaway(last: 3)
         link.pump()
         #expect(link.news() == ["goaway: NO_ERROR", "lost 2: no"])
-        for stream in [Int32(1), 3] { link.server.reply(stream) }
+        for stream in [Int32(1), 3] { link.server.respond(stream) }
         link.pump()
         #expect(link.news() == ["responded 0: 200", "responded 1: 200", "closed: goaway"])
     }
@@ -214,7 +214,7 @@ struct EngineStreamTests {
         #expect(link.engine.freeStreams == 0)
         link.pump()
         #expect(link.news() == ["ready"] && !link.server.isTransportClosed)
-        link.server.reply(1)
+        link.server.respond(1)
         link.pump()
         #expect(link.news() == ["responded 1: 200", "closed"])
         #expect(link.server.hasGoaway && link.server.isTransportClosed)

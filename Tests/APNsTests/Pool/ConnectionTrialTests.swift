@@ -12,10 +12,10 @@ struct ConnectionTrialTests {
     }
 
     @Test("The first response is a success, the hundredth is proof, and later ones change nothing")
-    func answers() {
+    func responses() {
         var trial = ready()
         #expect(trial.isUseless(at: .seconds(11)))
-        let progress = (0..<102).map { _ in trial.answered(at: .seconds(11)) }
+        let progress = (0..<102).map { _ in trial.responded(at: .seconds(11)) }
         #expect(progress.first == .firstResponse && progress[99] == .proven)
         #expect(progress.filter { $0 == .none }.count == 100)
         #expect(!trial.isUseless(at: .seconds(11)) && trial.provenAt == nil)
@@ -26,11 +26,11 @@ struct ConnectionTrialTests {
         var trial = ready()
         #expect(trial.provenAt == .seconds(70))
         #expect(trial.isUseless(at: .seconds(69.999)) && !trial.isUseless(at: .seconds(70)))
-        var answered = trial
-        let byAnswer = answered.answered(at: .seconds(70))
-        #expect(byAnswer == .proven)
+        var responded = trial
+        let byResponse = responded.responded(at: .seconds(70))
+        #expect(byResponse == .proven)
         trial.provenByAge()
-        let afterwards = trial.answered(at: .seconds(70))
+        let afterwards = trial.responded(at: .seconds(70))
         #expect(trial.provenAt == nil && afterwards == .none)
     }
 
@@ -40,8 +40,8 @@ struct ConnectionTrialTests {
         let ends = [trial.peerClosed(at: .seconds(20)), trial.peerClosed(at: .seconds(21))]
         #expect(ends == [true, false] && !trial.isEndCounted)
         trial.countEnd()
-        let answer = trial.answered(at: .seconds(22))
-        #expect(trial.isEndCounted && answer == .firstResponse, "what was sent before is still answered")
+        let response = trial.responded(at: .seconds(22))
+        #expect(trial.isEndCounted && response == .firstResponse, "what was sent before is still answered")
 
         var old = ready()
         var proven = ready()

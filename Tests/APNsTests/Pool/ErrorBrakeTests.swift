@@ -6,9 +6,9 @@ import Testing
 struct ErrorBrakeTests {
     /// One second of a hundred evenly spaced responses.
     private func second(_ second: Int, refusals: Int, _ brake: inout ErrorBrake, status: UInt16 = 400) {
-        for answer in 0..<100 {
-            let now = Instant(nanoseconds: Int64(second) * 1_000_000_000 + Int64(answer) * 10_000_000)
-            _ = brake.answered(answer < refusals ? status : 200, at: now)
+        for response in 0..<100 {
+            let now = Instant(nanoseconds: Int64(second) * 1_000_000_000 + Int64(response) * 10_000_000)
+            _ = brake.responded(response < refusals ? status : 200, at: now)
         }
     }
 
@@ -42,7 +42,7 @@ struct ErrorBrakeTests {
     func few() {
         var brake = ErrorBrake(at: .seconds(0))
         for time in 0..<1000 {
-            _ = brake.answered(400, at: Instant(nanoseconds: Int64(time) * 1_000_000_000))
+            _ = brake.responded(400, at: Instant(nanoseconds: Int64(time) * 1_000_000_000))
         }
         #expect(brake.divisor == 1, "10 in each window")
     }
@@ -52,7 +52,7 @@ struct ErrorBrakeTests {
         var brake = ErrorBrake(at: .seconds(0))
         for time in 0..<41 { second(time, refusals: 100, &brake) }
         #expect(brake.divisor == 8)
-        let isNews = brake.answered(200, at: Instant(nanoseconds: 75_000_000_000))
+        let isNews = brake.responded(200, at: Instant(nanoseconds: 75_000_000_000))
         #expect(isNews && brake.divisor == 2, "the window of the refusals, then two empty ones")
     }
 }

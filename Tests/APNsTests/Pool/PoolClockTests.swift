@@ -25,7 +25,7 @@ struct PoolClockTests {
     func steady() throws {
         let world = try world()
         send(0..<1440, world)
-        #expect(world.replies.count == 1440 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 1440 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.alarms.isEmpty && world.dialledAt.count == 1)
         #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 0)
     }
@@ -40,10 +40,10 @@ struct PoolClockTests {
         send(30..<90, world)
         world.skew = .zero
         send(90..<112, world)
-        let before = world.replies.values.count { $0.status == 200 }
+        let before = world.responses.values.count { $0.status == 200 }
         send(112..<200, world)
-        #expect(world.replies.count == 200, "every one is told")
-        #expect(world.replies.values.count { $0.status == 200 } == before + 88)
+        #expect(world.responses.count == 200, "every one is told")
+        #expect(world.responses.values.count { $0.status == 200 } == before + 88)
         #expect(world.dialledAt.count < 250, "\(world.dialledAt.count)")
     }
 }

@@ -27,8 +27,8 @@ struct PoolConnectionsTests {
         world.pass(.seconds(1))
         #expect(ready(world) == 3)
         for server in world.servers {
-            server.onRequest = { $0.reply($1.stream) }
-            for received in server.received { server.reply(received.stream) }
+            server.onRequest = { $0.respond($1.stream) }
+            for received in server.received { server.respond(received.stream) }
         }
         world.pass(.seconds(599))
         #expect(ready(world) == 3)
@@ -37,7 +37,7 @@ struct PoolConnectionsTests {
         world.pass(.seconds(700))
         #expect(ready(world) == 1 && counters(world)[.shrinks] == 2 && world.dialledAt.count == 3)
         world.pass(.seconds(3000))
-        #expect(ready(world) == 1 && world.replies.count == 30 && world.losses.isEmpty)
+        #expect(ready(world) == 1 && world.responses.count == 30 && world.losses.isEmpty)
         world.onRequest = { _, _ in }
         for server in world.servers { server.onRequest = { _, _ in } }
         world.submit(100..<120)
@@ -66,13 +66,13 @@ struct PoolConnectionsTests {
     func warmUp() throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...2 }
         world.onRequest = { [unowned world] server, received in
-            if world.servers.count > 1 { server.reply(received.stream) }
+            if world.servers.count > 1 { server.respond(received.stream) }
         }
         world.submit(0..<10)
         world.pass(.milliseconds(1900))
         #expect(world.servers.count == 1)
         world.pass(.seconds(1))
-        #expect(world.servers.count == 2 && world.replies.count == 9)
+        #expect(world.servers.count == 2 && world.responses.count == 9)
     }
 
     // MARK: A host that is down
@@ -91,7 +91,7 @@ struct PoolConnectionsTests {
         #expect(distances.dropFirst(9).allSatisfy { $0 == .seconds(20) } && distances.count > 30)
         world.refusesConnects = false
         world.pass(.seconds(21))
-        #expect(world.alarms == [.unreachable(failures: 10), .reachable] && world.replies.count == 5)
+        #expect(world.alarms == [.unreachable(failures: 10), .reachable] && world.responses.count == 5)
     }
 
     @Test("10,000 refused connects never exceed the cap of any minute")
@@ -123,14 +123,14 @@ struct PoolConnectionsTests {
         let old = world.servers[0]
         // Two steps: no request is refused yet, then the real last-stream-id.
         old.goaway(last: .max)
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         world.submit(10..<13)
         world.pass(.milliseconds(100))
-        #expect(world.servers.count == 2 && !old.isTransportClosed && world.replies.keys.sorted() == [10, 11, 12])
+        #expect(world.servers.count == 2 && !old.isTransportClosed && world.responses.keys.sorted() == [10, 11, 12])
         old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
-        for stream in [Int32(1), 3, 5] { old.reply(stream) }
+        for stream in [Int32(1), 3, 5] { old.respond(stream) }
         world.pass(.seconds(1))
-        #expect(world.replies.count == 6 && world.losses.isEmpty && old.isTransportClosed)
+        #expect(world.responses.count == 6 && world.losses.isEmpty && old.isTransportClosed)
         #expect(world.servers.count == 2 && ready(world) == 1)
     }
 
@@ -142,10 +142,10 @@ struct PoolConnectionsTests {
         world.submit(0..<20)
         world.pass(.seconds(1))
         #expect(ready(world) == 3)
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         for server in world.servers { server.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
         world.pass(.seconds(3))
-        #expect(world.replies.count == 20 && world.losses.isEmpty && counters(world)[.resends] == 15)
+        #expect(world.responses.count == 20 && world.losses.isEmpty && counters(world)[.resends] == 15)
     }
 
     @Test("A GOAWAY on every new connection is damped: hours of it cost a few hundred connects, and nothing is lost")
@@ -153,7 +153,7 @@ struct PoolConnectionsTests {
         let world = try World { $0.connections = 2...4 }
         var isStorm = true
         world.onRequest = { server, received in
-            server.reply(received.stream)
+            server.respond(received.stream)
             if isStorm { server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#) }
         }
         for minute in Handle(0)..<240 {
@@ -167,7 +167,7 @@ struct PoolConnectionsTests {
         world.submit(2400..<2401)
         world.pass(.seconds(60))
         #expect(world.alarms.last == .reachable && ready(world) >= 2)
-        #expect(world.replies.count + world.losses.count == 2401 && world.pool.waitingCount == 0)
+        #expect(world.responses.count + world.losses.count == 2401 && world.pool.waitingCount == 0)
         #expect(world.losses.values.allSatisfy { $0.processed == .no })
     }
 
@@ -175,7 +175,7 @@ struct PoolConnectionsTests {
     func hangUpStorm() throws {
         let world = try World { $0.connections = 2...4 }
         world.onRequest = { server, received in
-            server.reply(received.stream)
+            server.respond(received.stream)
             server.hangsUp = true
         }
         for minute in Handle(0)..<120 {
@@ -184,7 +184,7 @@ struct PoolConnectionsTests {
         }
         #expect((100...300).contains(world.dialledAt.count), "\(world.dialledAt.count)")
         #expect(world.alarms.contains(.unreachable(failures: 10)))
-        #expect(world.replies.count + world.losses.count + world.pool.waitingCount + world.pool.inFlight >= 1200)
+        #expect(world.responses.count + world.losses.count + world.pool.waitingCount + world.pool.inFlight >= 1200)
     }
 
     @Test("A restart with a two-step GOAWAY counts once for each connection")
@@ -211,9 +211,9 @@ struct PoolConnectionsTests {
         world.submit(0..<400)
         world.pass(.seconds(5))
         #expect(ready(world) == 3 && counters(world)[.turnsWithoutPermit] > 0)
-        let before = world.replies.count
+        let before = world.responses.count
         world.pass(.seconds(4))
-        #expect((115...125).contains(world.replies.count - before))
+        #expect((115...125).contains(world.responses.count - before))
     }
 
     @Test("After an idle outage, a connection that lasts closes the circuit breaker")
@@ -238,7 +238,7 @@ struct PoolConnectionsTests {
                 server.allow(streams: 1)
                 server.reset(received.stream, .refusedStream)
             } else {
-                server.reply(received.stream)
+                server.respond(received.stream)
             }
         }
         world.submit(0..<50)
@@ -247,7 +247,7 @@ struct PoolConnectionsTests {
         world.pass(.milliseconds(500))
         #expect(world.servers.count == 1 && ready(world) == 1)
         world.pass(.seconds(2))
-        #expect(world.replies.count == 1000 && world.losses.isEmpty)
+        #expect(world.responses.count == 1000 && world.losses.isEmpty)
         #expect(world.servers.count == 2 && world.servers[0].received.count < 100)
         #expect(world.alarms == [.streamsCut(from: 1000, to: 1)])
         #expect(counters(world)[.streamCuts] == 1 && counters(world)[.replaced] == 1 && counters(world)[.resends] == 1)
@@ -266,8 +266,8 @@ struct PoolConnectionsTests {
             """)
         world.submit(0..<2000)
         world.pass(.seconds(60))
-        #expect(world.replies.count == 2000 && world.losses.isEmpty)
-        #expect(world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 2000 && world.losses.isEmpty)
+        #expect(world.responses.values.allSatisfy { $0.status == 200 })
         #expect(counters(world)[.resends] >= 39 && counters(world)[.streamCuts] >= 2)
         #expect(world.dialledAt.count <= 60, "\(world.dialledAt.count)")
     }

@@ -36,12 +36,12 @@ struct PoolFaultTests {
             ("410 Unregistered body=truncated", nil), ("410 Unregistered body=huge", nil),
             ("410 \"SomethingNew\"", "SomethingNew"), ("410 Unregistered early", "Unregistered"),
         ])
-    func bentAnswer(action: String, reason: String?) throws {
+    func malformedResponse(action: String, reason: String?) throws {
         let world = try world("token *: \(action.replacing(" early", with: ", early"))")
         world.submit(0..<3)
         world.pass(.seconds(2))
-        #expect(world.replies.values.map(\.status) == [410, 410, 410] && world.losses.isEmpty)
-        #expect(world.replies.values.allSatisfy { $0.reason?.rawValue == reason })
+        #expect(world.responses.values.map(\.status) == [410, 410, 410] && world.losses.isEmpty)
+        #expect(world.responses.values.allSatisfy { $0.reason?.rawValue == reason })
         #expect(world.dialledAt.count == 1)
     }
 
@@ -50,7 +50,7 @@ struct PoolFaultTests {
         let link = try Link()
         link.open()
         link.server.onRequest = { server, received in
-            guard received.stream == 1 else { return server.reply(received.stream) }
+            guard received.stream == 1 else { return server.respond(received.stream) }
             // HEADERS with END_STREAM and END_HEADERS: ":status: 200" of the static table, then a literal "Apns-Id: x".
             let block = [0x88, 0, 7] + Array("Apns-Id".utf8) + [1, UInt8(ascii: "x")]
             let frame = [0, 0, UInt8(block.count), 1, 5, 0, 0, 0, 1] + block
@@ -90,16 +90,16 @@ struct PoolFaultTests {
     func endlessBody() throws {
         let world = try World()
         world.onRequest = { server, received in
-            guard received.stream == 1 else { return server.reply(received.stream) }
-            var answer = HTTP2ServerResponse(status: 400, body: [UInt8](repeating: UInt8(ascii: " "), count: 16_384))
-            answer.ending = .repeats
-            do { try server.http2.respond(stream: 1, answer) } catch { Issue.record(error) }
+            guard received.stream == 1 else { return server.respond(received.stream) }
+            var response = HTTP2ServerResponse(status: 400, body: [UInt8](repeating: UInt8(ascii: " "), count: 16_384))
+            response.ending = .repeats
+            do { try server.http2.respond(stream: 1, response) } catch { Issue.record(error) }
         }
         world.submit(0..<1)
         world.pass(.seconds(5))
         world.submit(1..<2)
         world.pass(.seconds(1))
-        #expect(world.endings == 2 && world.replies[1]?.status == 200)
+        #expect(world.endings == 2 && world.responses[1]?.status == 200)
         #expect(world.servers.count == 1 && world.servers[0].resets[1] != nil)
     }
 
@@ -110,7 +110,7 @@ struct PoolFaultTests {
         world.pass(.seconds(1))
         world.submit(1..<20)
         world.pass(.seconds(2))
-        #expect(world.replies.count == 20 && world.losses.isEmpty)
+        #expect(world.responses.count == 20 && world.losses.isEmpty)
         #expect(counters(world)[.resends] == 20 && world.dialledAt.count == 1)
         let seen = try ledger(world)
         #expect(seen.duplicates == 0)
@@ -128,7 +128,7 @@ struct PoolFaultTests {
         #expect(world.pool.statistics(at: world.now.instant).ready == 4)
         world.submit(0..<160)
         world.pass(.seconds(5))
-        #expect(world.replies.count == 160 && world.losses.isEmpty && world.endings == 160)
+        #expect(world.responses.count == 160 && world.losses.isEmpty && world.endings == 160)
         #expect(world.servers.allSatisfy { $0.received.count <= 10 } && world.servers.count >= 16)
         #expect(world.servers.map(\.received.count).reduce(0, +) == 160)
         #expect(world.servers.prefix(4).map(\.received.count) == [10, 10, 10, 10])
@@ -149,14 +149,14 @@ struct PoolFaultTests {
             "connect: hold 3s", "every 25 requests: settings streams=5, hold 2s",
         ])
     func settings(script: String) throws {
-        let world = try world(script) { $0.streamCutPatience = .seconds(3600) }
+        let world = try world(script) { $0.streamCutTimeout = .seconds(3600) }
         for range in [0..<40, 40..<80, 80..<120] as [Range<Handle>] {
             world.submit(range, payload: 1000)
             world.pass(.seconds(4))
         }
         world.pass(.seconds(20))
-        #expect(world.replies.count == 120 && world.losses.isEmpty)
-        #expect(world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 120 && world.losses.isEmpty)
+        #expect(world.responses.values.allSatisfy { $0.status == 200 })
         let seen = try ledger(world)
         #expect(seen.wronglyIndexedHeaders == 0 && seen.duplicates == 0 && seen.priorityFrames == 0)
         #expect(seen.failedConnections == 0 && world.dialledAt.count == 1)
@@ -165,15 +165,15 @@ struct PoolFaultTests {
     @Test("While no stream is allowed, requests wait, and none is lost")
     func noStreams() throws {
         let world = try world("after 10 requests: settings streams=0\nafter 10s: settings streams=100") {
-            $0.streamCutPatience = .seconds(3600)
+            $0.streamCutTimeout = .seconds(3600)
         }
         world.submit(0..<10)
         world.pass(.seconds(1))
         world.submit(10..<50)
         world.pass(.seconds(8))
-        #expect(world.replies.count == 10 && world.losses.isEmpty)
+        #expect(world.responses.count == 10 && world.losses.isEmpty)
         world.pass(.seconds(3))
-        #expect(world.replies.count == 50 && world.losses.isEmpty && world.dialledAt.count == 1)
+        #expect(world.responses.count == 50 && world.losses.isEmpty && world.dialledAt.count == 1)
     }
 
     @Test("If a window never opens, sent requests are lost at their deadline, and the connection has space again")
@@ -181,7 +181,7 @@ struct PoolFaultTests {
         let world = try world("set window 0")
         world.submit(0..<3)
         world.pass(.seconds(35))
-        #expect(world.losses.count >= 1 && world.replies.isEmpty)
+        #expect(world.losses.count >= 1 && world.responses.isEmpty)
         #expect(
             world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("no response in time") })
         world.pass(.seconds(120))
@@ -196,7 +196,7 @@ struct PoolFaultTests {
         some.submit(0..<100)
         some.pass(.seconds(5))
         let seen = try ledger(some)
-        #expect(some.replies.count == 100 && some.dialledAt.count == 1 && seen.pongs == 500)
+        #expect(some.responses.count == 100 && some.dialledAt.count == 1 && seen.pongs == 500)
         let flood = try world("after 20 requests on server: ping 30000")
         flood.submit(0..<100)
         flood.pass(.seconds(30))
@@ -204,34 +204,34 @@ struct PoolFaultTests {
         #expect(flood.losses.values.allSatisfy { $0.detail.contains("NGHTTP2_ERR_FLOODED") })
         flood.submit(200..<220)
         flood.pass(.seconds(5))
-        #expect((200..<220).allSatisfy { flood.replies[$0]?.status == 200 })
+        #expect((200..<220).allSatisfy { flood.responses[$0]?.status == 200 })
     }
 
     @Test("A connection that answers PINGs and no request is replaced at a request's deadline")
     func deafButAlive() throws {
         let world = try World()
         world.onRequest = { [unowned world] server, received in
-            if world.servers.count > 1 { server.reply(received.stream) }
+            if world.servers.count > 1 { server.respond(received.stream) }
         }
         for minute in Handle(0)..<3 {
             world.submit(minute..<minute + 1)
             world.pass(.seconds(60))
         }
         #expect(world.losses.keys.sorted() == [0] && world.losses[0]?.processed == .unknown)
-        #expect(world.replies.keys.sorted() == [1, 2] && world.servers[0].pings > 0)
+        #expect(world.responses.keys.sorted() == [1, 2] && world.servers[0].pings > 0)
         #expect(world.alarms == [.silent] && world.servers.count == 2)
         #expect(world.pool.statistics(at: world.now.instant).counters[.silentConnections] == 1)
     }
 
     @Test("One unanswered request among answered ones does not cost the connection")
-    func oneUnanswered() throws {
+    func oneOutstanding() throws {
         let world = try World()
-        world.onRequest = { if $1.stream != 1 { $0.reply($1.stream) } }
+        world.onRequest = { if $1.stream != 1 { $0.respond($1.stream) } }
         for second in Handle(0)..<40 {
             world.submit(second..<second + 1)
             world.pass(.seconds(1))
         }
-        #expect(world.losses.keys.sorted() == [0] && world.replies.count == 39 && world.servers.count == 1)
+        #expect(world.losses.keys.sorted() == [0] && world.responses.count == 39 && world.servers.count == 1)
         #expect(world.alarms.isEmpty)
     }
 
@@ -254,7 +254,7 @@ struct PoolFaultTests {
             world.losses.values.allSatisfy {
                 $0.processed == .unknown && $0.detail.contains("did not respond to a PING")
             })
-        #expect(world.losses.count + world.replies.count == 30 && world.replies.count >= 1)
+        #expect(world.losses.count + world.responses.count == 30 && world.responses.count >= 1)
     }
 
     // MARK: Penalties
@@ -268,7 +268,7 @@ struct PoolFaultTests {
             world.pass(.seconds(1))
         }
         world.pass(.seconds(600))
-        #expect(world.replies.count == 1000 && world.losses.isEmpty)
+        #expect(world.responses.count == 1000 && world.losses.isEmpty)
         let dialled = world.dialledAt
         #expect(zip(dialled, dialled.dropFirst(30)).allSatisfy { $1 - $0 >= .seconds(60) })
         let seen = try ledger(world)
@@ -280,7 +280,7 @@ struct PoolFaultTests {
         let world = try world("set connection-limit 3 per 10s") { $0.connections = 8...8 }
         world.submit(0..<200)
         world.pass(.seconds(300))
-        #expect(world.replies.count == 200 && world.losses.isEmpty)
+        #expect(world.responses.count == 200 && world.losses.isEmpty)
         let statistics = world.pool.statistics(at: world.now.instant)
         #expect(statistics.ready == 8)
         let seen = try ledger(world)

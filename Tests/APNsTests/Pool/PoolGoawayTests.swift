@@ -46,21 +46,21 @@ struct PoolGoawayTests {
         world.servers[2].goaway(last: 1, body)
         world.pass(.seconds(1))
         #expect(world.servers.count == 4 && numbers(world.servers[3]) == [1])
-        world.servers[2].reply(1)
-        world.servers[3].reply(1)
+        world.servers[2].respond(1)
+        world.servers[3].respond(1)
         world.pass(.seconds(1))
-        #expect(world.replies.keys.sorted() == [0, 1] && world.servers[2].isTransportClosed)
+        #expect(world.responses.keys.sorted() == [0, 1] && world.servers[2].isTransportClosed)
         // Streams on either side of the last-stream-id.
         world.submit(3..<8)
         world.pass(.seconds(1))
         #expect(numbers(world.servers[3]) == [1, 2, 3, 4, 5, 6, 7])
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         world.servers[3].goaway(last: 7, body)
         world.pass(.seconds(1))
         #expect(world.servers.count == 5 && numbers(world.servers[4]).sorted() == [5, 6, 7])
-        for stream in [Int32(3), 5, 7] { world.servers[3].reply(stream) }
+        for stream in [Int32(3), 5, 7] { world.servers[3].respond(stream) }
         world.pass(.seconds(1))
-        #expect(world.replies.count == 8 && world.losses.isEmpty && world.endings == 8)
+        #expect(world.responses.count == 8 && world.losses.isEmpty && world.endings == 8)
         #expect(statistics(world).ready == 1 && statistics(world).draining == 0)
         #expect(statistics(world).counters.goaways == [reason.isEmpty ? "NO_ERROR" : reason: 4])
         #expect(statistics(world).counters[.resends] == 4)
@@ -79,13 +79,13 @@ struct PoolGoawayTests {
         old.goaway(last: .max)
         world.pass(.milliseconds(250))
         #expect(statistics(world).connecting == 1 && statistics(world).draining == 1)
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         old.goaway(last: 3, Self.shutdown)
         old.hangsUp = true
         world.pass(.milliseconds(110))
         #expect(statistics(world).connecting == 1 && statistics(world).draining == 0)
         world.pass(.seconds(2))
-        #expect(world.replies.keys.sorted() == [2, 3] && world.losses.keys.sorted() == [0, 1])
+        #expect(world.responses.keys.sorted() == [2, 3] && world.losses.keys.sorted() == [0, 1])
         #expect(world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("NO_ERROR Shutdown") })
         #expect(world.servers.count == 2)
     }
@@ -96,16 +96,17 @@ struct PoolGoawayTests {
         world.onRequest = { _, _ in }
         world.submit(0..<3)
         world.pass(.seconds(1))
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         world.onDial = { [unowned world] in if world.servers.count <= 5 { $0.goaway(last: 0, Self.shutdown) } }
         world.servers[0].goaway(last: 1, Self.shutdown)
         world.pass(.milliseconds(100))
-        #expect(world.servers.count <= 3 && world.replies.isEmpty)
+        #expect(world.servers.count <= 3 && world.responses.isEmpty)
         world.pass(.seconds(60))
-        world.servers[0].reply(1)
+        world.servers[0].respond(1)
         world.pass(.seconds(1))
         #expect(world.servers.count == 6)
-        #expect(world.replies.keys.sorted() == [1, 2] && world.losses.keys.sorted() == [0], "0 met the drain deadline")
+        #expect(
+            world.responses.keys.sorted() == [1, 2] && world.losses.keys.sorted() == [0], "0 met the drain deadline")
         #expect(statistics(world).counters.goaways == ["Shutdown": 5] && statistics(world).counters[.failures] == 5)
     }
 
@@ -117,14 +118,14 @@ struct PoolGoawayTests {
             world.submit(0..<1)
             world.pass(.seconds(1))
             let old = world.servers[0]
-            world.onRequest = { $0.reply($1.stream) }
+            world.onRequest = { $0.respond($1.stream) }
             old.goaway(last: promised ? 1 : 0, Self.shutdown)
             world.pass(.seconds(14))
             #expect(old.isTransportClosed == !promised && world.servers.count == 2)
             world.pass(.seconds(2))
             #expect(old.isTransportClosed)
             #expect(world.losses.values.map(\.processed) == (promised ? [.unknown] : []))
-            #expect(world.replies.count == (promised ? 0 : 1))
+            #expect(world.responses.count == (promised ? 0 : 1))
         }
     }
 
@@ -137,15 +138,15 @@ struct PoolGoawayTests {
         world.submit(0..<4)
         world.pass(.seconds(1))
         let old = world.servers[0]
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         if goawayFirst { old.goaway(last: 3, Self.shutdown) }
         for stream in [Int32(5), 7] { old.reset(stream, code) }
         if !goawayFirst { old.goaway(last: 3, Self.shutdown) }
-        for stream in [Int32(1), 3] { old.reply(stream) }
+        for stream in [Int32(1), 3] { old.respond(stream) }
         world.pass(.seconds(1))
         // A reset that comes first leaves open whether APNs processed the request.
         let isUnknown = !goawayFirst && code == .cancel
-        #expect(world.replies.count == (isUnknown ? 2 : 4) && world.endings == 4)
+        #expect(world.responses.count == (isUnknown ? 2 : 4) && world.endings == 4)
         #expect(
             world.losses.values.allSatisfy { $0.processed == .unknown } && world.losses.count == (isUnknown ? 2 : 0))
         #expect(statistics(world).counters[.resends] == (isUnknown ? 0 : 2))
@@ -159,10 +160,10 @@ struct PoolGoawayTests {
         world.pass(.seconds(1))
         world.pool.drain(at: world.now.instant)
         world.servers[0].goaway(last: 1, Self.shutdown)
-        world.servers[0].reply(1)
+        world.servers[0].respond(1)
         world.pass(.seconds(1))
         #expect(world.servers.count == 1 && world.pool.isDrained)
-        #expect(world.replies.keys.sorted() == [0] && world.losses.values.allSatisfy { $0.processed == .no })
+        #expect(world.responses.keys.sorted() == [0] && world.losses.values.allSatisfy { $0.processed == .no })
         #expect(world.losses.values.allSatisfy { $0.detail.contains("GOAWAY said NO_ERROR Shutdown") })
     }
 }

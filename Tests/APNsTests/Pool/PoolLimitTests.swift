@@ -85,7 +85,7 @@ struct PoolLimitTests {
     func deadlines() throws {
         let world = try World()
         world.onRequest = { server, received in
-            if received.stream == 3 { server.reply(3, 400, String(repeating: "x", count: 5000)) }
+            if received.stream == 3 { server.respond(3, 400, String(repeating: "x", count: 5000)) }
         }
         world.submit(0..<2)
         world.pass(.seconds(31))
@@ -107,7 +107,7 @@ struct PoolLimitTests {
         world.submit(0..<1)
         world.pass(.seconds(5))
         #expect(counters(world)[.resendLimitHits] == 1 && counters(world)[.recoveryLimitHits] == 0)
-        world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"InvalidProviderToken"}"#) }
+        world.onRequest = { $0.respond($1.stream, 403, #"{"reason":"InvalidProviderToken"}"#) }
         for server in world.servers { server.onRequest = world.onRequest }
         world.submit(1..<2)
         world.pass(.seconds(20))
@@ -120,7 +120,7 @@ struct PoolLimitTests {
             $0.maximumThrottledDevices = 1
             $0.connections = 1...2
         }
-        world.onRequest = { $0.reply($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
+        world.onRequest = { $0.respond($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
         world.submit(0..<2)
         world.pass(.milliseconds(500))
         #expect(counters(world)[.throttledDeviceLimitHits] == 1)
@@ -134,7 +134,7 @@ struct PoolLimitTests {
         storm.pass(.seconds(60))
         #expect(counters(storm)[.earlyEnds] >= 1 && counters(storm).goaways.keys.sorted() == ["Shutdown"])
         let sick = try World()
-        sick.onRequest = { $0.reply($1.stream, 500, #"{"reason":"InternalServerError"}"#) }
+        sick.onRequest = { $0.respond($1.stream, 500, #"{"reason":"InternalServerError"}"#) }
         sick.submit(0..<5)
         sick.pass(.seconds(5))
         #expect(counters(sick)[.serverErrorLimitHits] == 1)
@@ -147,10 +147,10 @@ struct PoolLimitTests {
             $0.permitsPerSecond = 100
             $0.burst = 10
         }
-        world.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        world.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
         world.submit(0..<6000)
         world.pass(.seconds(55))
-        #expect(world.replies.count > 5400 && counters(world)[.brakes] == 0)
+        #expect(world.responses.count > 5400 && counters(world)[.brakes] == 0)
     }
 
     // MARK: Reasons

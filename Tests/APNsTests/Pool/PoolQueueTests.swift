@@ -17,7 +17,7 @@ struct PoolQueueTests {
             world.pool.submit(Fixture.request(handle, priority: .immediate), handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
-        let before = world.replies.count
+        let before = world.responses.count
         #expect((95...101).contains(before))
         for handle in Handle(1000)..<1200 {
             var request = Fixture.request(handle, priority: .low)
@@ -25,12 +25,12 @@ struct PoolQueueTests {
             world.pool.submit(request, handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
-        let high = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 0 }
-        let middle = world.replies.keys.count { $0 >= 1000 && $0.value % 2 == 1 }
-        let backlog = world.replies.keys.count { $0 < 1000 } - before
+        let high = world.responses.keys.count { $0 >= 1000 && $0.value % 2 == 0 }
+        let middle = world.responses.keys.count { $0 >= 1000 && $0.value % 2 == 1 }
+        let backlog = world.responses.keys.count { $0 < 1000 } - before
         #expect((84...92).contains(high) && (4...7).contains(middle) && (4...7).contains(backlog))
         world.pass(.seconds(11))
-        #expect(world.replies.count == 1200)
+        #expect(world.responses.count == 1200)
     }
 
     @Test("A connection with many refusals sends slower, and at full speed again when they stop")
@@ -42,9 +42,9 @@ struct PoolQueueTests {
         var refuses = true
         world.onRequest = { server, received in
             if refuses, received.stream % 4 == 1 {
-                server.reply(received.stream, 400, #"{"reason":"BadDeviceToken"}"#)
+                server.respond(received.stream, 400, #"{"reason":"BadDeviceToken"}"#)
             } else {
-                server.reply(received.stream)
+                server.respond(received.stream)
             }
         }
         world.submit(0..<10_000)
@@ -68,20 +68,20 @@ struct PoolQueueTests {
             $0.burst = 100
             $0.permitsPerSecond = 80
         }
-        world.onRequest = { $0.reply($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        world.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
         for second in Handle(0)..<60 {
             world.submit(second * 60..<second * 60 + 60)
             world.pass(.seconds(1))
         }
         #expect(world.servers.count == 1 && world.pool.waitingCount > 1000)
-        let before = world.replies.count
+        let before = world.responses.count
         world.pass(.seconds(10))
-        #expect((95...105).contains(world.replies.count - before), "an eighth of 80 a second")
+        #expect((95...105).contains(world.responses.count - before), "an eighth of 80 a second")
         world.cut(world.servers[0])
         world.pass(.seconds(5))
-        let after = world.replies.count
+        let after = world.responses.count
         world.pass(.seconds(10))
-        #expect(world.servers.count == 2 && (95...105).contains(world.replies.count - after), "no faster than before")
+        #expect(world.servers.count == 2 && (95...105).contains(world.responses.count - after), "no faster than before")
     }
 
     @Test("Expiration is reported within two seconds, also behind unexpired requests and without a connection")
@@ -106,7 +106,7 @@ struct PoolQueueTests {
         var isFirst = true
         world.onRequest = { server, received in
             defer { isFirst = false }
-            server.reply(received.stream, isFirst ? 429 : 200, isFirst ? #"{"reason":"TooManyRequests"}"# : "")
+            server.respond(received.stream, isFirst ? 429 : 200, isFirst ? #"{"reason":"TooManyRequests"}"# : "")
         }
         func submit(_ range: Range<Handle>) {
             for handle in range {
@@ -121,7 +121,7 @@ struct PoolQueueTests {
         #expect(world.losses.values.allSatisfy { $0.processed == .no && $0.isThrottled })
         #expect(world.pool.statistics(at: world.now.instant).counters[.fullDeviceQueues] == 2)
         world.pass(.seconds(5))
-        #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
+        #expect(world.responses.keys.sorted() == [0, 1, 2, 3])
     }
 
     @Test("After 429 TooManyRequests a device gets one request per interval, and no other request waits")
@@ -130,27 +130,27 @@ struct PoolQueueTests {
         let world = try World { $0.deviceThrottleInterval = .seconds(2) }
         var arrivals: [Instant] = []
         world.onRequest = { [unowned world] server, received in
-            guard received.header(":path") == "/3/device/beef" else { return server.reply(received.stream) }
+            guard received.header(":path") == "/3/device/beef" else { return server.respond(received.stream) }
             arrivals.append(world.now.instant)
-            if arrivals.count > 1 { return server.reply(received.stream) }
-            server.reply(received.stream, 429, #"{"reason":"TooManyRequests"}"#)
+            if arrivals.count > 1 { return server.respond(received.stream) }
+            server.respond(received.stream, 429, #"{"reason":"TooManyRequests"}"#)
         }
         func submit(_ handle: Handle, _ device: DeviceToken?) {
             world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
         }
         submit(0, device)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.status == 429)
+        #expect(world.responses[0]?.status == 429)
         for handle in Handle(1)...4 { submit(handle, device) }
         for handle in Handle(10)..<20 { submit(handle, nil) }
         world.pass(.milliseconds(100))
-        #expect(world.replies.keys.count { $0 >= 10 } == 10 && world.pool.waitingCount == 4)
+        #expect(world.responses.keys.count { $0 >= 10 } == 10 && world.pool.waitingCount == 4)
         let isCancelled = world.pool.cancel(2)
         #expect(isCancelled && world.pool.waitingCount == 3)
         var statistics = world.pool.statistics(at: world.now.instant)
         #expect(statistics.throttledDevices == 1 && statistics.counters[.throttledNotifications] == 4)
         world.pass(.seconds(10))
-        #expect(Set(world.replies.keys).isSuperset(of: [1, 3, 4]) && arrivals.count == 4)
+        #expect(Set(world.responses.keys).isSuperset(of: [1, 3, 4]) && arrivals.count == 4)
         #expect(zip(arrivals, arrivals.dropFirst()).allSatisfy { $1 - $0 >= .seconds(2) - .milliseconds(20) })
         statistics = world.pool.statistics(at: world.now.instant)
         #expect(statistics.throttledDevices == 0 && world.pool.waitingCount == 0)
@@ -160,7 +160,7 @@ struct PoolQueueTests {
     func drainWhileSpaced() throws {
         let device = try #require(DeviceToken("beef"))
         let world = try World()
-        world.onRequest = { $0.reply($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
+        world.onRequest = { $0.respond($1.stream, 429, #"{"reason":"TooManyRequests"}"#) }
         func submit(_ handle: Handle) {
             world.pool.submit(Fixture.request(handle, device: device), handle: handle, at: world.now.instant)
         }

@@ -29,15 +29,15 @@ struct PoolRandomWalkTests {
         func accept(_ server: TestServer, _ received: TestServer.Received) {
             highestAccepted[ObjectIdentifier(server)] = received.stream
             accepted[received.header("apns-id") ?? "", default: 0] += 1
-            server.reply(received.stream)
+            server.respond(received.stream)
         }
         world.onRequest = { server, received in
             switch hasFaults ? Int.random(in: 0..<40, using: &random) : 39 {
             case 0: server.reset(received.stream, .refusedStream)
             case 1: server.reset(received.stream, .internalError)
-            case 2: server.reply(received.stream, 410, #"{"reason":"Unregistered","timestamp":1}"#)
-            case 3: server.reply(received.stream, 503, #"{"reason":"Shutdown"}"#)
-            case 4: server.reply(received.stream, 429, #"{"reason":"TooManyRequests"}"#)
+            case 2: server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1}"#)
+            case 3: server.respond(received.stream, 503, #"{"reason":"Shutdown"}"#)
+            case 4: server.respond(received.stream, 429, #"{"reason":"TooManyRequests"}"#)
             case 5: held.append((server, received.stream))
             case 6: server.goaway(last: highestAccepted[ObjectIdentifier(server)] ?? 0, #"{"reason":"IdleTimeout"}"#)
             case 7: server.allow(streams: UInt32.random(in: 1...20, using: &random))
@@ -73,10 +73,10 @@ struct PoolRandomWalkTests {
         #expect(isConserved, "seed \(seed)")
         #expect(world.endings == submitted.index, "seed \(seed)")
         #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0, "seed \(seed)")
-        #expect(Set(world.replies.keys).isDisjoint(with: world.losses.keys), "seed \(seed)")
+        #expect(Set(world.responses.keys).isDisjoint(with: world.losses.keys), "seed \(seed)")
         #expect(accepted.values.allSatisfy { $0 == 1 }, "seed \(seed)")
         // An acceptance is reported, or its response was lost and the outcome is unknown.
-        let told = world.replies.values.count { $0.status == 200 }
+        let told = world.responses.values.count { $0.status == 200 }
         let unknown = world.losses.values.count { $0.processed == .unknown }
         #expect(told <= accepted.count && accepted.count <= told + unknown, "seed \(seed)")
         world.pool.drain(at: world.now.instant)

@@ -12,7 +12,7 @@ struct PoolRefusalTests {
     }
 
     private static func refuse(_ server: TestServer, _ received: TestServer.Received, _ reason: String) {
-        server.reply(received.stream, reason == "TooManyProviderTokenUpdates" ? 429 : 403, body(reason))
+        server.respond(received.stream, reason == "TooManyProviderTokenUpdates" ? 429 : 403, body(reason))
     }
 
     /// A pool whose first request was accepted, after this delay.
@@ -22,7 +22,7 @@ struct PoolRefusalTests {
         let world = try World(tokens: Fixture.tokens(), configure: configure)
         world.submit(1000..<1001)
         world.pass(after)
-        #expect(world.replies[1000]?.status == 200)
+        #expect(world.responses[1000]?.status == 200)
         return world
     }
 
@@ -38,41 +38,41 @@ struct PoolRefusalTests {
             if token == seen[0] {
                 Self.refuse(server, received, "ExpiredProviderToken")
             } else {
-                server.reply(received.stream)
+                server.respond(received.stream)
             }
         }
         world.submit(0..<200)
         world.pass(.seconds(1))
-        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 201 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(seen.count == 2 && world.servers.count == 1 && world.alarms.isEmpty)
         #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 200)
         let attempts = world.resends.values.flatMap(\.self)
         #expect(attempts.count == 200)
-        let reply = APNsResponse(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken"))
-        #expect(attempts.allSatisfy { $0.end == .responded(reply) })
+        let response = APNsResponse(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken"))
+        #expect(attempts.allSatisfy { $0.end == .responded(response) })
     }
 
     @Test("A probe whose token has expired is resent with a new one, and stays on its fresh connection")
     func expiredProbe() throws {
         let world = try usedWorld(after: .seconds(1500))
         var refused = false
-        var answered: [Int] = []
+        var responded: [Int] = []
         world.onRequest = { server, received in
             guard refused else {
                 refused = true
                 return Self.refuse(server, received, "ExpiredProviderToken")
             }
-            answered.append(1)
-            server.reply(received.stream)
+            responded.append(1)
+            server.respond(received.stream)
         }
         world.servers[0].onRequest = { server, received in
-            answered.append(0)
-            server.reply(received.stream)
+            responded.append(0)
+            server.respond(received.stream)
         }
         world.pool.submit(Fixture.request(0), handle: 0, isProbe: true, at: world.now.instant)
         world.pass(.seconds(1))
-        #expect(refused && world.replies[0]?.status == 200)
-        #expect(answered == [1], "not where it may be bound to what was before")
+        #expect(refused && world.responses[0]?.status == 200)
+        #expect(responded == [1], "not where it may be bound to what was before")
     }
 
     @Test("When the fresh token is refused as expired too, one fresh connection is tried, then the owner is notified")
@@ -86,7 +86,7 @@ struct PoolRefusalTests {
         }
         world.submit(0..<1)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.reason?.rawValue == "ExpiredProviderToken")
+        #expect(world.responses[0]?.reason?.rawValue == "ExpiredProviderToken")
         #expect(world.servers[0].received.count == 3 && world.servers[1].received.count == 1 && tokens.count == 1)
         #expect(world.servers[0].isTransportClosed && world.servers[1].isTransportClosed)
         #expect(world.alarms == [.clockSkew, .clockSkew], "one for each connection that refused")
@@ -98,7 +98,7 @@ struct PoolRefusalTests {
         world.servers[0].onRequest = { Self.refuse($0, $1, "ExpiredProviderToken") }
         world.submit(0..<200)
         world.pass(.seconds(1))
-        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 201 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.alarms == [.clockSkew])
         let counters = world.pool.statistics(at: world.now.instant).counters
@@ -118,7 +118,7 @@ struct PoolRefusalTests {
         world.servers[0].onRequest = { Self.refuse($0, $1, reason) }
         world.submit(0..<200)
         world.pass(.seconds(1))
-        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 201 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.servers[0].received.count == 201 && world.servers[1].received.count == 200)
         #expect(world.alarms == alarms)
@@ -135,7 +135,7 @@ struct PoolRefusalTests {
         world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
         world.submit(100..<160)
         world.pass(.milliseconds(200))
-        #expect(world.replies.count == 90 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 90 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 4 && world.servers.map(\.isTransportClosed) == [true, false, false, false])
         #expect(world.servers[3].received.count == 20)
     }
@@ -152,7 +152,7 @@ struct PoolRefusalTests {
         world.onRequest = { Self.refuse($0, $1, reason) }
         world.submit(0..<1)
         world.pass(.seconds(600))
-        #expect(world.replies[0]?.reason?.rawValue == reason)
+        #expect(world.responses[0]?.reason?.rawValue == reason)
         #expect(world.servers.map(\.received.count) == [2, 1, 0])
     }
 
@@ -169,7 +169,7 @@ struct PoolRefusalTests {
             Self.refuse(old, received, "InvalidProviderToken")
             world.pass(.milliseconds(50))
         }
-        #expect(world.replies.count == 201)
+        #expect(world.responses.count == 201)
         #expect(world.servers.map(\.received.count) == [201, 1, 0], "one try for all, and one that waits for a probe")
         #expect(world.dialledAt.count == 3)
     }
@@ -181,15 +181,15 @@ struct PoolRefusalTests {
         world.onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
         world.submit(0..<1)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.status == 403)
-        world.servers[2].onRequest = { $0.reply($1.stream) }
-        world.onRequest = { $0.reply($1.stream) }
+        #expect(world.responses[0]?.status == 403)
+        world.servers[2].onRequest = { $0.respond($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         world.submit(1..<2)
         world.pass(.seconds(1))
         world.servers[2].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
         world.submit(2..<3)
         world.pass(.seconds(1))
-        #expect(world.replies[1]?.status == 200 && world.replies[2]?.status == 200)
+        #expect(world.responses[1]?.status == 200 && world.responses[2]?.status == 200)
     }
 
     @Test("A refusal on a leaving connection gets a fresh one even where the maximum leaves none")
@@ -203,10 +203,10 @@ struct PoolRefusalTests {
         world.pass(.milliseconds(100))
         world.submit(1..<2)
         world.pass(.milliseconds(100))
-        #expect(world.replies[1]?.status == 200 && world.servers.count == 2)
+        #expect(world.responses[1]?.status == 200 && world.servers.count == 2)
         Self.refuse(old, old.received[1], "InvalidProviderToken")
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.status == 200)
+        #expect(world.responses[0]?.status == 200)
         #expect(world.servers.map(\.received.count) == [2, 1, 1])
         #expect(world.pool.statistics(at: world.now.instant).ready == 1)
     }
@@ -215,7 +215,7 @@ struct PoolRefusalTests {
     func waitingForFresh() throws {
         let world = try usedWorld()
         world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         world.refusesConnects = true
         let soon = world.now.wall.seconds + 20
         for handle in Handle(0)..<3 {
@@ -223,7 +223,7 @@ struct PoolRefusalTests {
                 Fixture.request(handle, expiration: handle == 1 ? soon : 0), handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
-        #expect(world.pool.waitingCount == 3 && world.replies.count == 1)
+        #expect(world.pool.waitingCount == 3 && world.responses.count == 1)
         #expect(world.pool.cancel(0))
         world.pass(.seconds(30))
         world.pool.drain(at: world.now.instant)
@@ -240,13 +240,13 @@ struct PoolRefusalTests {
         world.refusesConnects = true
         world.pool.submit(Fixture.request(0), handle: 0, isProbe: true, at: world.now.instant)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.status == 200)
+        #expect(world.responses[0]?.status == 200)
         world.pool.submit(Fixture.request(1), handle: 1, isProbe: true, at: world.now.instant)
         world.pass(.seconds(1))
-        #expect(world.replies[1] == nil && world.pool.waitingCount == 1)
+        #expect(world.responses[1] == nil && world.pool.waitingCount == 1)
         world.refusesConnects = false
         world.pass(.seconds(60))
-        #expect(world.replies[1]?.status == 200)
+        #expect(world.responses[1]?.status == 200)
         #expect(world.servers.map(\.received.count) == [1, 1])
     }
 
@@ -259,7 +259,7 @@ struct PoolRefusalTests {
         world.pool.drain(at: world.now.instant)
         Self.refuse(world.servers[0], world.servers[0].received[1], "InvalidProviderToken")
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.status == 403 && world.pool.isDrained)
+        #expect(world.responses[0]?.status == 403 && world.pool.isDrained)
     }
 
     // MARK: Other refusals
@@ -270,16 +270,16 @@ struct PoolRefusalTests {
         let first = world.servers[0].received[0].header("authorization")
         world.servers[0].onRequest = { server, received in
             if received.header("authorization") == first {
-                server.reply(received.stream)
+                server.respond(received.stream)
             } else {
                 Self.refuse(server, received, "TooManyProviderTokenUpdates")
             }
         }
         world.submit(0..<200)
         world.pass(.seconds(1))
-        #expect(world.replies.count == 201 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 201 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 1 && world.alarms == [.tooManyTokenUpdates(keepsOlder: true)])
-        world.servers[0].onRequest = { $0.reply($1.stream) }
+        world.servers[0].onRequest = { $0.respond($1.stream) }
         world.pass(.seconds(600))
         world.submit(200..<201)
         world.pass(.seconds(1))
@@ -294,7 +294,7 @@ struct PoolRefusalTests {
         world.onRequest = { Self.refuse($0, $1, reason) }
         world.submit(0..<1)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.reason?.rawValue == reason)
+        #expect(world.responses[0]?.reason?.rawValue == reason)
         #expect(world.servers.map(\.received.count) == [1, 0] && world.servers[0].isTransportClosed)
     }
 
@@ -303,7 +303,7 @@ struct PoolRefusalTests {
     @Test("A connection with only InternalServerError responses is replaced, after a pause")
     func serverErrors() throws {
         let world = try usedWorld { $0.maximumServerErrors = 3 }
-        world.servers[0].onRequest = { $0.reply($1.stream, 500, Self.body("InternalServerError")) }
+        world.servers[0].onRequest = { $0.respond($1.stream, 500, Self.body("InternalServerError")) }
         world.submit(0..<2)
         world.pass(.seconds(1))
         #expect(world.servers.count == 1)
@@ -311,7 +311,7 @@ struct PoolRefusalTests {
         world.pass(.seconds(60))
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.alarms == [.serverErrors])
-        #expect(world.replies.values.filter { $0.status == 500 }.count == 3, "they are the owner's")
+        #expect(world.responses.values.filter { $0.status == 500 }.count == 3, "they are the owner's")
     }
 
     @Test("When every connection has errors, the next ones are dialled with growing backoff")
@@ -320,7 +320,7 @@ struct PoolRefusalTests {
             $0.maximumServerErrors = 1
             $0.backoff = Backoff(base: .seconds(1), limit: .seconds(60))
         }
-        world.onRequest = { $0.reply($1.stream, 500, Self.body("InternalServerError")) }
+        world.onRequest = { $0.respond($1.stream, 500, Self.body("InternalServerError")) }
         world.submit(0..<1000)
         world.pass(.seconds(600))
         #expect((10...60).contains(world.dialledAt.count), "\(world.dialledAt.count)")
@@ -332,12 +332,12 @@ struct PoolRefusalTests {
         var count = 0
         world.onRequest = { server, received in
             count += 1
-            server.reply(received.stream, count % 3 == 0 ? 410 : 500, Self.body("InternalServerError"))
+            server.respond(received.stream, count % 3 == 0 ? 410 : 500, Self.body("InternalServerError"))
         }
         for number in 0..<Handle(30) {
             world.submit(number..<number + 1)
             world.pass(.seconds(1))
         }
-        #expect(world.servers.count == 1 && world.alarms.isEmpty && world.replies.count == 30)
+        #expect(world.servers.count == 1 && world.alarms.isEmpty && world.responses.count == 30)
     }
 }

@@ -70,6 +70,6 @@ struct PoolTLSTests {
         world.serverContext = try Fixture.serverContext()
         world.stranger = nil
         world.pass(.seconds(60))
-        #expect(world.replies.count == 5 && world.alarms.last == .reachable)
+        #expect(world.responses.count == 5 && world.alarms.last == .reachable)
     }
 }

@@ -13,7 +13,7 @@ struct PoolTests {
         world.submit(0..<100)
         #expect(world.pool.waitingCount == 100 && world.pool.inFlight == 0)
         world.pass(.seconds(1))
-        #expect(world.replies.count == 100 && world.replies.values.allSatisfy { $0.status == 200 })
+        #expect(world.responses.count == 100 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 1 && world.pool.waitingCount == 0 && world.pool.inFlight == 0)
         let statistics = world.pool.statistics(at: world.now.instant)
         #expect(
@@ -43,7 +43,7 @@ struct PoolTests {
         world.pass(.milliseconds(500))
         #expect(world.servers[0].received.count == 60)
         world.pass(.milliseconds(520))
-        #expect(world.replies.count == 110)
+        #expect(world.responses.count == 110)
     }
 
     @Test("A request that expires between two scans of the queue is not sent")
@@ -61,7 +61,7 @@ struct PoolTests {
         }
         world.pass(.milliseconds(950))
         #expect(world.expired == [4])
-        #expect(world.replies.keys.sorted() == [0, 1, 2, 3])
+        #expect(world.responses.keys.sorted() == [0, 1, 2, 3])
     }
 
     @Test("A request that expires in the queue is not sent, and its owner is notified")
@@ -76,7 +76,7 @@ struct PoolTests {
         world.refusesConnects = false
         world.pass(.seconds(60))
         #expect(world.expired == [1])
-        #expect(Set(world.replies.keys) == [2, 3])
+        #expect(Set(world.responses.keys) == [2, 3])
         #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0)
     }
 
@@ -107,11 +107,11 @@ struct PoolTests {
         world.pass(.seconds(1))
         #expect(world.servers.map(\.received.count) == [10, 10, 10] && world.pool.waitingCount == 30)
         for server in world.servers {
-            server.onRequest = { $0.reply($1.stream) }
-            for received in server.received { server.reply(received.stream) }
+            server.onRequest = { $0.respond($1.stream) }
+            for received in server.received { server.respond(received.stream) }
         }
         world.pass(.seconds(1))
-        #expect(world.replies.count == 60)
+        #expect(world.responses.count == 60)
     }
 
     @Test("The pool grows when the connection's window holds requests back")
@@ -138,12 +138,12 @@ struct PoolTests {
                 refusals += 1
                 server.reset(received.stream, .refusedStream)
             } else {
-                server.reply(received.stream)
+                server.respond(received.stream)
             }
         }
         world.submit(0..<20)
         world.pass(.seconds(1))
-        #expect(world.replies.count == 20 && world.endings == 20)
+        #expect(world.responses.count == 20 && world.endings == 20)
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 5)
         let attempts = world.resends.values.flatMap(\.self)
         #expect(attempts.count == 5 && world.resends.count == 5)
@@ -169,15 +169,15 @@ struct PoolTests {
         world.submit(0..<10)
         world.pass(.seconds(1))
         let old = world.servers[0]
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
         world.pass(.seconds(1))
         #expect(world.servers.count == 2 && world.pool.statistics(at: world.now.instant).draining == 1)
         let ids = world.servers[1].received.compactMap { $0.header("apns-id")?.last }
         #expect(Set(ids.prefix(3)) == ["3", "4", "5"] && ids.dropFirst(3) == ["6", "7", "8", "9"])
-        for stream in [Int32(1), 3, 5] { old.reply(stream) }
+        for stream in [Int32(1), 3, 5] { old.respond(stream) }
         world.pass(.seconds(1))
-        #expect(world.replies.count == 10 && world.losses.isEmpty)
+        #expect(world.responses.count == 10 && world.losses.isEmpty)
         #expect(world.resends.keys.sorted() == [3, 4, 5])
         for case .lost(let loss) in world.resends.values.flatMap(\.self).map(\.end) {
             #expect(loss.processed == .no && loss.isRefused && loss.goawayReason?.rawValue == "Shutdown")
@@ -193,14 +193,14 @@ struct PoolTests {
         world.onRequest = { _, _ in }
         world.submit(0..<4)
         world.pass(.seconds(1))
-        world.onRequest = { $0.reply($1.stream) }
+        world.onRequest = { $0.respond($1.stream) }
         world.submit(4..<6)
         world.pool.step(at: world.now)
         world.cut(world.servers[0])
         world.pass(.seconds(2))
         #expect(world.losses.keys.sorted() == [0, 1, 2, 3])
         #expect(world.losses.values.allSatisfy { $0.processed == .unknown })
-        #expect(world.replies.keys.sorted() == [4, 5])
+        #expect(world.responses.keys.sorted() == [4, 5])
         #expect(world.resends.keys.sorted() == [4, 5])
         for case .lost(let loss) in world.resends.values.flatMap(\.self).map(\.end) {
             #expect(loss.processed == .no && !loss.isRefused)
@@ -208,27 +208,27 @@ struct PoolTests {
     }
 
     @Test("A response that makes a connection useless replaces it, and is reported as it is")
-    func closingReply() throws {
+    func closingResponse() throws {
         let world = try World()
-        world.onRequest = { $0.reply($1.stream, 403, #"{"reason":"BadCertificate"}"#) }
+        world.onRequest = { $0.respond($1.stream, 403, #"{"reason":"BadCertificate"}"#) }
         world.submit(0..<1)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.reason?.rawValue == "BadCertificate")
+        #expect(world.responses[0]?.reason?.rawValue == "BadCertificate")
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed && !world.servers[1].isTransportClosed)
     }
 
     @Test(
         "A request that was answered without being processed is resent at once on another connection",
         arguments: [(503, "Shutdown"), (400, "IdleTimeout")])
-    func notProcessedReply(status: UInt16, reason: String) throws {
+    func notProcessedResponse(status: UInt16, reason: String) throws {
         let world = try World()
         world.onRequest = { [unowned world] server, received in
             let isFirst = world.servers.count == 1
-            server.reply(received.stream, isFirst ? status : 200, isFirst ? "{\"reason\":\"\(reason)\"}" : "")
+            server.respond(received.stream, isFirst ? status : 200, isFirst ? "{\"reason\":\"\(reason)\"}" : "")
         }
         world.submit(0..<1)
         world.pass(.seconds(1))
-        #expect(world.replies[0]?.status == 200)
+        #expect(world.responses[0]?.status == 200)
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 1)
     }
@@ -236,10 +236,10 @@ struct PoolTests {
     @Test("A request that every connection refuses is returned to the owner")
     func turnedAwayForEver() throws {
         let world = try World()
-        world.onRequest = { $0.reply($1.stream, 503, #"{"reason":"Shutdown"}"#) }
+        world.onRequest = { $0.respond($1.stream, 503, #"{"reason":"Shutdown"}"#) }
         world.submit(0..<1)
         world.pass(.seconds(300))
-        #expect(world.replies[0]?.reason?.rawValue == "Shutdown")
+        #expect(world.responses[0]?.reason?.rawValue == "Shutdown")
         #expect(
             world.pool.statistics(at: world.now.instant).counters[.resends] == world.pool.configuration.maximumResends)
     }
@@ -260,7 +260,7 @@ struct PoolTests {
         #expect(world.disconnects.count == attempts && world.pool.waitingCount == 10)
         world.refusesConnects = false
         world.pass(.seconds(30))
-        #expect(world.replies.count == 10)
+        #expect(world.responses.count == 10)
         #expect(world.pool.statistics(at: world.now.instant).ready == 3)
     }
 
@@ -288,7 +288,7 @@ struct PoolTests {
         #expect(world.pool.cancel(1))
         #expect(!world.pool.cancel(1), "taken back already")
         #expect(world.pool.waitingCount == 1 && world.pool.inFlight == 1)
-        world.servers[0].reply(1)
+        world.servers[0].respond(1)
         world.pass(.seconds(1))
         #expect(world.servers[0].received.count == 2 && world.pool.inFlight == 1)
     }
@@ -321,9 +321,9 @@ struct PoolTests {
         world.pass(.seconds(1))
         #expect(world.losses.keys.sorted() == [4, 5] && world.losses.values.allSatisfy { $0.processed == .no })
         #expect(!world.pool.isDrained)
-        for server in world.servers { for received in server.received { server.reply(received.stream) } }
+        for server in world.servers { for received in server.received { server.respond(received.stream) } }
         world.pass(.seconds(1))
-        #expect(world.replies.count == 4 && world.pool.isDrained)
+        #expect(world.responses.count == 4 && world.pool.isDrained)
         #expect(world.servers.allSatisfy { $0.hasGoaway && $0.isTransportClosed })
         #expect(world.pool.nextDeadline == nil)
     }

@@ -18,19 +18,19 @@ struct PoolThroughputTests {
         }
         world.latency = latency
         world.onRequest = { server, received in
-            server.reply(received.stream)
+            server.respond(received.stream)
             if server.received.count == goawayEvery {
                 server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#)
             }
         }
         world.submit(100_000..<100_100)
         world.pass(.seconds(3))
-        #expect(world.replies.count == 100)
+        #expect(world.responses.count == 100)
         let start = world.now.instant
         world.submit(0..<Handle(count))
         let all = count + 100
         while world.endings < all, world.now.instant < start + .seconds(60) { world.pass(.milliseconds(10)) }
-        #expect(world.replies.count == all && world.losses.isEmpty && world.endings == all)
+        #expect(world.responses.count == all && world.losses.isEmpty && world.endings == all)
         let seen = world.servers.flatMap { $0.received.compactMap { $0.header("apns-id") } }
         #expect(seen.count == all && Set(seen).count == all, "each came once")
         if goawayEvery < .max { #expect(world.servers.count >= 10) }

@@ -110,7 +110,7 @@ struct RequestQueueTests {
             }
             try #require(queue.count == ahead.count + model.values.reduce(0) { $0 + $1.count }, "seed \(seed)")
             for (rank, waiting) in model where !waiting.isEmpty {
-                try #require(passed[rank, default: 0] <= RequestQueue.patience, "seed \(seed)")
+                try #require(passed[rank, default: 0] <= RequestQueue.maximumPasses, "seed \(seed)")
             }
         }
     }

@@ -76,8 +76,8 @@ extension APNsEngine.Event: CustomStringConvertible {
     public var description: String {
         switch self {
         case .ready: "ready"
-        case .responded(let handle, let reply):
-            "responded \(handle.value): \(reply.status)" + (reply.reason.map { " \($0.rawValue)" } ?? "")
+        case .responded(let handle, let response):
+            "responded \(handle.value): \(response.status)" + (response.reason.map { " \($0.rawValue)" } ?? "")
         case .lost(let handle, let loss): "lost \(handle.value): \(loss.processed.name)"
         case .goaway(let reason): "goaway: \(reason)"
         case .closed(let error): "closed" + (error.map { ": \($0.code.rawValue)" } ?? "")

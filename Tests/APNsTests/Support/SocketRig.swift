@@ -13,7 +13,7 @@ final class SocketRig: LoopOwner {
     let pool: APNsPool
     private let loop: EventLoop
     private let network: SocketNetwork
-    private(set) var replies: [Handle: APNsResponse] = [:]
+    private(set) var responses: [Handle: APNsResponse] = [:]
     private(set) var losses: [Handle: Loss] = [:]
     private(set) var connects = 0
     private(set) var disconnects: [APNsError?] = []
@@ -65,9 +65,9 @@ final class SocketRig: LoopOwner {
         var handle = submit()
         try run { [unowned self] in
             if losses[handle] != nil { handle = submit() }
-            return replies[handle] != nil
+            return responses[handle] != nil
         }
-        #expect(replies[handle]?.isSuccess == true, "\(replies), \(disconnects)")
+        #expect(responses[handle]?.isSuccess == true, "\(responses), \(disconnects)")
     }
 
     /// Runs until `condition` holds at the end of a turn, and fails after a limit.
@@ -102,7 +102,7 @@ final class SocketRig: LoopOwner {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
-            case .responded(let handle, let reply, _): replies[handle] = reply
+            case .responded(let handle, let response, _): responses[handle] = response
             case .lost(let handle, let loss, _): losses[handle] = loss
             case .connected: connects += 1
             case .disconnected(let error): disconnects.append(error)

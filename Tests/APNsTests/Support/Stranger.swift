@@ -2,13 +2,13 @@ import Core
 
 /// A peer that replies to the first bytes with fixed bytes, whatever they were.
 final class Stranger: Engine {
-    private let answer: [UInt8]
+    private let response: [UInt8]
     private var hasHeard = false
     private var hasSpoken = false
     private let hangsUp: Bool
 
-    init(_ answer: [UInt8], hangsUp: Bool = true) {
-        self.answer = answer
+    init(_ response: [UInt8], hangsUp: Bool = true) {
+        self.response = response
         self.hangsUp = hangsUp
     }
 
@@ -23,7 +23,7 @@ final class Stranger: Engine {
     func drain(into output: inout ByteQueue) {
         guard hasHeard, !hasSpoken else { return }
         hasSpoken = true
-        output.append(answer)
+        output.append(response)
     }
 
     var wantsDisconnect: Bool {

@@ -38,7 +38,7 @@ final class TestServer: Engine {
 
     init(
         context: TLSContext, settings: HTTP2ServerSession.Settings = .init(),
-        onRequest: @escaping (TestServer, Received) -> Void = { $0.reply($1.stream) }
+        onRequest: @escaping (TestServer, Received) -> Void = { $0.respond($1.stream) }
     ) throws {
         tls = TLSSession(context: context, serverName: nil)
         http2 = try HTTP2ServerSession(settings: settings)
@@ -47,7 +47,7 @@ final class TestServer: Engine {
 
     // MARK: Test actions
 
-    func reply(_ stream: Int32, _ status: UInt16 = 200, _ body: String = "", headers: [HTTP2Header] = []) {
+    func respond(_ stream: Int32, _ status: UInt16 = 200, _ body: String = "", headers: [HTTP2Header] = []) {
         attempt { try http2.respond(stream: stream, status: status, headers: headers, body: Array(body.utf8)) }
     }
 

@@ -56,7 +56,7 @@ final class World {
     /// The offset of the pool's wall clock from the others'.
     var skew = Duration.zero
     /// How each new server handles requests.
-    var onRequest: (TestServer, TestServer.Received) -> Void = { $0.reply($1.stream) }
+    var onRequest: (TestServer, TestServer.Received) -> Void = { $0.respond($1.stream) }
     var settings = HTTP2ServerSession.Settings()
     /// Run on each new server before it receives anything.
     var onDial: (TestServer) -> Void = { _ in }
@@ -67,7 +67,7 @@ final class World {
     var refusesConnects = false
     var latency = Duration.milliseconds(5)
     /// The pool's events.
-    private(set) var replies: [Handle: APNsResponse] = [:]
+    private(set) var responses: [Handle: APNsResponse] = [:]
     private(set) var losses: [Handle: Loss] = [:]
     private(set) var resends: [Handle: [Resend]] = [:]
     private(set) var expired: [Handle] = []
@@ -233,9 +233,9 @@ final class World {
     private func listen() {
         while takesEvents, let event = pool.nextEvent() {
             switch event {
-            case .responded(let handle, let reply, _):
+            case .responded(let handle, let response, _):
                 endings += 1
-                replies[handle] = reply
+                responses[handle] = response
             case .expired(let handle):
                 expired.append(handle)
                 endings += 1

@@ -75,28 +75,28 @@ struct DecoderRegistryTests {
         registry = try DecoderRegistry.builtIn.adding([EchoDecoder.format])
     }
 
-    private func answer(_ decoders: String) throws -> (text: String, version: String?) {
+    private func response(_ decoders: String) throws -> (text: String, version: String?) {
         let configuration = try document(decoders, registry).configuration
         let delivery = OneOffDelivery(body: []).delivery
         let preview = try DecodingPreview(
             delivery, by: .init(decoder: "echo", DecoderSet(configuration), queue: "q"), at: DecoderSample.now,
             process: { _ in .ignore(reason: "") })
-        guard case .ignore(let reason) = preview.answer else { return ("", nil) }
+        guard case .ignore(let reason) = preview.decoded else { return ("", nil) }
         return (reason, preview.version)
     }
 
     @Test func `a format that was added reads its options and their defaults`() throws {
-        let answer = try answer("  - { name: echo, echo: { integer: 7 } }")
-        #expect(answer.text == "a \"b\" ${C} - 7 true x+y: z 1+2 gorush")
-        #expect(answer.version == "2.1.0")
+        let response = try response("  - { name: echo, echo: { integer: 7 } }")
+        #expect(response.text == "a \"b\" ${C} - 7 true x+y: z 1+2 gorush")
+        #expect(response.version == "2.1.0")
     }
 
     @Test func `a format that was added reads what the configuration gives`() throws {
-        let answer = try answer(
+        let response = try response(
             "  - { name: echo, echo: { text: t, choice: two, integer: 1, boolean: false, "
                 + "texts: [], integers: [9], decoder: sns } }"
         )
-        #expect(answer.text == "t two 1 false  9 sns")
+        #expect(response.text == "t two 1 false  9 sns")
     }
 
     @Test func `workers and dead letters know a format that was added`() throws {

@@ -207,7 +207,7 @@ struct ForeignFormatTests {
         let decoder = try #require(try DecoderSample.set(sample.decoders)[sample.decoder])
         let seed = Mutator.seed(UInt64(index) &* 0x9E37_79B9 &+ 20_260_921)
         var mutator = Mutator(seed: seed, fragments: Self.fragments)
-        var answers = [0, 0, 0, 0]
+        var responses = [0, 0, 0, 0]
         for _ in 0..<Mutator.inputs(3000) {
             var mutated = sample
             mutator.damage(&mutated.body)
@@ -216,22 +216,22 @@ struct ForeignFormatTests {
             }
             switch decoder.decode(mutated.delivery, at: DecoderSample.now) {
             case .request(let request):
-                answers[0] += 1
+                responses[0] += 1
                 #expect(request.notifications.count <= RequestFields.maximumTokens)
                 for notification in request.notifications {
                     try RequestFields.checkPayload(notification.payload, "payload")
                 }
-            case .ignore: answers[1] += 1
+            case .ignore: responses[1] += 1
             case .reject(let failure):
-                answers[2] += 1
+                responses[2] += 1
                 #expect(!failure.detail.isEmpty && failure.detail.utf8.count < 600)
                 #expect(!failure.detail.contains(Self.token))
             case .later(let pause):
-                answers[3] += 1
+                responses[3] += 1
                 #expect(pause > .zero)
             }
         }
-        #expect(answers[2] > 0, "seed \(seed), \(sample.decoder): \(answers)")
+        #expect(responses[2] > 0, "seed \(seed), \(sample.decoder): \(responses)")
     }
 
     private static let fragments = [

@@ -85,10 +85,10 @@ struct LibraryDecoderTests {
             }
         }
 
-        @Test func `the example in C answers whatever happens to a page`() throws {
+        @Test func `the example in C responses whatever happens to a page`() throws {
             let decoder = try #require(try DecoderSample.set(sample("").decoders)["mine"])
             var random = SplitMix64(seed: 20_260_921)
-            var answers = [0, 0]
+            var responses = [0, 0]
             for _ in 0..<2000 {
                 var page = sample("00fc13adff785122,11fc13adff785122\nDisk full\ndb-3 has 2 % left.\n")
                 for _ in 0...Int.random(in: 0...3, using: &random) {
@@ -97,15 +97,15 @@ struct LibraryDecoderTests {
                 }
                 switch decoder.decode(page.delivery, at: DecoderSample.now) {
                 case .request(let request):
-                    answers[0] += 1
+                    responses[0] += 1
                     for notification in request.notifications {
                         try RequestFields.checkPayload(notification.payload, "payload")
                     }
-                case .reject: answers[1] += 1
+                case .reject: responses[1] += 1
                 case .ignore, .later: throw TestSupportError("a page is neither empty nor early")
                 }
             }
-            #expect(answers[0] > 0 && answers[1] > 0, "\(answers)")
+            #expect(responses[0] > 0 && responses[1] > 0, "\(responses)")
         }
     }
 
@@ -251,7 +251,7 @@ struct LibraryDecoderTests {
         ]
 
         // A single test, because each would compile a library.
-        @Test func `an answer that is out of order rejects the message`() throws {
+        @Test func `an response that is out of order rejects the message`() throws {
             for (body, complaint) in Self.outOfOrder { #expect(try sample(body).complaint() == complaint, "\(body)") }
         }
 

@@ -39,7 +39,7 @@ struct DecodingQueueTests {
         var queue = Self.queue(batch: 3, inFlight: 4, messages: 9)
         #expect(Self.ask(&queue).map(\.count) == [3, 1])
         #expect(queue.inFlight == 4)
-        #expect(queue.answered(1, at: Self.start) == 0)
+        #expect(queue.responded(1, at: Self.start) == 0)
         #expect(Self.ask(&queue).map(\.count) == [1])
         #expect(queue.count == 8)
     }
@@ -64,12 +64,12 @@ struct DecodingQueueTests {
         #expect(queue.deadline == Self.start + .seconds(5))
         let later = Self.start + .seconds(3)
         // The second batch is partly answered: nothing changes for the first.
-        #expect(queue.answered(3, at: later) == 2)
-        #expect(queue.answered(1, at: later) == 0)
+        #expect(queue.responded(3, at: later) == 2)
+        #expect(queue.responded(1, at: later) == 0)
         #expect(queue.deadline == Self.start + .seconds(5))
-        #expect(queue.answered(2, at: later) == 1)
+        #expect(queue.responded(2, at: later) == 1)
         #expect(queue.deadline == later + .seconds(5))
-        #expect(queue.answered(4, at: later) == 3)
+        #expect(queue.responded(4, at: later) == 3)
         #expect(queue.deadline == nil)
     }
 
@@ -77,9 +77,9 @@ struct DecodingQueueTests {
     func once() {
         var queue = Self.queue(messages: 1)
         _ = Self.ask(&queue)
-        #expect(queue.answered(7, at: Self.start) == nil)
-        #expect(queue.answered(1, at: Self.start) == 0)
-        #expect(queue.answered(1, at: Self.start) == nil)
+        #expect(queue.responded(7, at: Self.start) == nil)
+        #expect(queue.responded(1, at: Self.start) == 0)
+        #expect(queue.responded(1, at: Self.start) == nil)
     }
 
     @Test("After a failure the messages in flight are asked one by one, before all others")
@@ -88,9 +88,9 @@ struct DecodingQueueTests {
         #expect(Self.ask(&queue) == [[1: 0, 2: 1]])
         #expect(queue.failed() == nil)
         #expect(Self.ask(&queue) == [[3: 0]])
-        #expect(queue.answered(3, at: Self.start) == 0)
+        #expect(queue.responded(3, at: Self.start) == 0)
         #expect(Self.ask(&queue) == [[4: 1]])
-        #expect(queue.answered(4, at: Self.start) == 1)
+        #expect(queue.responded(4, at: Self.start) == 1)
         #expect(Self.ask(&queue) == [[5: 2, 6: 3]])
     }
 
@@ -100,7 +100,7 @@ struct DecodingQueueTests {
         _ = Self.ask(&queue)
         #expect(queue.failed() == nil)
         #expect(Self.ask(&queue) == [[2: 0]])
-        #expect(queue.answered(2, at: Self.start) == 0)
+        #expect(queue.responded(2, at: Self.start) == 0)
         queue.append(0)
         _ = Self.ask(&queue)
         #expect(queue.failed() == nil)
@@ -129,7 +129,7 @@ struct DecodingQueueTests {
             asked.sort { $0.key < $1.key }
             for (number, handle) in asked {
                 guard !poison.contains(handle) else { break }
-                #expect(queue.answered(number, at: Self.start) == handle)
+                #expect(queue.responded(number, at: Self.start) == handle)
                 ends[handle, default: 0] += 1
             }
             if queue.inFlight > 0, let culprit = queue.failed() {

@@ -17,7 +17,7 @@ struct RealProcessTests {
         let loop: EventLoop
         let process: DecoderProcess
         private let host: ProgramProcesses
-        private(set) var answers: [Handle: Decoded] = [:]
+        private(set) var responses: [Handle: Decoded] = [:]
         private var isOver: () -> Bool = { true }
         private var limit = Instant.distantFuture
         private(set) var isLate = false
@@ -42,7 +42,7 @@ struct RealProcessTests {
 
         func endTurn(at now: Moment) {
             process.step(at: now)
-            while case .decoded(let handle, let answer)? = process.nextEvent() { answers[handle] = answer }
+            while case .decoded(let handle, let response)? = process.nextEvent() { responses[handle] = response }
             isLate = now.instant >= limit
             if isOver() || isLate { loop.stop() }
         }
@@ -52,18 +52,18 @@ struct RealProcessTests {
             defer { isOver = { true } }
             limit = SystemClock.now().instant + .seconds(60)
             try loop.run(owner: self)
-            try #require(!isLate, "\(answers.count) answers; \(process.lastFailure ?? "no failure")")
+            try #require(!isLate, "\(responses.count) answers; \(process.lastFailure ?? "no failure")")
         }
 
         func ask(_ bodies: [String]) throws {
             for (handle, body) in bodies.enumerated() {
                 process.ask(Handle(handle), OneOffDelivery(body: Array(body.utf8)).delivery)
             }
-            try run { [unowned self] in answers.count == bodies.count }
+            try run { [unowned self] in responses.count == bodies.count }
         }
 
         func kind(_ handle: Handle) -> String {
-            switch answers[handle] {
+            switch responses[handle] {
             case .request: "request"
             case .ignore: "ignore"
             case .reject(let failure): failure.detail
@@ -82,12 +82,12 @@ struct RealProcessTests {
         #"{"device-token":"\#(DecoderSample.token)","apns-topic":"a","payload":{"aps":{"alert":"\u0048\n"}}}"#
 
     @Test("It decodes messages in batches, and payloads stay unchanged in its answer")
-    func answers() throws {
+    func responses() throws {
         let rig = try Rig([EchoDecoder.path])
         try rig.ask(Array(repeating: Self.envelope, count: 2000))
-        for answer in rig.answers.values {
-            guard case .request(let request) = answer else {
-                Issue.record("\(answer)")
+        for response in rig.responses.values {
+            guard case .request(let request) = response else {
+                Issue.record("\(response)")
                 return
             }
             #expect(string(request.notifications[0].payload) == #"{"aps":{"alert":"\u0048\n"}}"#)
@@ -104,7 +104,7 @@ struct RealProcessTests {
         bodies[70] = how
         try rig.ask(bodies)
         #expect(rig.kind(70).hasPrefix("the decoder failed 2 times with this message alone: "), "\(rig.kind(70))")
-        #expect(rig.answers.values.count { if case .request = $0 { true } else { false } } == 199)
+        #expect(rig.responses.values.count { if case .request = $0 { true } else { false } } == 199)
         #expect(rig.process.counters.quarantined == 1 && rig.process.counters.restarts == 3)
         #expect(rig.process.counters.timeouts == (["hang", "silence"].contains(how) ? 3 : 0))
         if how == "crash" { #expect(rig.kind(70).hasSuffix("it was ended by SIGABRT")) }
@@ -152,7 +152,7 @@ struct RealProcessTests {
         }
         let padding = String(repeating: "é\"", count: 20_000)
         try rig.ask((0..<100).map { "\($0) \(padding)" })
-        #expect(rig.answers.values.count { if case .ignore = $0 { true } else { false } } == 100)
+        #expect(rig.responses.values.count { if case .ignore = $0 { true } else { false } } == 100)
         #expect(rig.process.counters.restarts == 0)
     }
 
@@ -172,7 +172,7 @@ struct RealProcessTests {
         }
         let order = #"{"user":{"device":"\#(DecoderSample.token)"},"title":"Your “order”","text":"is ready"}"#
         try rig.ask([order, #"{"type":"mail"}"#, "{}", "[]", #"{"user":{"device":"x"}}"#])
-        guard case .request(let request)? = rig.answers[0] else {
+        guard case .request(let request)? = rig.responses[0] else {
             Issue.record("\(rig.kind(0))")
             return
         }

@@ -15,7 +15,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: count)
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == count
+                return conservation.responded == count
             }
             return conservation
         }
@@ -153,7 +153,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: 2 * Self.count)
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == Self.count
+                return conservation.responded == Self.count
             }
             try Self.end(worker)
             #expect(conservation.duplicateResults == 0)

@@ -28,7 +28,7 @@ extension ProcessTests {
             try stage.client.waitUntilLeft(stage.quorumQueue)
             for delivery in try stage.client.takeAll(stage.quorumQueue) { conservation.addQueued(delivery) }
             #expect(conservation.lost.isEmpty && conservation.duplicateResults == 0)
-            #expect(conservation.answered <= Self.count)
+            #expect(conservation.responded <= Self.count)
             for record in stage.simulator.ledger.records {
                 let index = try #require(Requests.index(ofDeviceToken: record.deviceToken))
                 #expect(index < Self.count, "nothing of the stream is sent")
@@ -54,7 +54,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: Self.count)
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == Self.count
+                return conservation.responded == Self.count
             }
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")

@@ -123,13 +123,13 @@ extension ProcessTests {
         func json() throws {
             let rig = try Rig("set channel AAAA app=\(Self.topic) storage=none")
             func ask(_ arguments: String...) throws -> (ChildProcess.Exit, [String: Any]) {
-                let answer =
+                let response =
                     switch arguments.count {
                     case 1: try rig.channels(arguments[0], "--json")
                     default: try rig.channels(arguments[0], arguments[1], arguments[2], "--json")
                     }
-                let object = try JSONSerialization.jsonObject(with: Data(answer.output.utf8)) as? [String: Any]
-                return (answer.status, try #require(object))
+                let object = try JSONSerialization.jsonObject(with: Data(response.output.utf8)) as? [String: Any]
+                return (response.status, try #require(object))
             }
             let (_, list) = try ask("list")
             #expect(list["channels"] as? [String] == ["AAAA"] && list["outcome"] as? String == "accepted")

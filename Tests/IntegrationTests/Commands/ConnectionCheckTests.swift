@@ -49,23 +49,24 @@ extension ProcessTests {
 
         @Test("A broker with every queue and an APNs that accepts the key end with 0, and nothing is left behind")
         func fine() throws {
-            let answer = try check(try stage.write(settings()))
-            #expect(answer.exit == .exited(0), "\(answer)")
-            #expect(answer.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(answer)")
-            #expect(answer.says("ok", "version", "RabbitMQ \(TestEnvironment.brokerVersion)"), "\(answer)")
-            #expect(answer.says("ok", "queue \(stage.quorumQueue)", "as wanted; 0 messages, 0 consumers"), "\(answer)")
-            #expect(answer.says("ok", "queue \(stage.quorumQueue).retry.2s", "as wanted"), "\(answer)")
-            #expect(answer.says("ok", "delivery limit of \(stage.quorumQueue)", "10000"), "\(answer)")
-            #expect(answer.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(answer)")
-            #expect(answer.says("ok", "publishing", "permitted, through the default exchange"), "\(answer)")
-            #expect(answer.says("note", "consumer timeout"), "\(answer)")
-            #expect(answer.says("ok", "tls", "TLSv1.3, the certificate of "), "\(answer)")
-            #expect(answer.says("ok", "http/2", "at once for now"), "\(answer)")
-            #expect(answer.says("ok", "answer", "403 MissingProviderToken: it responds as APNs does"), "\(answer)")
+            let response = try check(try stage.write(settings()))
+            #expect(response.exit == .exited(0), "\(response)")
+            #expect(response.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(response)")
+            #expect(response.says("ok", "version", "RabbitMQ \(TestEnvironment.brokerVersion)"), "\(response)")
             #expect(
-                answer.says("ok", "credential", "200: APNs accepts the provider token of \(Requests.topic)"),
-                "\(answer)")
-            #expect(answer.output.hasSuffix("\nok\n"), "\(answer)")
+                response.says("ok", "queue \(stage.quorumQueue)", "as wanted; 0 messages, 0 consumers"), "\(response)")
+            #expect(response.says("ok", "queue \(stage.quorumQueue).retry.2s", "as wanted"), "\(response)")
+            #expect(response.says("ok", "delivery limit of \(stage.quorumQueue)", "10000"), "\(response)")
+            #expect(response.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(response)")
+            #expect(response.says("ok", "publishing", "permitted, through the default exchange"), "\(response)")
+            #expect(response.says("note", "consumer timeout"), "\(response)")
+            #expect(response.says("ok", "tls", "TLSv1.3, the certificate of "), "\(response)")
+            #expect(response.says("ok", "http/2", "at once for now"), "\(response)")
+            #expect(response.says("ok", "answer", "403 MissingProviderToken: it responds as APNs does"), "\(response)")
+            #expect(
+                response.says("ok", "credential", "200: APNs accepts the provider token of \(Requests.topic)"),
+                "\(response)")
+            #expect(response.output.hasSuffix("\nok\n"), "\(response)")
             for queue in stage.quorumQueues { #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)") }
             #expect(stage.simulator.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
             try stage.removeQueues()
@@ -73,10 +74,10 @@ extension ProcessTests {
 
         @Test("--json prints the same as one object")
         func json() throws {
-            let answer = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }), "--json")
-            #expect(answer.exit == .exited(78), "\(answer)")
+            let response = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }), "--json")
+            #expect(response.exit == .exited(78), "\(response)")
             let object = try #require(
-                JSONSerialization.jsonObject(with: Data(answer.output.utf8)) as? [String: Any], "\(answer)")
+                JSONSerialization.jsonObject(with: Data(response.output.utf8)) as? [String: Any], "\(response)")
             #expect(object["ok"] as? Bool == false)
             let connections = try #require(object["connections"] as? [[String: Any]])
             #expect(connections.map { $0["peer"] as? String } == ["broker", "apns", "apns"])
@@ -94,30 +95,30 @@ extension ProcessTests {
         @Test("A wrong password is an error, and is never shown")
         func password() throws {
             let url = stage.url.replacing("guest:guest", with: "guest:wrong-one")
-            let answer = try check(try stage.write(settings { $0.broker = url }))
-            #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(answer.says("wrong", "login", "403 ACCESS_REFUSED"), "\(answer)")
-            #expect(!answer.output.contains("wrong-one") && !answer.errors.contains("wrong-one"))
+            let response = try check(try stage.write(settings { $0.broker = url }))
+            #expect(response.exit == .exited(78), "\(response)")
+            #expect(response.says("wrong", "login", "403 ACCESS_REFUSED"), "\(response)")
+            #expect(!response.output.contains("wrong-one") && !response.errors.contains("wrong-one"))
             try stage.removeQueues()
         }
 
         @Test("A virtual host that does not exist is an error")
         func virtualHost() throws {
             let url = stage.url.replacing("/%2f", with: "/nowhere")
-            let answer = try check(try stage.write(settings { $0.broker = url }))
-            #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(answer.says("wrong", "virtual host", "nowhere"), "\(answer)")
+            let response = try check(try stage.write(settings { $0.broker = url }))
+            #expect(response.exit == .exited(78), "\(response)")
+            #expect(response.says("wrong", "virtual host", "nowhere"), "\(response)")
             try stage.removeQueues()
         }
 
         @Test("A closed port is unreachable, and everything else is checked all the same")
         func closedPort() throws {
             let url = "amqp://guest:guest@localhost:\(try freePort())/%2f"
-            let answer = try check(try stage.write(settings { $0.broker = url }))
-            #expect(answer.exit == .exited(69), "\(answer)")
-            #expect(answer.says("ok", "dns", "127.0.0.1"), "\(answer)")
-            #expect(answer.says("unreachable", "connection", "Connection refused"), "\(answer)")
-            #expect(answer.says("ok", "credential"), "\(answer)")
+            let response = try check(try stage.write(settings { $0.broker = url }))
+            #expect(response.exit == .exited(69), "\(response)")
+            #expect(response.says("ok", "dns", "127.0.0.1"), "\(response)")
+            #expect(response.says("unreachable", "connection", "Connection refused"), "\(response)")
+            #expect(response.says("ok", "credential"), "\(response)")
             try stage.removeQueues()
         }
 
@@ -126,9 +127,9 @@ extension ProcessTests {
             let secure = stage.url.replacing("amqp://", with: "amqps://")
             let plain = "amqp://guest:guest@127.0.0.1:\(stage.simulator.port)/%2f"
             for (url, subject) in [(secure, "tls"), (plain, "connection")] {
-                let answer = try check(try stage.write(settings { $0.broker = url }))
-                #expect(answer.exit != .exited(0), "\(answer)")
-                #expect(answer.says("wrong", subject) || answer.says("unreachable", subject), "\(answer)")
+                let response = try check(try stage.write(settings { $0.broker = url }))
+                #expect(response.exit != .exited(0), "\(response)")
+                #expect(response.says("wrong", subject) || response.says("unreachable", subject), "\(response)")
             }
             try stage.removeQueues()
         }
@@ -161,9 +162,9 @@ extension ProcessTests {
         func stream() throws {
             let queue = "\(stage.name).stream"
             try stage.client.declare(queue, ["x-queue-type": .string("stream")])
-            let answer = try check(try stage.write(settings { $0.queues = [queue] }))
-            #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(answer.says("wrong", "queue \(queue)", "x-queue-type is stream, wanted quorum"), "\(answer)")
+            let response = try check(try stage.write(settings { $0.queues = [queue] }))
+            #expect(response.exit == .exited(78), "\(response)")
+            #expect(response.says("wrong", "queue \(queue)", "x-queue-type is stream, wanted quorum"), "\(response)")
             try stage.client.ask(.deleteQueue(queue))
             try stage.removeQueues()
         }
@@ -179,13 +180,13 @@ extension ProcessTests {
                     "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string("elsewhere"),
                     "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
                 ])
-            let answer = try check(try stage.write(settings()))
-            #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(answer.says("wrong", "queue \(queue)", "x-message-ttl is 90000, wanted 2000"), "\(answer)")
+            let response = try check(try stage.write(settings()))
+            #expect(response.exit == .exited(78), "\(response)")
+            #expect(response.says("wrong", "queue \(queue)", "x-message-ttl is 90000, wanted 2000"), "\(response)")
             #expect(
-                answer.says(
+                response.says(
                     "wrong", "queue \(queue)", "x-dead-letter-routing-key is elsewhere, wanted \(stage.quorumQueue)"),
-                "\(answer)")
+                "\(response)")
             try stage.removeQueues()
         }
 
@@ -199,12 +200,12 @@ extension ProcessTests {
                     "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string(stage.deadLetterQueue),
                     "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
                 ])
-            let answer = try check(try stage.write(settings { $0.queues = [queue] }))
-            #expect(answer.says("warning", "queue \(queue)", "x-delivery-limit is -1, wanted 10000"), "\(answer)")
+            let response = try check(try stage.write(settings { $0.queues = [queue] }))
+            #expect(response.says("warning", "queue \(queue)", "x-delivery-limit is -1, wanted 10000"), "\(response)")
             let (severity, text) =
                 TestEnvironment.brokerVersion.hasPrefix("3.")
                 ? ("wrong", "after its first failed delivery") : ("ok", "none")
-            #expect(answer.says(severity, "delivery limit of \(queue)", text), "\(answer)")
+            #expect(response.says(severity, "delivery limit of \(queue)", text), "\(response)")
             try stage.client.ask(.deleteQueue(queue))
             try stage.removeQueues()
         }
@@ -239,9 +240,9 @@ extension ProcessTests {
         func authority() throws {
             let stranger = CertificateAuthority(commonName: "Stranger", now: SystemClock.now().wall)
             let file = try stage.directory.write(stranger.certificatePEM, to: "stranger.pem")
-            let answer = try check(try stage.write(settings { $0.authorityFile = file }))
-            #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(answer.says("wrong", "tls", "an authority that is not trusted here"), "\(answer)")
+            let response = try check(try stage.write(settings { $0.authorityFile = file }))
+            #expect(response.exit == .exited(78), "\(response)")
+            #expect(response.says("wrong", "tls", "an authority that is not trusted here"), "\(response)")
             try stage.removeQueues()
         }
 
@@ -260,9 +261,9 @@ extension ProcessTests {
                     token: { key_file: \(stage.otherKeyFile), key_id: \(Stage.otherKeyID), team_id: \(Stage.teamID) }
 
                 """
-            let answer = try check(try stage.write(settings { $0.moreApps = app }))
-            #expect(answer.exit == .exited(78), "\(answer)")
-            #expect(answer.says("wrong", "tls", "is not for 127.0.0.1: it names apns.example"), "\(answer)")
+            let response = try check(try stage.write(settings { $0.moreApps = app }))
+            #expect(response.exit == .exited(78), "\(response)")
+            #expect(response.says("wrong", "tls", "is not for 127.0.0.1: it names apns.example"), "\(response)")
             try stage.removeQueues()
         }
 

@@ -443,10 +443,10 @@ extension ProcessTests {
             let end = try run("replay", "--outcome", "invalid", "--since", "1h", "--json")
             #expect(end.exit == .exited(0), "\(end)")
             #expect(try end.number("replayed") == 10)
-            let answers = try results(10)
+            let responses = try results(10)
             for index in 0..<10 {
-                #expect(answers[index]?.outcome == (index < 8 ? "accepted" : "invalid"))
-                #expect(answers[index]?.apnsID == invalid[index]?.apnsID, "message \(index)")
+                #expect(responses[index]?.outcome == (index < 8 ? "accepted" : "invalid"))
+                #expect(responses[index]?.apnsID == invalid[index]?.apnsID, "message \(index)")
             }
             mended.signal(SIGTERM)
             #expect(try mended.waitForExit() == .exited(0), "\(mended.report)")

@@ -40,10 +40,10 @@ extension ProcessTests {
                 ])
             #expect(process.exit == .exited(0))
             #expect(process.text().contains(#""payload":{"aps":{"badge":1.50}}"#))
-            let answer = try #require(
+            let response = try #require(
                 try JSONSerialization.jsonObject(with: Data(process.text().utf8)) as? [String: Any])
-            #expect(answer["answer"] as? String == "request" && answer["version"] as? String == "1.0.0")
-            let notification = try #require((answer["notifications"] as? [[String: Any]])?.first)
+            #expect(response["answer"] as? String == "request" && response["version"] as? String == "1.0.0")
+            let notification = try #require((response["notifications"] as? [[String: Any]])?.first)
             #expect(notification["device-token"] as? String == Self.token)
             #expect(notification["apns-priority"] as? Int == 5)
             #expect((notification["apns-id"] as? String)?.count == 36)
@@ -73,9 +73,9 @@ extension ProcessTests {
                 #expect(refused.exit == .exited(65), "\(refused.report)")
                 #expect(refused.text().hasPrefix("invalid: \(complaint)\n"), "\(refused.report)")
                 let json = try run(body.dropLast() + ",\(member)}", configuration + ["--json"])
-                let answer = try #require(
+                let response = try #require(
                     try JSONSerialization.jsonObject(with: Data(json.text().utf8)) as? [String: Any])
-                #expect(answer["detail"] as? String == complaint, "\(json.report)")
+                #expect(response["detail"] as? String == complaint, "\(json.report)")
             }
         }
 

@@ -68,7 +68,7 @@ extension ProcessTests {
         }
 
         @Test("an unanswered load ends with 65, by itself or by a signal, and reports what is missing")
-        func unanswered() throws {
+        func outstanding() throws {
             let stage = try Stage()
             try stage.write()
             // The timeout also runs while the broker creates the result queue.

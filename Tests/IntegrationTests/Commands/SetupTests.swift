@@ -196,11 +196,11 @@ extension ProcessTests {
         /// Publishes requests whose numbers start at 0, for a worker with a valid setup.
         private static func sendTheRest(_ stage: Stage, _ count: Int, _ settings: Stage.Settings) throws {
             let worker = try stage.start(settings)
-            var answered: Set<Int> = []
+            var responded: Set<Int> = []
             try stage.client.consume([stage.resultQueue]) { delivery in
                 #expect(try Conservation.Result(delivery).outcome == "accepted")
-                answered.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
-                return answered.count == count
+                responded.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
+                return responded.count == count
             }
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
@@ -250,13 +250,13 @@ extension ProcessTests {
             }
             #expect(line.contains("cause=InvalidProviderToken ") && line.contains(" topic=\(other)"), "\(line)")
             try stage.client.publish((5..<10).map { stage.requests.message($0, to: stage.quorumQueue) })
-            var answered: Set<Int> = []
+            var responded: Set<Int> = []
             try stage.client.consume([stage.resultQueue]) { delivery in
                 #expect(try Conservation.Result(delivery).outcome == "accepted")
-                answered.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
-                return answered.count == 5
+                responded.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
+                return responded.count == 5
             }
-            #expect(answered == Set(5..<10))
+            #expect(responded == Set(5..<10))
             let reasons = stage.simulator.ledger.statistics.reasons
             #expect(Set(reasons.keys) == ["InvalidProviderToken"])
             #expect(reasons.values.allSatisfy { $0 < 5 }, "one probe at a time, and not before its pause is over")

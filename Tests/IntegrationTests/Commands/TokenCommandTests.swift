@@ -64,16 +64,16 @@ extension ProcessTests {
         func json() throws {
             let process = try run("com.example.app", "--json")
             #expect(process.exit == .exited(0), "\(process.report)")
-            let answer = try #require(
+            let response = try #require(
                 try JSONSerialization.jsonObject(with: Data(process.text().utf8)) as? [String: String])
             #expect(
-                answer["topic"] == "com.example.app" && answer["environment"] == "production"
-                    && answer["key_id"] == "LEDGER1234" && answer["team_id"] == "TEAM123456", "\(answer)")
-            let claims = try Self.object(try #require(answer["token"]?.split(separator: ".")[1]))
+                response["topic"] == "com.example.app" && response["environment"] == "production"
+                    && response["key_id"] == "LEDGER1234" && response["team_id"] == "TEAM123456", "\(response)")
+            let claims = try Self.object(try #require(response["token"]?.split(separator: ".")[1]))
             let issued = Date(timeIntervalSince1970: Double(try #require(claims["iat"] as? Int)))
             let format = ISO8601DateFormatter()
-            #expect(format.date(from: try #require(answer["issued_at"])) == issued)
-            #expect(format.date(from: try #require(answer["expires_at"])) == issued + 3600)
+            #expect(format.date(from: try #require(response["issued_at"])) == issued)
+            #expect(format.date(from: try #require(response["expires_at"])) == issued + 3600)
         }
 
         @Test("an app without a signing key, or an unknown app, is 64")

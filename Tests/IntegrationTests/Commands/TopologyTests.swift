@@ -59,17 +59,17 @@ extension ProcessTests {
 
         @Test("A classic queue, another time-to-live and another kind of exchange are reported in words")
         func different() throws {
-            let answers = "\(stage.name).answers"
+            let responses = "\(stage.name).answers"
             let exchange = "\(stage.name).exchange"
-            try stage.client.declare(answers, ["x-queue-type": .string("quorum"), "x-message-ttl": .int32(60_000)])
+            try stage.client.declare(responses, ["x-queue-type": .string("quorum"), "x-message-ttl": .int32(60_000)])
             var fanout = ExchangeDeclaration(name: exchange, type: "fanout")
             fanout.durable = true
             try stage.client.ask(.declareExchange(fanout))
             let file = try configuration(
                 queue: stage.classicQueue,
                 """
-                results: { routing_key: \(answers) }
-                feedback: { exchange: \(exchange), routing_key: \(answers) }
+                results: { routing_key: \(responses) }
+                feedback: { exchange: \(exchange), routing_key: \(responses) }
                 """)
             let compared = try topology(file, "--compare")
             #expect(compared.exit == .exited(78), "\(compared)")
@@ -83,10 +83,10 @@ extension ProcessTests {
 
             let machine = try topology(file, "--compare", "--json")
             #expect(machine.exit == .exited(78))
-            let answer = try #require(
+            let response = try #require(
                 JSONSerialization.jsonObject(with: Data(machine.lines.joined().utf8)) as? [String: Any])
-            #expect(answer["ok"] as? Bool == false)
-            let steps = try #require(answer["steps"] as? [[String: Any]])
+            #expect(response["ok"] as? Bool == false)
+            let steps = try #require(response["steps"] as? [[String: Any]])
             let step = try #require(steps.first { $0["name"] as? String == stage.classicQueue })
             #expect(step["kind"] as? String == "queue" && step["state"] as? String == "different")
             let differences = try #require(step["differences"] as? [[String: Any]])
@@ -100,7 +100,7 @@ extension ProcessTests {
             let applied = try topology(file, "--apply")
             #expect(applied.exit == .exited(65), "\(applied)")
             #expect(applied.lines.contains { $0.hasPrefix("refused    queue \(stage.classicQueue):") }, "\(applied)")
-            try stage.client.ask(.deleteQueue(answers))
+            try stage.client.ask(.deleteQueue(responses))
             try stage.client.ask(.deleteExchange(exchange))
             try stage.removeQueues()
         }
@@ -174,9 +174,9 @@ extension ProcessTests {
         func plan() throws {
             let printed = try topology(try configuration(), "--json")
             #expect(printed.exit == .exited(0))
-            let answer = try #require(
+            let response = try #require(
                 JSONSerialization.jsonObject(with: Data(printed.lines.joined().utf8)) as? [String: Any])
-            let steps = try #require(answer["steps"] as? [[String: Any]])
+            let steps = try #require(response["steps"] as? [[String: Any]])
             let step = try #require(steps.first { $0["name"] as? String == stage.quorumQueue })
             #expect(step["purpose"] as? String == "requests" && step["state"] == nil)
             let arguments = try #require(step["arguments"] as? [String: Any])
@@ -210,9 +210,9 @@ extension ProcessTests {
             try broker.control("set_policy", "short", #"\.retry\.2s"#, #"{"message-ttl":100}"#, "--apply-to", "queues")
             let early = try topology(file, "--probe", "--within", "5", "--json")
             #expect(early.exit == .exited(78), "\(early)")
-            let answer = try #require(
+            let response = try #require(
                 JSONSerialization.jsonObject(with: Data(early.lines.joined().utf8)) as? [String: Any])
-            let levels = try #require(answer["levels"] as? [[String: Any]])
+            let levels = try #require(response["levels"] as? [[String: Any]])
             let states = levels.reduce(into: [:]) { $0[$1["delay_seconds"] as? Int ?? 0] = $1["state"] as? String }
             #expect(states == [1: "ok", 2: "early"])
             #expect(try broker.control("list_queues", "--silent", "name").split(separator: "\n") == before)

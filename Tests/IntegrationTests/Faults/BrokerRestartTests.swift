@@ -13,11 +13,11 @@ extension ProcessTests {
                 let result = Guarded<Result<Instant, TestSupportError>?>(nil)
             }
 
-            private let answer = Answer()
+            private let response = Answer()
             private let thread: Thread
 
             init(_ url: String, _ queue: String) throws {
-                let answer = answer
+                let response = response
                 thread = try Thread.start(name: "probe", stackSize: 1 << 20) {
                     let result: Result<Instant, TestSupportError>
                     do {
@@ -26,14 +26,14 @@ extension ProcessTests {
                     } catch {
                         result = .failure(TestSupportError("\(error)"))
                     }
-                    answer.result.withLock { $0 = result }
+                    response.result.withLock { $0 = result }
                 }
             }
 
             /// The time of the queue's first reply. Call exactly once.
             func finish() throws -> Instant {
                 thread.join()
-                guard let result = answer.result.withLock({ $0 }) else {
+                guard let result = response.result.withLock({ $0 }) else {
                     throw TestSupportError("the probe said nothing")
                 }
                 return try result.get()
@@ -54,11 +54,11 @@ extension ProcessTests {
                 if isKilled { try broker.kill() } else { try broker.stop() }
                 let probe = try Probe(broker.url, stage.quorumQueue)
                 try broker.start()
-                let answered = try probe.finish()
+                let responded = try probe.finish()
                 let first = try eventually("a new request; \(run.worker.report)", within: .seconds(60)) {
-                    stage.simulator.ledger.records.lazy.map(\.receivedAt).filter { $0 > answered }.min()
+                    stage.simulator.ledger.records.lazy.map(\.receivedAt).filter { $0 > responded }.min()
                 }
-                let pause = first - answered
+                let pause = first - responded
                 print("restart: \(isKilled ? "killed" : "stopped") broker: new requests \(pause) after it answered")
                 #expect(pause < .seconds(5))
             }

@@ -28,7 +28,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: count)
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == count
+                return conservation.responded == count
             }
             #expect(conservation.duplicateResults == 0)
             return conservation.outcomes
@@ -94,8 +94,8 @@ extension ProcessTests {
             try Self.end(worker)
             // Parked messages return within seconds, and stay in the queue without a consumer.
             try eventually("60 messages in the queue", within: .seconds(60)) {
-                let answer = try stage.client.ask(.inspectQueue(stage.quorumQueue))
-                return if case .declared(_, 60, _) = answer { true } else { nil as Bool? }
+                let response = try stage.client.ask(.inspectQueue(stage.quorumQueue))
+                return if case .declared(_, 60, _) = response { true } else { nil as Bool? }
             }
             let left = try stage.client.takeAll(stage.quorumQueue)
             #expect(left.count == 60)

@@ -37,7 +37,7 @@ extension ProcessTests {
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
                 attempts.insert(try Conservation.Result(delivery).attempts)
-                return conservation.answered == Self.count
+                return conservation.responded == Self.count
             }
             let late = SystemClock.now().wall.milliseconds - earliest
             // Waits in the worker are exact; a retry queue of RabbitMQ may end some milliseconds late.

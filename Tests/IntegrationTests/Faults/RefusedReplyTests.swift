@@ -13,11 +13,11 @@ extension ProcessTests {
         private static let attack = 0..<300
         private static let healthy = 300..<400
         /// Longer than the test, so that waiting requests never return.
-        private static let patience = 600
+        private static let timeLimit = 600
 
         private func settings(_ stage: Stage) -> Stage.Settings {
             var settings = Stage.Settings(queues: [stage.quorumQueue], prefetch: Self.prefetch)
-            settings.more = "results: { routing_key: null, refused_seconds: \(Self.patience) }"
+            settings.more = "results: { routing_key: null, refused_seconds: \(Self.timeLimit) }"
             return settings
         }
 
@@ -27,7 +27,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: Self.healthy.upperBound)
             try stage.client.consume([stage.resultQueue], within: .seconds(30)) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == Self.healthy.count
+                return conservation.responded == Self.healthy.count
             }
             return conservation
         }

@@ -34,8 +34,8 @@ extension ProcessTests {
         @Test(
             "A request for which APNs is busy returns from the retry queue and is accepted, under one apns-id",
             arguments: ["503 ServiceUnavailable", "500 InternalServerError", "429 TooManyRequests"])
-        func comesBack(answer: String) throws {
-            let stage = try Stage(script: "attempt 1: \(answer)")
+        func comesBack(response: String) throws {
+            let stage = try Stage(script: "attempt 1: \(response)")
             let worker = try stage.start()
             for queue in [stage.quorumQueue, stage.classicQueue] {
                 try Self.publish(stage, to: queue)

@@ -23,7 +23,7 @@ extension ProcessTests {
             var conservation = Conservation(stage.requests, count: 2)
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == 2
+                return conservation.responded == 2
             }
             #expect(conservation.outcomes == ["invalid": 1, "accepted": 1])
             worker.signal(SIGTERM)

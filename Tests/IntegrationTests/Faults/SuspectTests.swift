@@ -58,7 +58,7 @@ extension ProcessTests {
                 } else {
                     try conservation.addResult(delivery)
                 }
-                return conservation.answered == Self.count
+                return conservation.responded == Self.count
             }
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")

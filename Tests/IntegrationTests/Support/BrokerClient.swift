@@ -38,7 +38,7 @@ final class BrokerClient: LoopOwner {
             }
             while let event = control.nextEvent(at: self.now) {
                 switch event {
-                case .engine(.responded(let answer)): reply = answer
+                case .engine(.responded(let response)): reply = response
                 case .disconnected(_, let error, _):
                     guard error.isTransient else { throw error }
                     isAsked = false

@@ -45,7 +45,7 @@ struct Conservation {
     }
 
     /// Requests with a result.
-    var answered: Int { results.count }
+    var responded: Int { results.count }
 
     /// Requests without a result, a dead letter or a queued message.
     var lost: [Int] {
@@ -75,7 +75,7 @@ struct Conservation {
         for record in ledger.records {
             guard let index = Requests.index(ofDeviceToken: record.deviceToken) else { continue }
             seen[index, default: 0] += 1
-            if case .answered(200, _) = record.ending { accepted[index, default: 0] += 1 }
+            if case .responded(200, _) = record.ending { accepted[index, default: 0] += 1 }
             ids[index, default: []].insert(record.apnsID.description)
         }
         pushes.duplicates = accepted.filter { !repeated.contains($0.key) }.reduce(0) { $0 + $1.value - 1 }

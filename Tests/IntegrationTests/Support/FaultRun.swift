@@ -17,7 +17,7 @@ final class FaultRun {
         /// Changes to some of the requests.
         var change: @Sendable (Int, inout Publication) -> Void = { _, _ in }
         /// Requests without a result, because their reply queue does not exist: they end as dead letters.
-        var isUnanswerable: @Sendable (Int) -> Bool = { _ in false }
+        var isUndeliverable: @Sendable (Int) -> Bool = { _ in false }
     }
 
     let stage: Stage
@@ -100,7 +100,7 @@ final class FaultRun {
     /// Waits until every request is accounted for, ends the workers in order, and collects the queues' messages.
     func finish() throws -> Conservation {
         conservation.repeated = try publisher.finish()
-        try collectAnswers()
+        try collectResponses()
         for worker in workers { try end(worker) }
         for delivery in try stage.client.takeAll(stage.resultQueue) { try conservation.addResult(delivery) }
         for delivery in try stage.client.takeAll(stage.deadLetterQueue) { conservation.addDeadLetter(delivery) }
@@ -112,15 +112,15 @@ final class FaultRun {
         return conservation
     }
 
-    private func collectAnswers() throws {
-        let expected = (0..<load.count).count { !load.isUnanswerable($0) }
+    private func collectResponses() throws {
+        let expected = (0..<load.count).count { !load.isUndeliverable($0) }
         do {
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
-                return conservation.answered == expected
+                return conservation.responded == expected
             }
         } catch {
-            throw TestSupportError("\(error); \(conservation.answered) of \(expected) answered; \(worker.report)")
+            throw TestSupportError("\(error); \(conservation.responded) of \(expected) answered; \(worker.report)")
         }
     }
 

@@ -190,9 +190,9 @@ extension Fault {
     private static var publishes: [Fault] {
         var returned = Fault(name: "results returned: no reply queue")
         returned.load = { _, load in
-            load.isUnanswerable = { $0 % 10 == 5 }
-            load.change = { [isUnanswerable = load.isUnanswerable] index, message in
-                if isUnanswerable(index) { message.properties.replyTo = ArraySlice("harebell-test-nobody".utf8) }
+            load.isUndeliverable = { $0 % 10 == 5 }
+            load.change = { [isUndeliverable = load.isUndeliverable] index, message in
+                if isUndeliverable(index) { message.properties.replyTo = ArraySlice("harebell-test-nobody".utf8) }
             }
         }
         returned.check = { scene, end in
@@ -202,9 +202,9 @@ extension Fault {
         // RabbitMQ 3 closes the connection over each of them, RabbitMQ 4 returns the result.
         var closing = Fault(name: "connections closed over a publish")
         closing.load = { _, load in
-            load.isUnanswerable = { $0 % 400 == 5 }
-            load.change = { [isUnanswerable = load.isUnanswerable] index, message in
-                guard isUnanswerable(index) else { return }
+            load.isUndeliverable = { $0 % 400 == 5 }
+            load.change = { [isUndeliverable = load.isUndeliverable] index, message in
+                guard isUndeliverable(index) else { return }
                 message.properties.replyTo = ArraySlice(DirectReplies.name(node: "reply@\(index)").utf8)
             }
         }

@@ -76,7 +76,7 @@ final class LoadPublisher: Sendable {
 private final class Publishing: LoopOwner {
     /// The limit of outstanding confirms.
     private static let window = 500
-    private static let patience = Duration.seconds(150)
+    private static let timeLimit = Duration.seconds(150)
 
     private let count: Int
     private let message: (Int) -> Publication
@@ -106,7 +106,7 @@ private final class Publishing: LoopOwner {
         connection = AMQPConnection(
             configuration: AMQPConfiguration(address: address, role: .publisher), addresses: [address],
             network: network, backoff: Backoff(base: .milliseconds(200), limit: .seconds(1)))
-        deadline = loop.now.instant + Self.patience
+        deadline = loop.now.instant + Self.timeLimit
         limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: loop.now.instant)
         connection.start(at: loop.now.instant)
     }
@@ -148,7 +148,7 @@ private final class Publishing: LoopOwner {
         if confirmed == count {
             loop.stop()
         } else if now.instant >= deadline {
-            fail("\(confirmed) of \(count) confirmed in \(Self.patience)")
+            fail("\(confirmed) of \(count) confirmed in \(Self.timeLimit)")
         }
     }
 

@@ -26,17 +26,17 @@ struct WorkerWatchTests {
         var watch = WorkerWatch(workers: 2, at: start)
         #expect(watch.isComplete(at: start) == true)
         #expect(watch.want(at: at(1)) == [0, 1])
-        watch.answered(1, snapshot, at: at(1.1))
+        watch.responded(1, snapshot, at: at(1.1))
         #expect(watch.isComplete(at: at(1.9)) == false)
         #expect(watch.nextDeadline == at(2))
         #expect(watch.isComplete(at: at(2)) == true)
         #expect(watch.seen(at: at(2)).map { $0.snapshot != nil } == [false, true])
         #expect(watch.want(at: at(3)) == [0, 1])
-        watch.answered(0, snapshot, at: at(3))
-        watch.answered(1, snapshot, at: at(3))
+        watch.responded(0, snapshot, at: at(3))
+        watch.responded(1, snapshot, at: at(3))
         // The first worker still owes the newer response.
         #expect(watch.isComplete(at: at(3)) == false)
-        watch.answered(0, snapshot, at: at(3.1))
+        watch.responded(0, snapshot, at: at(3.1))
         #expect(watch.isComplete(at: at(3.1)) == true)
     }
 
@@ -46,7 +46,7 @@ struct WorkerWatchTests {
         var watch = WorkerWatch(workers: 1, at: start)
         #expect(watch.want(at: at(1)) == [0])
         #expect(watch.want(at: at(1.5)) == [0])
-        watch.answered(0, snapshot, at: at(1.6))
+        watch.responded(0, snapshot, at: at(1.6))
         #expect(watch.isComplete(at: at(1.6)) == false)
         #expect(watch.isComplete(at: at(2)) == true)
     }
@@ -58,14 +58,14 @@ struct WorkerWatchTests {
         #expect(watch.nextDeadline == at(5))
         #expect(watch.round(at: at(4)).isEmpty)
         #expect(watch.round(at: at(5)) == [0, 1])
-        watch.answered(1, snapshot, at: at(5))
+        watch.responded(1, snapshot, at: at(5))
         #expect(watch.round(at: at(10)) == [0, 1])
-        watch.answered(1, snapshot, at: at(10))
+        watch.responded(1, snapshot, at: at(10))
         #expect(watch.seen(at: at(14.9)).map(\.isAlive) == [true, true])
         #expect(watch.seen(at: at(15)).map(\.isAlive) == [false, true])
         #expect(watch.round(at: at(15)) == [1])
         #expect(watch.seen(at: at(15)).map(\.silence) == [.seconds(15), .seconds(5)])
-        watch.answered(0, snapshot, at: at(16))
+        watch.responded(0, snapshot, at: at(16))
         #expect(watch.seen(at: at(16)).map(\.isAlive) == [true, true])
     }
 
@@ -74,10 +74,10 @@ struct WorkerWatchTests {
         var watch = WorkerWatch(workers: 2, at: start)
         #expect(watch.want(at: at(1)) == [0, 1])
         watch.ended(0)
-        watch.answered(1, try snapshot(), at: at(1))
+        watch.responded(1, try snapshot(), at: at(1))
         #expect(watch.isComplete(at: at(1)) == true)
         #expect(watch.round(at: at(6)) == [1])
-        watch.answered(1, try snapshot(), at: at(6))
+        watch.responded(1, try snapshot(), at: at(6))
         #expect(watch.seen(at: at(60)).map(\.isAlive) == [true, true])
     }
 }

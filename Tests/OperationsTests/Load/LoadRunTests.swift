@@ -42,7 +42,7 @@ struct LoadRunTests {
         let run = try start(count: 200, mix: .varied)
         finish(run)
         #expect(run.end == .complete)
-        #expect(run.ledger.published == 200 && run.ledger.answered == 200)
+        #expect(run.ledger.published == 200 && run.ledger.responded == 200)
         #expect(run.ledger.duplicates == 0 && run.ledger.strangers == 0)
         #expect(run.ledger.outcomes["accepted"] == 190)
         #expect(run.ledger.outcomes["unregistered Unregistered"] == 2)
@@ -85,7 +85,7 @@ struct LoadRunTests {
         try world.start()
         finish(run)
         #expect(run.end == .complete)
-        #expect(run.ledger.answered == 20)
+        #expect(run.ledger.responded == 20)
     }
 
     @Test("Messages refused by a full queue are published again with pauses, until accepted")

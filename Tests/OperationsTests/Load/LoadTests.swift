@@ -14,8 +14,8 @@ struct LoadTests {
         ledger.published(1, at: Self.start + .seconds(1))
         ledger.published(0, at: Self.start + .seconds(5))
         #expect(ledger.missing == 2)
-        ledger.answered(0, outcome: "accepted", at: Self.start + .seconds(6))
-        ledger.answered(0, outcome: "rejected", at: Self.start + .seconds(9))
+        ledger.responded(0, outcome: "accepted", at: Self.start + .seconds(6))
+        ledger.responded(0, outcome: "rejected", at: Self.start + .seconds(9))
         #expect(ledger.missing == 1)
         #expect(ledger.duplicates == 1)
         #expect(ledger.outcomes == ["accepted": 1])
@@ -27,9 +27,9 @@ struct LoadTests {
     func strangers() {
         var ledger = LoadLedger(count: 2)
         ledger.published(0, at: Self.start)
-        for index in [nil, -1, 1, 2] { ledger.answered(index, outcome: "accepted", at: Self.start) }
+        for index in [nil, -1, 1, 2] { ledger.responded(index, outcome: "accepted", at: Self.start) }
         #expect(ledger.strangers == 4)
-        #expect(ledger.answered == 0)
+        #expect(ledger.responded == 0)
         #expect(ledger.elapsed == .zero)
     }
 
@@ -39,7 +39,7 @@ struct LoadTests {
         var random = SplitMix64(seed: seed)
         var ledger = LoadLedger(count: 50)
         var published: Set<Int> = []
-        var answered: Set<Int> = []
+        var responded: Set<Int> = []
         for step in 0..<2000 {
             let index = Int.random(in: 0..<50, using: &random)
             let now = Self.start + .milliseconds(step)
@@ -47,12 +47,12 @@ struct LoadTests {
                 ledger.published(index, at: now)
                 published.insert(index)
             } else {
-                ledger.answered(index, outcome: "accepted", at: now)
-                if published.contains(index) { answered.insert(index) }
+                ledger.responded(index, outcome: "accepted", at: now)
+                if published.contains(index) { responded.insert(index) }
             }
             #expect(ledger.published == published.count, "seed \(seed)")
-            #expect(ledger.answered == answered.count, "seed \(seed)")
-            #expect(ledger.missing == published.count - answered.count, "seed \(seed)")
+            #expect(ledger.responded == responded.count, "seed \(seed)")
+            #expect(ledger.missing == published.count - responded.count, "seed \(seed)")
         }
         #expect(ledger.latencies == ledger.latencies.sorted())
     }

@@ -14,21 +14,21 @@ import Testing
 struct OneOffExchangeTests {
     /// Runs one exchange with a world's APNs for at most two minutes.
     private func end(
-        _ world: World, _ request: APNsRequest, patience: Duration? = nil, closes: Bool = true
+        _ world: World, _ request: APNsRequest, timeLimit: Duration? = nil, closes: Bool = true
     ) throws -> OneOffExchange.End? {
-        let exchange = try exchange(world, request, patience: patience)
+        let exchange = try exchange(world, request, timeLimit: timeLimit)
         #expect(world.finish(exchange))
         if closes { #expect(world.network.links.isEmpty, "the connection is closed afterwards") }
         return exchange.end
     }
 
     private func exchange(
-        _ world: World, _ request: APNsRequest, patience: Duration? = nil
+        _ world: World, _ request: APNsRequest, timeLimit: Duration? = nil
     ) throws -> OneOffExchange {
         let app = world.configuration.apps[0]
         return try OneOffExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([app]), network: world.network,
-            patience: patience, seed: 1, at: world.network.moment)
+            timeLimit: timeLimit, seed: 1, at: world.network.moment)
     }
 
     private func request(_ token: String, expiration: Int64? = nil) throws -> APNsRequest {
@@ -99,7 +99,7 @@ struct OneOffExchangeTests {
 
         world.isAPNsDown = false
         let start = world.network.now
-        let silent = try #require(try end(world, try request("deaf"), patience: .seconds(3), closes: false)).report
+        let silent = try #require(try end(world, try request("deaf"), timeLimit: .seconds(3), closes: false)).report
         #expect(silent.processed == .unknown && silent.detail == "no response in time")
         #expect(world.network.now - start <= .seconds(4))
     }
@@ -112,8 +112,8 @@ struct OneOffExchangeTests {
             ("400 TopicDisallowed", .rejected, .yes), ("503 Shutdown", .undelivered, .no),
             ("503 ServiceUnavailable", .undelivered, .yes),
         ])
-    func refused(answer: String, outcome: Outcome, processed: Processed) throws {
-        let world = try World(script: "token *: \(answer)")
+    func refused(response: String, outcome: Outcome, processed: Processed) throws {
+        let world = try World(script: "token *: \(response)")
         let report = try #require(try end(world, try request("7777"))).report
         #expect(report.outcome == outcome && report.processed == processed)
     }
@@ -126,8 +126,8 @@ struct OneOffExchangeTests {
             ("400 TopicDisallowed", "APNs accepts the provider token, but not for com.example.app; check the topic"),
             ("400 BadCollapseId", nil), ("503 ServiceUnavailable", nil),
         ] as [(String, String?)])
-    func blame(answer: String, words: String?) throws {
-        let world = try World(script: "token *: \(answer)")
+    func blame(response: String, words: String?) throws {
+        let world = try World(script: "token *: \(response)")
         let exchange = try exchange(world, try request("7777"))
         #expect(world.finish(exchange))
         let detail = try #require(exchange.report).detail

@@ -102,7 +102,7 @@ struct ApplicationTests {
         #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
         application.sendKeepAlive(at: start + .seconds(30))
         #expect(socket.messages().count == 2)
-        application.workers.watch.answered(0, snapshot, at: start + .seconds(44))
+        application.workers.watch.responded(0, snapshot, at: start + .seconds(44))
         application.sendKeepAlive(at: start + .seconds(45))
         #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
     }

@@ -9,7 +9,7 @@ struct AppGateTests {
     private static let start = Instant(nanoseconds: 0)
     private static let cause = AppGate.Cause.topic(RejectionReason(rawValue: "TopicMismatch"))
     private static let credential = AppGate.Cause.credential(RejectionReason(rawValue: "BadCertificate"))
-    private static let tokens = AppGate.Cause.deviceTokens(refused: 50, answers: 100)
+    private static let tokens = AppGate.Cause.deviceTokens(refused: 50, responses: 100)
 
     @Test("An open gate passes everything")
     func open() {

@@ -10,13 +10,14 @@ struct StandstillTests {
     }
 
     /// One check: time, whether an app can send, the last response of APNs; and the expected action.
-    private typealias Look = (at: Int64, canSend: Bool, answer: Int64?, action: Standstill.Action)
+    private typealias Look = (at: Int64, canSend: Bool, response: Int64?, action: Standstill.Action)
 
     private func check(_ looks: [Look]) {
         var standstill = Standstill()
         for look in looks {
             let action = standstill.checked(
-                canSend: look.canSend, lastResponse: look.answer.map(Self.at), at: Self.at(look.at), limit: .seconds(60)
+                canSend: look.canSend, lastResponse: look.response.map(Self.at), at: Self.at(look.at),
+                limit: .seconds(60)
             )
             #expect(action == look.action, "at \(look.at) s")
         }

@@ -87,12 +87,12 @@ struct ForeignChannelTests {
     func refused(credential kind: Credential) throws {
         let (fixture, credential) = try Self.fixture(kind)
         let other = "/1/apps/com.example.Other/all-channels"
-        let answer = try Self.ask(fixture, credential, "GET", other)
+        let response = try Self.ask(fixture, credential, "GET", other)
         switch kind {
         case .token:
-            #expect(answer == #"{"channels":[]} 200 "#)
+            #expect(response == #"{"channels":[]} 200 "#)
             #expect(try Self.ask(fixture, [], "GET", Self.allChannels) == #"{"reason":"MissingProviderToken"} 403 "#)
-        case .certificate: #expect(answer == #"{"reason":"TopicMismatch"} 403 "#)
+        case .certificate: #expect(response == #"{"reason":"TopicMismatch"} 403 "#)
         }
         #expect(
             try Self.ask(fixture, credential, "POST", Self.broadcast, body: Self.payload)

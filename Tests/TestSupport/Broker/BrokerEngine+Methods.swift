@@ -193,14 +193,14 @@ extension BrokerEngine {
             }
             consumers[tag] = BrokerConsumer(queue: name, prefetch: channelState.prefetch, channel: current)
             writeMethod(60, 21) { $0.append(short: tag) }
-            commandAnswered()
+            commandResponded()
             broker.addConsumer(tag, of: self, to: queue)
         case 30:
             guard let tag = fields.name() else { return nil }
             broker.removeConsumer(tag, of: self)
             consumers[tag] = nil
             writeMethod(60, 31) { $0.append(short: tag) }
-            commandAnswered()
+            commandResponded()
         case 40: return publish(&fields)
         case 70:
             guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
@@ -250,7 +250,7 @@ extension BrokerEngine {
     }
 
     /// The queue has answered a command.
-    private func commandAnswered() {
+    private func commandResponded() {
         channelState.commands += 1
         guard channelState.commands == 2 else { return }
         for (_, entry) in channelState.putAside.sorted(by: { $0.key < $1.key }) {

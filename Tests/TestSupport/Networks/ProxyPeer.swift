@@ -4,14 +4,14 @@ package import Core
 ///
 /// It implements RFC 9110, section 9.3.6, independently of the client.
 package final class ProxyPeer: Engine {
-    private let decide: ([String]) -> (answer: String, target: (any Engine)?)
+    private let decide: ([String]) -> (response: String, target: (any Engine)?)
     private var head: [UInt8] = []
     private var output: [UInt8] = []
     private var target: (any Engine)?
     private var isRefused = false
 
     /// - Parameter decide: gets the lines of a request; without a target the connection ends after the response.
-    package init(_ decide: @escaping (_ request: [String]) -> (answer: String, target: (any Engine)?)) {
+    package init(_ decide: @escaping (_ request: [String]) -> (response: String, target: (any Engine)?)) {
         self.decide = decide
     }
 
@@ -23,8 +23,8 @@ package final class ProxyPeer: Engine {
         let text = String(decoding: head, as: UTF8.self)
         // Bytes sent before the response would have been for the proxy.
         guard text.hasSuffix("\r\n\r\n") else { return }
-        let (answer, target) = decide(text.split(separator: "\r\n").map(String.init))
-        output = Array("\(answer)\r\n\r\n".utf8)
+        let (response, target) = decide(text.split(separator: "\r\n").map(String.init))
+        output = Array("\(response)\r\n\r\n".utf8)
         self.target = target
         target?.transportOpened(at: now)
         isRefused = target == nil

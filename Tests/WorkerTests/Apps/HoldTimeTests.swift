@@ -171,8 +171,8 @@ struct HoldTimeTests {
     @Test(
         "When APNs refuses every app only probes are consumed, and a fixed credential resumes consumption",
         arguments: ["403 TopicMismatch", "403 InvalidProviderToken", "400 TopicDisallowed"])
-    func refused(answer: String) throws {
-        let world = try World(script: "topic *: \(answer)") {
+    func refused(response: String) throws {
+        let world = try World(script: "topic *: \(response)") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.hold = .seconds(300)
         }

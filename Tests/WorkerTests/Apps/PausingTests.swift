@@ -20,7 +20,7 @@ struct PausingTests {
     }
 
     /// A worker with a large prefetch, for which 10 of 20 refused device tokens are too many.
-    private static func world(_ script: String, limit: TokenRefusalShare.Limit? = .init(answers: 20, percent: 50))
+    private static func world(_ script: String, limit: TokenRefusalShare.Limit? = .init(responses: 20, percent: 50))
         throws
         -> World
     {
@@ -45,7 +45,7 @@ struct PausingTests {
             worker.paused == [
                 PausedTopic(
                     app: AppName("com.example.app", .production), topic: "com.example.app",
-                    isForDevices: true, cause: .deviceTokens(refused: 20, answers: 20), since: start, held: 41)
+                    isForDevices: true, cause: .deviceTokens(refused: 20, responses: 20), since: start, held: 41)
             ])
         let unregistered = world.published(in: "push.results").filter { $0.outcome == "unregistered" }
         #expect(unregistered.count == 19)
@@ -115,7 +115,7 @@ struct PausingTests {
         #expect(world.published(in: "push.feedback").count == 18)
         #expect(world.worker?.paused.first?.held == 12)
         #expect(world.published(in: "push.results").count == 1 + 18 + 5)
-        #expect(world.worker?.paused.first?.cause == .deviceTokens(refused: 19, answers: 20))
+        #expect(world.worker?.paused.first?.cause == .deviceTokens(refused: 19, responses: 20))
     }
 
     // MARK: Probes
@@ -159,8 +159,8 @@ struct PausingTests {
     @Test(
         "A response that blames the notification shows that the app is accepted",
         arguments: ["200", "410 Unregistered", "413 PayloadTooLarge", "400 BadCollapseId", "400 BadDeviceToken"])
-    func decided(answer: String) throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(answer)")
+    func decided(response: String) throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)")
         try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(15)) { world.isQuiet })

@@ -115,8 +115,8 @@ struct ReloadTests {
             "403 InvalidProviderToken", "403 ExpiredProviderToken", "429 TooManyProviderTokenUpdates",
             "403 BadCertificate", "403 Forbidden", "400 TopicDisallowed", "400 BadTopic", "400 BadDeviceToken",
         ])
-    func outdatedRefusal(answer: String) throws {
-        let script = "token 75*, attempt 1: \(answer)\ntoken 75*, attempt 1: delay 2s"
+    func outdatedRefusal(response: String) throws {
+        let script = "token 75*, attempt 1: \(response)\ntoken 75*, attempt 1: delay 2s"
         let world = try World(script: Self.keys + script)
         try world.start()
         try publish(0..<1, to: world)

@@ -39,7 +39,7 @@ struct ResponseTableTests {
 
         var testDescription: String { "\(status) \(reason ?? "without a reason")" }
 
-        var answer: String { reason.map { "\(status) \"\($0)\"" } ?? "\(status) body=none" }
+        var response: String { reason.map { "\(status) \"\($0)\"" } ?? "\(status) body=none" }
     }
 
     static let known = ResponseRule.all.map { Row($0) }
@@ -65,7 +65,7 @@ struct ResponseTableTests {
     /// One app, for which APNs gives the row's response to the first `times` requests or to all.
     private static func world(_ row: Row, times: Int?) throws -> World {
         let condition = times.map { "first \($0) requests" } ?? "topic com.example.*"
-        return try World(script: "set unknown-channels on\n\(condition): \(row.answer)") {
+        return try World(script: "set unknown-channels on\n\(condition): \(row.response)") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.retry.maximumAttempts = 4
         }
@@ -139,7 +139,7 @@ struct ResponseTableTests {
         #expect(world.network.now - start >= waits)
         if ![.pauseApp, .pauseTopic, .retryLater].contains(row.action) { #expect(world.network.now == start) }
         #expect(world.worker?.paused == [])
-        let unknown: UInt64 = Self.unknown.contains { $0.answer == row.answer } ? 1 : 0
+        let unknown: UInt64 = Self.unknown.contains { $0.response == row.response } ? 1 : 0
         #expect(world.worker?.counters[.unknownReasons] == unknown)
     }
 }

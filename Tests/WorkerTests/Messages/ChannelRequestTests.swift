@@ -162,11 +162,11 @@ struct ChannelRequestTests {
             ("400 ChannelNotRegistered", "unregistered"), ("500 InternalServerError", "undelivered"),
             ("503 ServiceUnavailable", "undelivered"), ("429 TooManyRequests", "undelivered"),
         ])
-    func reasons(answer: String, outcome: String) throws {
-        let world = try World(script: "operation create: \(answer)") { $0.retry.maximumAttempts = 2 }
+    func reasons(response: String, outcome: String) throws {
+        let world = try World(script: "operation create: \(response)") { $0.retry.maximumAttempts = 2 }
         try world.start()
         let result = try result(world, Self.create)
-        let processed = answer.hasPrefix("50") ? "unknown" : "yes"
+        let processed = response.hasPrefix("50") ? "unknown" : "yes"
         #expect(result.outcome == outcome && result.body.contains("\"processed\":\"\(processed)\""))
         #expect(world.published(in: "push.dead").count == (outcome == "unregistered" ? 0 : 1))
         #expect(Self.channels(world).isEmpty)
@@ -184,8 +184,8 @@ struct ChannelRequestTests {
     @Test(
         "An app without channel permission pauses, and resumes when it has it",
         arguments: ["400 FeatureNotEnabled", "403 TopicMismatch"])
-    func paused(answer: String) throws {
-        let world = try World(script: "operation create, first 1 request: \(answer)")
+    func paused(response: String) throws {
+        let world = try World(script: "operation create, first 1 request: \(response)")
         try world.start()
         try world.request(Self.create)
         world.pass(.seconds(1))
@@ -213,8 +213,8 @@ struct ChannelRequestTests {
     @Test(
         "A creation that met an error may have been processed, and is not sent again",
         arguments: ["500 InternalServerError", "503 ServiceUnavailable", "502 body=none"])
-    func failedCreate(answer: String) throws {
-        let world = try World(script: "operation create: \(answer)")
+    func failedCreate(response: String) throws {
+        let world = try World(script: "operation create: \(response)")
         try world.start()
         let result = try result(world, Self.create)
         #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))

@@ -48,10 +48,10 @@ struct ProcessWorldTests {
     }
 
     @Test("Each answer has its effect")
-    func answers() throws {
+    func responses() throws {
         let world = try Self.world()
         try world.start()
-        world.programs.conduct = { body in .answer(body) }
+        world.programs.conduct = { body in .response(body) }
         try world.request(#""ignore":"no push""#, id: "m1")
         try world.request(#""reject":"no such\n user""#, id: "m2")
         try world.request(#""later":7"#, id: "m3")
@@ -71,7 +71,7 @@ struct ProcessWorldTests {
                 "the decoder's response: expected requests, ignore, reject, or later up to 604800",
             ])
         // A deferred message is asked about again.
-        world.programs.conduct = { _ in .answer(#""ignore":"now""#) }
+        world.programs.conduct = { _ in .response(#""ignore":"now""#) }
         world.pass(.seconds(10))
         #expect(world.worker?.counters[.ignored] == 2)
         #expect(world.isQuiet)
@@ -79,10 +79,12 @@ struct ProcessWorldTests {
 
     @Test("A message that crashes or hangs the program is quarantined, and all others are sent")
     func quarantine() throws {
-        for conduct in [MemoryPrograms.Conduct.crash, .hang, .say(MemoryPrograms.frame("[")), .say([0x7F, 0, 0, 0])] {
+        for conduct in [
+            MemoryPrograms.Conduct.crash, .hang, .write(MemoryPrograms.frame("[")), .write([0x7F, 0, 0, 0]),
+        ] {
             let world = try Self.world()
             try world.start()
-            world.programs.conduct = { body in body == "poison" ? conduct : .answer(#""requests":[\#(body)]"#) }
+            world.programs.conduct = { body in body == "poison" ? conduct : .response(#""requests":[\#(body)]"#) }
             world.programs.kill()
             for index in 0..<8 { try world.request(index == 4 ? "poison" : Self.envelope("\(index)"), id: "m\(index)") }
             world.pass(.seconds(60))
@@ -124,7 +126,7 @@ struct ProcessWorldTests {
         world.cut(consuming: true)
         world.pass(.seconds(3))
         #expect(world.programs.asked == [[Self.envelope("one")]])
-        world.programs.conduct = { .answer(#""requests":[\#($0)]"#) }
+        world.programs.conduct = { .response(#""requests":[\#($0)]"#) }
         world.pass(.seconds(10))
         #expect(world.sent == 1 && world.isQuiet)
     }

@@ -60,7 +60,7 @@ struct RefusedResultTests {
     }
 
     @Test("A result is refused for results.refused_seconds, then it goes to the configured results")
-    func patience() throws {
+    func timeLimit() throws {
         let world = try Self.world { $0.results.refused = .seconds(12) }
         try world.start()
         try Self.attack(world, 0..<5)

@@ -40,8 +40,8 @@ struct RetryQueueTests {
             ("503 ServiceUnavailable", 900), ("500 InternalServerError", 900), ("502 body=none", 900),
             ("429 TooManyRequests", 5),
         ], [true, false])
-    func parked(trouble: (answer: String, delay: Int), hasMessageID: Bool) throws {
-        let world = try World(script: "attempt 1: \(trouble.answer)")
+    func parked(trouble: (response: String, delay: Int), hasMessageID: Bool) throws {
+        let world = try World(script: "attempt 1: \(trouble.response)")
         try world.start()
         let start = world.network.now
         try world.request(Self.body(), id: hasMessageID ? "m1" : nil) {

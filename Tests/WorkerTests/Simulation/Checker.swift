@@ -154,8 +154,8 @@ final class Checker {
         let isNamed = message.decodedProperties?.messageID != nil
         guard !isNamed || world.network.now - takenBackAt >= CompletedRequests.memory else { return }
         fates[name]?.isForgotten = !isNamed
-        let answers = answers
-        permitted += fate.request.deviceTokens.count { answers[$0] != nil }
+        let responses = responses
+        permitted += fate.request.deviceTokens.count { responses[$0] != nil }
     }
 
     private func name(_ message: Broker.Message) -> String {
@@ -297,7 +297,7 @@ final class Checker {
     /// The processes are about to be killed: requests that APNs has answered and the broker still holds are sent again.
     func processEnds() {
         judgeWorkers()
-        for (token, count) in answers where fates[owners[token] ?? ""]?.isOver == false {
+        for (token, count) in responses where fates[owners[token] ?? ""]?.isOver == false {
             permitted += min(count, 1)
         }
     }
@@ -375,28 +375,28 @@ final class Checker {
     }
 
     private static func isFinal(_ ending: SimulatorLedger.Ending) -> Bool {
-        guard case .answered(let status, reason: _) = ending else { return false }
+        guard case .responded(let status, reason: _) = ending else { return false }
         return [200, 400, 410].contains(status)
     }
 
     /// The number of final responses of APNs, by device token.
-    private var answers: [String: Int] {
-        var answers: [String: Int] = [:]
+    private var responses: [String: Int] {
+        var responses: [String: Int] = [:]
         for record in notifications where Self.isFinal(record.ending) {
-            answers[String(decoding: record.deviceToken, as: UTF8.self), default: 0] += 1
+            responses[String(decoding: record.deviceToken, as: UTF8.self), default: 0] += 1
         }
-        return answers
+        return responses
     }
 
     /// A final response is repeated only if it did not arrive, or died with a process.
     private func judgeRepetitions() {
-        let answers = answers
-        let repetitions = answers.values.reduce(0) { $0 + $1 - 1 }
+        let responses = responses
+        let repetitions = responses.values.reduce(0) { $0 + $1 - 1 }
         guard repetitions > permitted else { return }
         complain("\(repetitions) answers were repeated, \(permitted) may be")
         for record in notifications {
             let token = String(decoding: record.deviceToken, as: UTF8.self)
-            guard answers[token, default: 0] > 1 else { continue }
+            guard responses[token, default: 0] > 1 else { continue }
             note("\(record.receivedAt.nanoseconds / 1_000_000) ms \(token) on \(record.connection): \(record.ending)")
         }
     }

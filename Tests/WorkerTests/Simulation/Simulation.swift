@@ -163,8 +163,8 @@ final class Simulation {
         }
         world.pass(max(start + span - world.network.now, .zero))
         try heal()
-        if !world.pass(atMost: patience, until: { world.isQuiet }) {
-            checker.complain("\(patience) after the last fault not everything is finished: \(counters)")
+        if !world.pass(atMost: timeLimit, until: { world.isQuiet }) {
+            checker.complain("\(timeLimit) after the last fault not everything is finished: \(counters)")
         }
         // For acknowledgements in flight.
         world.pass(.seconds(1))
@@ -180,7 +180,7 @@ final class Simulation {
 
     /// The time limit for the remaining requests after the last fault: an hour, and each attempt at the ladder's last
     /// level.
-    private var patience: Duration {
+    private var timeLimit: Duration {
         let retry = world.configuration.retry
         return .seconds(3600) + (retry.delays.max() ?? .zero) * retry.maximumAttempts
     }

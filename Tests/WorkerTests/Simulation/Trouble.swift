@@ -35,7 +35,7 @@ struct Trouble {
 
     /// - Parameter span: the length of the faults; those that end connections repeatedly are rarer in long runs.
     init(span: Duration, random: inout SplitMix64) {
-        var lines = Self.answers + Self.connections
+        var lines = Self.responses + Self.connections
         for _ in 0..<4 { lines.append(Self.goaway(&random)) }
         let unit = span / 6
         for what in ["after \(Self.text(unit)): goaway", "idle \(Self.text(unit / 2)): goaway IdleTimeout"] {
@@ -48,7 +48,7 @@ struct Trouble {
         "\(max(1, duration.components.seconds))s"
     }
 
-    private static let answers = [
+    private static let responses = [
         "chance 5%: 503 ServiceUnavailable", "chance 5%: 500 InternalServerError", "chance 5%: 429 TooManyRequests",
         "chance 3%: 503 Shutdown", "chance 4%: 410 Unregistered", "chance 3%: 410 ExpiredToken",
         "chance 3%: 400 BadDeviceToken", "chance 3%: 413 PayloadTooLarge", "chance 2%: 418 \"NotInAnyList\"",

@@ -36,7 +36,7 @@ package final class ArchiveImport: Run {
     /// Publishes that wait for their confirm.
     private static let window = 200
     /// The timeout for a response of the broker.
-    private static let patience = Duration.seconds(30)
+    private static let timeLimit = Duration.seconds(30)
     private static let lastWait = Duration.seconds(10)
 
     package private(set) var tally = Tally()
@@ -67,7 +67,7 @@ package final class ArchiveImport: Run {
         self.publisher = publisher
         self.now = now
         self.next = next
-        timeout = ProgressTimeout(limit: Self.patience, at: now)
+        timeout = ProgressTimeout(limit: Self.timeLimit, at: now)
         limiter = rate.map { RateLimiter(perSecond: $0, burst: max(1, $0 / 100), at: now) }
         publisher.start(at: now)
     }

@@ -41,7 +41,7 @@ package final class DeadLetterRun: Run {
         /// The maximum of unconfirmed publishes.
         package var window = 200
         /// The timeout for a response of the broker.
-        package var patience = Duration.seconds(30)
+        package var timeLimit = Duration.seconds(30)
         /// Ends the run after this number of closes over publishes without a confirm in between: the cause is then not
         /// a single message.
         package var closesInARow = 100
@@ -107,7 +107,7 @@ package final class DeadLetterRun: Run {
         self.reader = reader
         self.id = id
         self.now = now
-        timeout = ProgressTimeout(limit: settings.patience, at: now)
+        timeout = ProgressTimeout(limit: settings.timeLimit, at: now)
         inspection = Inspection(lastDelivery: now)
         let queue = ConsumerQueue(name: settings.queue, prefetch: settings.prefetch)
         let control = try connect(.control)
@@ -173,7 +173,7 @@ package final class DeadLetterRun: Run {
         while let event = connections.control.nextEvent(at: now) {
             switch event {
             case .engine(.opened) where inspection.question == nil && !isReading && end == nil: ask(.lock)
-            case .engine(.responded(let reply)): answered(reply)
+            case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _):
                 inspection.question = nil
                 lost(error, isFatal: isReading)
@@ -197,11 +197,11 @@ package final class DeadLetterRun: Run {
         }
     }
 
-    func answered(_ reply: ControlResponse) {
+    func responded(_ response: ControlResponse) {
         guard let asked = inspection.question, end == nil else { return }
         inspection.question = nil
         if !isReading { timeout.restart(at: now) }
-        switch (asked, reply) {
+        switch (asked, response) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
         // A queue with a single active consumer gives no messages to others: its count has to suffice.
         case (.emptiness, .refused(let error)) where error.code == .resourceLocked: finish(.complete)
