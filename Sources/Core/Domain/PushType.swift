@@ -3,10 +3,10 @@ package enum PushType: UInt8, CaseIterable, Sendable {
     case alert, background, complication, controls, fileprovider, liveactivity, location, mdm, pushtotalk, voip, widgets
 
     package init?(name: ArraySlice<UInt8>) {
-        // Iterates over raw values: `allCases` would allocate an array for each message.
-        for raw in Self.alert.rawValue...Self.widgets.rawValue {
-            guard let type = PushType(rawValue: raw), name.equals(type.name) else { continue }
-            self = type
+        // Iterates over the rows: `allCases` would allocate an array for each message.
+        let rows = PushTypeRules.all
+        for index in rows.indices where name.equals(rows[index].name) {
+            self.init(rawValue: UInt8(index))
             return
         }
         return nil

@@ -32,20 +32,26 @@ package struct PushTypeRules: Sendable {
         self.needsAps = needsAps
     }
 
-    /// In the order of ``PushType``.
-    package static let all = [
-        PushTypeRules("alert"),
-        PushTypeRules("background", isAlwaysConsiderate: true),
-        PushTypeRules("complication", ".complication", needsAps: false),
-        PushTypeRules("controls", ".push-type.controls"),
-        PushTypeRules("fileprovider", ".pushkit.fileprovider", needsAps: false),
-        PushTypeRules("liveactivity", ".push-type.liveactivity", allowsCertificate: false),
-        PushTypeRules("location", ".location-query", allowsCertificate: false, needsAps: false),
-        PushTypeRules("mdm", topicPrefix: "com.apple.mgmt.", needsAps: false),
-        PushTypeRules("pushtotalk", ".voip-ptt", needsAps: false),
-        PushTypeRules("voip", ".voip", maximumPayload: 5120, needsAps: false),
-        PushTypeRules("widgets", ".push-type.widgets"),
-    ]
+    /// Indexed by the raw values of ``PushType``.
+    package static let all = PushType.allCases.map(PushTypeRules.init)
+
+    private init(_ type: PushType) {
+        self =
+            switch type {
+            case .alert: PushTypeRules("alert")
+            case .background: PushTypeRules("background", isAlwaysConsiderate: true)
+            case .complication: PushTypeRules("complication", ".complication", needsAps: false)
+            case .controls: PushTypeRules("controls", ".push-type.controls")
+            case .fileprovider: PushTypeRules("fileprovider", ".pushkit.fileprovider", needsAps: false)
+            case .liveactivity: PushTypeRules("liveactivity", ".push-type.liveactivity", allowsCertificate: false)
+            case .location:
+                PushTypeRules("location", ".location-query", allowsCertificate: false, needsAps: false)
+            case .mdm: PushTypeRules("mdm", topicPrefix: "com.apple.mgmt.", needsAps: false)
+            case .pushtotalk: PushTypeRules("pushtotalk", ".voip-ptt", needsAps: false)
+            case .voip: PushTypeRules("voip", ".voip", maximumPayload: 5120, needsAps: false)
+            case .widgets: PushTypeRules("widgets", ".push-type.widgets")
+            }
+    }
 
     package func permits(_ priority: Priority) -> Bool {
         !isAlwaysConsiderate || priority == .considerate
