@@ -45,6 +45,14 @@ struct DocumentationTests {
         #expect(requests.contains { $0.contains("its payload may have \(RequestFields.maximumBroadcast) bytes") })
     }
 
+    @Test("The schema of requests has every push type, and no other")
+    func pushTypesOfSchema() throws {
+        let schema = try DocumentationPage("reference/schemas/request.schema.json").text
+        let field = try #require(schema.firstRange(of: "\"apns-push-type\": {\n      \"description\""))
+        let names = try #require(schema[field.upperBound...].firstMatch(of: /"enum": \[([^\]]*)\]/)?.1)
+        #expect(names.split(separator: "\"").filter { !$0.contains("\n") } == PushType.allCases.map { "\($0)"[...] })
+    }
+
     @Test("It has every field of a request with its limits, and no other")
     func fields() throws {
         let rows = try rows("| field | value | without it |", of: requests)
