@@ -94,9 +94,23 @@ package final class TraceExporter {
             finish(export, rejected: min(rejected, export.count))
         case .response(let status, _):
             // Source: OpenTelemetry protocol 1.9, "Retryable Response Codes".
-            failed(export, "HTTP \(status)", mayRetry: [429, 502, 503, 504].contains(status), at: now)
+            failed(export, Self.refusal(status), mayRetry: [429, 502, 503, 504].contains(status), at: now)
         case .failed(let reason): failed(export, reason, mayRetry: true, at: now)
         }
+    }
+
+    /// The response, and what to do about it if the status shows that.
+    private static func refusal(_ status: Int) -> String {
+        let advice =
+            switch status {
+            case 401, 403:
+                ": Harebell sends no credentials; set tracing.endpoint to a collector that requires none, and let it "
+                    + "forward the spans with them"
+            case 404:
+                " for /v1/traces: check that tracing.endpoint is a collector that receives OTLP over HTTP (port 4318)"
+            default: ""
+            }
+        return "HTTP \(status)\(advice)"
     }
 
     private func failed(_ export: Export, _ reason: String, mayRetry: Bool, at now: Instant) {
