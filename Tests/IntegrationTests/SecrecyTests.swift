@@ -1,3 +1,4 @@
+import AMQP
 import Core
 import Foundation
 import Glibc
@@ -11,7 +12,8 @@ extension ProcessTests {
         private static let adminToken = "open-sesame-of-the-pages"
         private static let words = "words-for-one-reader"
 
-        /// Requests with every outcome and in every format; each contains ``words``.
+        /// Requests with every outcome and in every format; each contains ``words``. The result of the last one has
+        /// no queue.
         private static let bodies: [String] = {
             func body(_ index: Int, beginning: String = "7", _ more: String = "", alert: String = "\"\(words)\"")
                 -> String
@@ -25,7 +27,7 @@ extension ProcessTests {
             return [
                 body(0), body(1, beginning: "bad0"), body(2, beginning: "dead"), body(3, beginning: "4e7"),
                 body(4, ",\"apns-push-type\":\"\(words)\""), body(5, alert: "{\"title\":[\"\(words)\"]}"),
-                String(body(6).dropLast(9)), body(7, beginning: "\(words)"), "\(words)",
+                String(body(6).dropLast(9)), body(7, beginning: "\(words)"), "\(words)", body(9),
             ]
         }()
 
@@ -50,13 +52,16 @@ extension ProcessTests {
             settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(token) }"
             settings.more = "log: { level: trace }"
             let worker = try stage.start(settings)
-            try stage.client.publish(
-                Self.bodies.enumerated().map { stage.requests.message($0, to: stage.quorumQueue, body: $1) })
+            var messages = Self.bodies.enumerated().map { stage.requests.message($0, to: stage.quorumQueue, body: $1) }
+            messages[messages.count - 1].properties.replyTo = Array("no-queue".utf8)[...]
+            try stage.client.publish(messages)
             var outcomes: [String] = []
             try stage.client.consume([stage.resultQueue]) { delivery in
                 outcomes.append(try Conservation.Result(delivery).outcome)
-                return outcomes.count == Self.bodies.count
+                return outcomes.count == Self.bodies.count - 1
             }
+            let failures = outcomes.filter { $0 == "rejected" || $0 == "invalid" }.count
+            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: failures + 1)
             #expect(Set(outcomes) == ["accepted", "unregistered", "rejected", "invalid"])
             // A password that is wrong from now on.
             try broker.control("change_password", "worker", "another")
@@ -81,6 +86,7 @@ extension ProcessTests {
                     .split(separator: "\n").dropFirst().first)
             let tokens = Self.bodies.indices.map { String(Requests.deviceToken($0).suffix(40)) }
             #expect(said.joined().contains("harebell_notifications_total"))
+            #expect(said.joined().contains("harebell-result"))
             // A provider token begins with the base64 of `{"alg"`.
             for secret in [Self.password, Self.adminToken, Self.words, String(key), "eyJhbGci"] + tokens {
                 for text in said { #expect(!text.contains(secret), "\(secret) in \(text.prefix(10_000))") }

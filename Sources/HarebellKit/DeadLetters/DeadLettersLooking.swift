@@ -23,7 +23,7 @@ struct DeadLettersShow: ConfiguredCommand {
         commandName: "show",
         abstract: "Shows dead letters one by one.",
         discussion: """
-            Without --show-payloads or log.show_payloads, device tokens are shortened and bodies left out.
+            Without --show-payloads or log.show_payloads, device tokens are shortened, and bodies and results left out.
 
             Example: harebell dead-letters show --reason BadTopic --limit 5
             """)
@@ -85,7 +85,11 @@ struct DeadLetterView {
         body =
             showsPayloads
             ? ("body", .bytes(delivery.body))
-            : ("body", .text("\(delivery.body.count) bytes; --show-payloads shows them"))
+            : ("body", Self.omitted(delivery.body))
+    }
+
+    private static func omitted(_ bytes: some Collection<UInt8>) -> JSONOutput {
+        .text("\(bytes.count) bytes; --show-payloads shows them")
     }
 
     private static func headers(of delivery: Delivery, showsPayloads: Bool) -> [(String, JSONOutput)] {
@@ -97,8 +101,10 @@ struct DeadLetterView {
         }
         return table.entries.map { entry in
             let name = String(decoding: entry.name, as: UTF8.self)
-            let isSecret = !showsPayloads && ["device-token", "device-tokens"].contains(name)
-            guard isSecret, case .text(let text) = entry.value else { return (name, JSONOutput(entry.value)) }
+            guard !showsPayloads, case .text(let text) = entry.value else { return (name, JSONOutput(entry.value)) }
+            // A result names its device.
+            if name == "harebell-result" { return (name, omitted(text)) }
+            guard ["device-token", "device-tokens"].contains(name) else { return (name, JSONOutput(entry.value)) }
             let tokens = String(decoding: text, as: UTF8.self).split(separator: ",")
             return (name, .text(tokens.map { "\($0.drop { $0 == " " }.prefix(8))…" }.joined(separator: ", ")))
         }
