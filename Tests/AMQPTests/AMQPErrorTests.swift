@@ -17,4 +17,16 @@ struct AMQPErrorTests {
         let error = AMQPError.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED")
         #expect(error.consumerTimeout == milliseconds.map { .milliseconds($0) })
     }
+    @Test("The advice for a refused access fits its cause")
+    func refusedAccess() {
+        func advice(_ text: String) -> Substring? {
+            AMQPError.closed(replyCode: 403, text: text, name: "ACCESS_REFUSED").message.split(separator: ": ").last
+        }
+        #expect(
+            advice("ACCESS_REFUSED - queue 'push' in vhost '/' in exclusive use")
+                == "stop the other consumer of the queue")
+        #expect(
+            advice("ACCESS_REFUSED - read access to queue 'push' refused for user 'app'")
+                == "check user, password and permissions")
+    }
 }

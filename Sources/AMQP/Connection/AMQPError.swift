@@ -86,7 +86,7 @@ extension AMQPError {
     /// The error for a `connection.close` or `channel.close`.
     ///
     /// Source: AMQP 0-9-1, section 1.2 (constants); rabbitmq.com/docs/channels and /docs/consumers (a consumer timeout
-    /// is a 406 as well).
+    /// is a 406 as well, an exclusive consumer of the queue a 403).
     static func closed(replyCode: UInt16, text: String, name: String) -> AMQPError {
         var code = Code(rawValue: name)
         var isTransient = false
@@ -99,6 +99,7 @@ extension AMQPError {
         }
         let advice =
             switch replyCode {
+            case 403 where text.contains("in exclusive use"): ": stop the other consumer of the queue"
             case 403: ": check user, password and permissions"
             case 530: ": check the virtual host and the user's permission for it"
             case 404: ": declare it first"
