@@ -102,7 +102,7 @@ package struct ScriptGoaway: Equatable, Sendable {
 
     package enum Closing: String, CaseIterable, Sendable {
         /// After all covered streams were answered.
-        case responded
+        case responded = "answered"
         case now
         case never
     }
