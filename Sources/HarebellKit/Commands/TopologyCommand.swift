@@ -60,14 +60,14 @@ struct TopologyCommand: ConfiguredCommand {
         }
         guard apply || compare else {
             if json {
-                sayJSON(plan.steps.map { TopologyReport($0, .planned) })
+                printJSON(plan.steps.map { TopologyReport($0, .planned) })
             } else {
                 printLine(lines: TopologyReport.table(plan))
             }
             return
         }
         let reports = try ask(apply ? .apply : .compare, plan, settings.broker)
-        if json { sayJSON(reports) } else if compare { printLine(TopologyReport.summary(reports)) }
+        if json { printJSON(reports) } else if compare { printLine(TopologyReport.summary(reports)) }
         guard reports.contains(where: \.isWrong) else { return }
         throw apply ? Status.refused : Status.configuration
     }
@@ -100,7 +100,7 @@ struct TopologyCommand: ConfiguredCommand {
         return reports
     }
 
-    private func sayJSON(_ reports: [TopologyReport]) {
+    private func printJSON(_ reports: [TopologyReport]) {
         printLine(json: [
             ("ok", .boolean(!reports.contains(where: \.isWrong))), ("steps", .array(reports.map(\.json))),
         ])
