@@ -42,7 +42,7 @@ struct PoolClockTests {
         send(90..<112, world)
         let before = world.responses.values.count { $0.status == 200 }
         send(112..<200, world)
-        #expect(world.responses.count == 200, "every one is told")
+        #expect(world.responses.count == 200, "every request gets a response")
         #expect(world.responses.values.count { $0.status == 200 } == before + 88)
         #expect(world.dialledAt.count < 250, "\(world.dialledAt.count)")
     }

@@ -11,7 +11,7 @@ extension ProcessTests {
     @Suite("Publishes that the broker refuses")
     struct SuspectTests {
         private static let count = 300
-        private static let noQueue = "harebell-test-nobody"
+        private static let noQueue = "harebell-test-missing"
         /// Well formed, but from a node that the broker does not know.
         private static let badReply = DirectReplies.name(node: "reply@1")
 

@@ -192,7 +192,7 @@ extension Fault {
         returned.load = { _, load in
             load.isUndeliverable = { $0 % 10 == 5 }
             load.change = { [isUndeliverable = load.isUndeliverable] index, message in
-                if isUndeliverable(index) { message.properties.replyTo = ArraySlice("harebell-test-nobody".utf8) }
+                if isUndeliverable(index) { message.properties.replyTo = ArraySlice("harebell-test-missing".utf8) }
             }
         }
         returned.check = { scene, end in
