@@ -252,16 +252,18 @@ final class Checker {
             complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
         }
         fates[name]?.attempts = max(fate.attempts, Int(attempts))
-        judgeLeft(fate, headers)
+        judgeLeft(name, headers)
     }
 
-    /// A notification that is to be sent again has no result.
-    private func judgeLeft(_ fate: Fate, _ headers: FieldTable) {
+    /// A notification that is to be sent again has no result. The copy itself is counted already: a second one of the
+    /// same parking may end after the first.
+    private func judgeLeft(_ name: String, _ headers: FieldTable) {
+        guard let fate = fates[name] else { return }
         let count = fate.request.results
         var done: DoneBitmap?
         if case .text(let text)? = headers["harebell-done"] {
             done = DoneBitmap(text[...], notifications: count)
-            if done == nil { return complain("\(fate.request.name) is parked with a bitmap that does not fit") }
+            if done == nil { return complain("\(name) is parked with a bitmap that does not fit") }
         }
         let ended = fate.results.keys.filter { id in
             guard count > 1 else { return true }
@@ -269,7 +271,7 @@ final class Checker {
             return done?.contains(position) != true
         }
         if !ended.isEmpty, world.workers == 1, fate.isParkedOnce {
-            complain("\(fate.request.name) is parked with notifications that have a result: \(ended)")
+            complain("\(name) is parked with notifications that have a result: \(ended)")
         }
     }
 
