@@ -255,8 +255,8 @@ final class Checker {
         judgeLeft(name, headers)
     }
 
-    /// A notification that is to be sent again has no result. The copy itself is counted already: a second one of the
-    /// same parking may end after the first.
+    /// A notification that is to be sent again has no result, unless the request exists twice: as two copies of one
+    /// parking, this one included, or because its acknowledgement was lost and it has no message id.
     private func judgeLeft(_ name: String, _ headers: FieldTable) {
         guard let fate = fates[name] else { return }
         let count = fate.request.results
@@ -270,7 +270,7 @@ final class Checker {
             guard let position = id.split(separator: "-").last.flatMap({ Int($0) }) else { return false }
             return done?.contains(position) != true
         }
-        if !ended.isEmpty, world.workers == 1, fate.isParkedOnce {
+        if !ended.isEmpty, fate.isParkedOnce, !fate.isForgotten, world.workers == 1 {
             complain("\(name) is parked with notifications that have a result: \(ended)")
         }
     }
