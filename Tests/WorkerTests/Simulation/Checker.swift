@@ -286,12 +286,12 @@ final class Checker {
         if fate.results.count < fate.request.results, fate.deadLetters == 0 {
             complain("\(name) was settled with \(fate.results.count) of \(fate.request.results) results confirmed")
         }
-        // A notification has several outcomes only if a process died between its result and its dead letter.
+        // A notification has several outcomes only if a process died between its result and what follows from it.
         let hasFailed = fate.results.values.contains { $0.isSubset(of: Self.failures) }
         if hasFailed, fate.deadLetters == 0 {
             complain("\(name) was settled as \(fate.results.values) without a dead letter")
         }
-        for (id, outcomes) in fate.results where outcomes.contains("unregistered") && !fate.feedback.contains(id) {
+        for (id, outcomes) in fate.results where outcomes == ["unregistered"] && !fate.feedback.contains(id) {
             complain("\(name) was settled without feedback about a dead device token")
         }
     }

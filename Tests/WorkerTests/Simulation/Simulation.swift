@@ -179,10 +179,11 @@ final class Simulation {
     }
 
     /// The time limit for the remaining requests after the last fault: an hour, and each attempt at the ladder's last
-    /// level.
+    /// level, twice. A device that APNs cannot serve may take all probes of a paused app until its attempts end; only
+    /// then do the others begin.
     private var timeLimit: Duration {
         let retry = world.configuration.retry
-        return .seconds(3600) + (retry.delays.max() ?? .zero) * retry.maximumAttempts
+        return .seconds(3600) + (retry.delays.max() ?? .zero) * retry.maximumAttempts * 2
     }
 
     private var counters: String {
