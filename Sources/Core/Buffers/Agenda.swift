@@ -3,7 +3,7 @@
 ///
 /// Members are small numbers, which their owner may reuse after ``remove(_:)``. Deadlines are in a binary heap that
 /// knows each member's position: one entry each, O(log n) per change.
-package struct Agenda {
+package struct Agenda: ~Copyable {
     private var woken: [Int] = []
     private var isWoken: [Bool] = []
     /// Members with a deadline, earliest first.

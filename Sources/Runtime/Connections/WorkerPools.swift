@@ -4,7 +4,7 @@ import Pipeline
 import TLS
 
 /// A worker's pools of connections to APNs, and which of them have work.
-struct WorkerPools {
+struct WorkerPools: ~Copyable {
     var roster = PoolRoster<APNsPool>()
     /// Only pools with work are stepped.
     var agenda = Agenda()

@@ -169,6 +169,7 @@ extension SocketNetwork: LoopParticipant {
 
     package func flush(at now: Moment) {
         for number in asked { agenda.wake(number) }
+        guard agenda.hasWoken else { return }
         agenda.takeWoken(into: &flushed)
         for number in flushed {
             // Flushing one connection may close another, and reuse its number.
