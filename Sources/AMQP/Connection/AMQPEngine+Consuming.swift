@@ -44,13 +44,13 @@ extension AMQPEngine {
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
     package func ack(queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
-        self.now = now
+        changes(at: now)
         return machine.isOpen && channels[queue.index].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
     /// Writes all acks that wait for neighbours, so that they precede whatever is written next.
     package func flushAcknowledgements(at now: Instant) {
-        self.now = now
+        changes(at: now)
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
     }
@@ -58,7 +58,7 @@ extension AMQPEngine {
     /// Requeues a delivery, or lets the broker drop or dead-letter it. Returns false as ``ack(queue:tag:at:)`` does.
     @discardableResult
     package func nack(queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
-        self.now = now
+        changes(at: now)
         guard machine.isOpen, channels[queue.index].deliveries.reject(tag, epoch: epoch, at: now) else { return false }
         writeSettlement(AMQP_BASIC_NACK_METHOD, tag, on: queue.index, flags: requeue ? 2 : 0)
         return true
@@ -67,7 +67,7 @@ extension AMQPEngine {
     /// Cancels all consumers; each reports ``Event/cancelled(queue:byBroker:)``. Delivered messages can still be
     /// settled.
     package func cancelConsumers(at now: Instant) {
-        self.now = now
+        changes(at: now)
         consumesWhenOpen = false
         guard machine.isOpen else { return }
         for index in consumers.indices { perform(consumers[index].machine.stop(), onConsumer: index) }
@@ -77,7 +77,7 @@ extension AMQPEngine {
     ///
     /// - Parameter queues: the queues to resume; `nil` for all.
     package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
-        self.now = now
+        changes(at: now)
         consumesWhenOpen = true
         guard machine.isOpen else { return }
         for index in consumers.indices where queues?.contains(QueueID(index)) ?? true {
@@ -89,7 +89,7 @@ extension AMQPEngine {
     /// Source: rabbitmq.com/docs/consumer-prefetch.
     package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         precondition(prefetch > 0, "a consumer requires a prefetch limit")
-        self.now = now
+        changes(at: now)
         let index = queue.index
         guard consumers[index].queue.prefetch != prefetch else { return }
         consumers[index].queue.prefetch = prefetch
@@ -194,7 +194,7 @@ extension AMQPEngine {
 
     /// Requests a queue's message count unless a request is pending. The result is ``messages(queue:)``.
     package func countMessages(queue: QueueID, at now: Instant) {
-        self.now = now
+        changes(at: now)
         let index = queue.index
         guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].countRequesters.contains(.owner)
         else { return }

@@ -5,7 +5,7 @@ extension AMQPEngine {
     /// Replaces the password of the open connection; ``Event/secretUpdated`` follows. A broker that refuses it closes
     /// the connection.
     package func updateSecret(_ secret: String, at now: Instant) {
-        self.now = now
+        changes(at: now)
         guard machine.isOpen, configuration.address.mechanism == .plain else { return }
         do throws(AMQPError) {
             try SecretUpdate.write(secret, frameMax: Int(handshake.frameMax), to: &output)
@@ -19,7 +19,7 @@ extension AMQPEngine {
     /// requests.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
-        self.now = now
+        changes(at: now)
         requests.waiting.append(request)
         sendNextRequest()
     }

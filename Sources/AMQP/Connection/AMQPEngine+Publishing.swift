@@ -15,6 +15,7 @@ extension AMQPEngine {
     /// the connection remains usable.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         precondition(canPublish, "a publish requires a connection that accepts it")
+        announceChange()
         let frames = try PublicationWriter(publication, frameMax: Int(handshake.frameMax))
         frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(handshake.frameMax), to: &output)
         // The body of a returned message is kept only up to that size.

@@ -62,6 +62,16 @@ package final class AMQPEngine: Engine {
         var isAwaitingResponse = false
     }
 
+    /// The network that drives the engine.
+    private struct Driver {
+        /// Makes it drain the engine in this turn.
+        var wake: (() -> Void)?
+        /// Whether it will drain the engine anyway.
+        var isAwake = false
+        /// Whether it is to disconnect the engine.
+        var isFinished = false
+    }
+
     /// The layers between transport bytes and methods.
     struct Layers: ~Copyable {
         let writer = MethodWriter()
@@ -88,7 +98,7 @@ package final class AMQPEngine: Engine {
     var now = Instant(nanoseconds: 0)
     var layers: Layers
     private var timers = ConnectionTimers()
-    private var isFinished = false
+    private var driver = Driver()
 
     /// Creates an engine for one connection.
     ///
@@ -141,11 +151,30 @@ package final class AMQPEngine: Engine {
 
     /// Closes the connection in order, after the acks that are due. The broker requeues held deliveries.
     package func close(at now: Instant) {
-        self.now = now
-        guard !isFinished else { return }
+        changes(at: now)
+        guard !driver.isFinished else { return }
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
         perform(machine.close())
+    }
+
+    /// Every call of the owner that can produce output starts with this.
+    func changes(at now: Instant) {
+        self.now = now
+        announceChange()
+    }
+
+    func announceChange() {
+        guard !driver.isAwake else { return }
+        driver.isAwake = true
+        driver.wake?()
+    }
+
+    // MARK: Engine
+
+    package func announceChanges(to wake: @escaping () -> Void) -> Bool {
+        driver.wake = wake
+        return true
     }
 
     package func transportOpened(at now: Instant) {
@@ -156,7 +185,7 @@ package final class AMQPEngine: Engine {
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
         self.now = now
-        guard !isFinished else { return }
+        guard !driver.isFinished else { return }
         timers.received(at: now)
         if let tls = layers.tls {
             tls.receive(bytes)
@@ -173,7 +202,7 @@ package final class AMQPEngine: Engine {
                 guard try tls.handshake() else { return }
                 perform(machine.transportOpened())
             }
-            while !isFinished, case .bytes = try tls.read(into: &layers.plaintext) {
+            while !driver.isFinished, case .bytes = try tls.read(into: &layers.plaintext) {
                 layers.plaintext.withBytes { read($0) }
                 layers.plaintext.removeAll()
             }
@@ -189,7 +218,7 @@ package final class AMQPEngine: Engine {
         do throws(AMQPError) {
             try unsafe layers.reader.read(bytes) { frame in
                 unsafe frameReceived(frame)
-                return !isFinished
+                return !driver.isFinished
             }
         } catch {
             fail(machine.state == .awaitingStart ? mismatch(underlying: error) : error)
@@ -198,19 +227,20 @@ package final class AMQPEngine: Engine {
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         self.now = now
-        guard !isFinished else { return }
+        guard !driver.isFinished else { return }
         let wasOpened = timers.deadline != nil || machine.isOpen
         if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
         output.removeAll()
     }
 
     package func drain(into output: inout ByteQueue) {
+        driver.isAwake = false
         writeAcknowledgements()
         guard let tls = layers.tls else { return output.append(moving: &self.output) }
         if tls.isEstablished {
             do throws(TLSError) {
                 try tls.write(from: &self.output)
-                if isFinished { tls.close() }
+                if driver.isFinished { tls.close() }
             } catch {
                 fail(
                     AMQPError(
@@ -219,13 +249,13 @@ package final class AMQPEngine: Engine {
             }
         }
         tls.drain(into: &output)
-        if isFinished { self.output.removeAll() }
+        if driver.isFinished { self.output.removeAll() }
     }
 
-    package var wantsDisconnect: Bool { isFinished && output.isEmpty }
+    package var wantsDisconnect: Bool { driver.isFinished && output.isEmpty }
 
     package var nextDeadline: Instant? {
-        guard !isFinished else { return nil }
+        guard !driver.isFinished else { return nil }
         var earliest = timers.earliest
         for index in channels.indices {
             if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
@@ -239,7 +269,7 @@ package final class AMQPEngine: Engine {
 
     package func expire(at now: Instant) {
         self.now = now
-        guard !isFinished else { return }
+        guard !driver.isFinished else { return }
         if timers.isOverdue(at: now) {
             if machine.state == .closing { return finish(nil) }
             return fail(handshakeTimeout())
@@ -280,8 +310,8 @@ package final class AMQPEngine: Engine {
 
     /// Queues the last event. Unconfirmed publishes end before it.
     func finish(_ error: AMQPError?) {
-        guard !isFinished else { return }
-        isFinished = true
+        guard !driver.isFinished else { return }
+        driver.isFinished = true
         machine.failed()
         confirms.connectionLost { sequence, confirmation in
             events.append(.confirmed(sequence: sequence, confirmation))
