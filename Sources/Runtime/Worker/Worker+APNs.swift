@@ -35,8 +35,8 @@ extension Worker {
         return pool
     }
 
-    private mutating func take(_ event: APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
-        switch event {
+    private mutating func take(_ event: consuming APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
+        switch consume event {
         case .responded(let handle, let response, let sentAt):
             dispatch.timed(handle, sentAt: sentAt, at: now)
             traceAttempt(handle, .responded(response), on: pool, sentAt: sentAt, endedAt: now.instant)

@@ -12,8 +12,8 @@ extension Worker {
         while let action = actions.next() { perform(action) }
     }
 
-    private mutating func perform(_ action: PipelineAction) {
-        switch action {
+    private mutating func perform(_ action: consuming PipelineAction) {
+        switch consume action {
         case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
         case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
         case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
@@ -70,14 +70,16 @@ extension Worker {
         // In reverse order, because a publish of one role may move to an earlier role.
         for role in PublisherRole.allCases.reversed() {
             let publisher = publishers[role.rawValue]
-            while outbox.publisher(role, isOpen: publisher.canPublish) {
-                guard publisher.canPublish, let pending = outbox.nextPublication(on: role, at: now) else {
+            var isOpen = publisher.canPublish
+            while outbox.publisher(role, isOpen: isOpen) {
+                guard isOpen, let pending = outbox.nextPublication(on: role, at: now) else {
                     // The first direct reply opens its connection; all others are started already.
                     publisher.start(at: now.instant)
                     break
                 }
                 publish(pending, on: publisher)
                 performActions()
+                isOpen = publisher.canPublish
             }
         }
     }
