@@ -28,8 +28,7 @@ extension Dispatch {
         let all = decoded.notifications
         var next = 0
         var refusals = decoded.refusals[...]
-        var finding: String?
-        var checked: Int?
+        var checks: Checks?
         var fanOut: RequestKey.FanOut?
         for place in 0..<decoded.count {
             let position = decoded.count == 1 ? nil : place
@@ -48,14 +47,37 @@ extension Dispatch {
             next += 1
             if done?.contains(place) == true { continue }
             let notification = all[index]
-            // The notifications of a fan-out share one payload: it is checked once.
-            if checked.map({ !notification.isForPayload(of: all[$0]) }) ?? true {
-                finding = self.finding(in: notification, of: request, at: now)
-            }
-            checked = index
+            let known = check(all, at: index, like: checks, of: request, at: now)
+            checks = known
             let id = notificationID(notification.id, position, of: request, key: decoded.key, &fanOut)
-            start(notification, position: position, id: id, finding: finding, of: request, at: now)
+            start(notification, known, position: position, id: id, of: request, at: now)
         }
+    }
+
+    /// What was found out about one notification of a request.
+    private struct Checks {
+        /// Its index in the request.
+        let index: Int
+        let finding: String?
+        let match: Result<AppTable.Match, DecodingFailure>
+    }
+
+    /// The notifications of a fan-out share payload and app, which are checked once.
+    ///
+    /// - Parameter former: the checks of an earlier notification.
+    private mutating func check(
+        _ all: [Notification], at index: Int, like former: Checks?, of request: InFlightRequest, at now: Moment
+    ) -> Checks {
+        guard let former else {
+            return Checks(
+                index: index, finding: finding(in: all[index], of: request, at: now),
+                match: gates.table.resolve(all[index]))
+        }
+        let hasPayload = all[index].isForPayload(of: all[former.index])
+        let hasApp = all[index].isForApp(of: all[former.index])
+        return Checks(
+            index: index, finding: hasPayload ? former.finding : finding(in: all[index], of: request, at: now),
+            match: hasApp ? former.match : gates.table.resolve(all[index]))
     }
 
     /// The maximum distance of `not-before` from now.
@@ -89,11 +111,11 @@ extension Dispatch {
         return fanOut!.notificationID(at: position)
     }
 
-    mutating func start(
-        _ notification: consuming Notification, position: Int?, id: NotificationID, finding: String?,
+    private mutating func start(
+        _ notification: consuming Notification, _ checks: Checks, position: Int?, id: NotificationID,
         of request: InFlightRequest, at now: Moment
     ) {
-        switch gates.table.resolve(notification) {
+        switch checks.match {
         case .failure(let failure):
             let report = Report(outcome: .invalid, detail: failure.detail)
             actions.append(
@@ -101,7 +123,7 @@ extension Dispatch {
                     Conclusion(
                         request: request, notification: notification, position: position, id: id, report: report)))
         case .success(let match):
-            if let report = refusal(of: notification, finding: finding, request) {
+            if let report = refusal(of: notification, finding: checks.finding, request) {
                 actions.append(
                     .conclude(
                         Conclusion(
@@ -110,7 +132,7 @@ extension Dispatch {
             }
             let entry = InFlightNotification(
                 request: request, notification: notification, position: position, id: id, match: match)
-            entry.finding = finding
+            entry.finding = checks.finding
             send(notifications.insert(entry), at: now)
         }
     }

@@ -34,6 +34,12 @@ extension Notification {
         pushType == other.pushType && isBroadcast == other.isBroadcast && payload == other.payload
     }
 
+    /// Whether the app and topic of the other notification are also those of this one.
+    func isForApp(of other: Notification) -> Bool {
+        pushType == other.pushType && isBroadcast == other.isBroadcast && environment == other.environment
+            && topic == other.topic
+    }
+
     /// `nil` for channel management, whose payload is not a notification.
     fileprivate var isBroadcast: Bool? {
         switch target {

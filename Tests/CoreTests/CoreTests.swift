@@ -231,7 +231,7 @@ struct WordTests {
         var variant = digest
         variant[6] = 0x06
         variant[8] = 0xD5
-        #expect("\(NotificationID(sha1: variant))" == "2ed6657d-e927-568b-955f-c67c5bfdb430")
+        #expect("\(NotificationID(sha1: variant.span))" == "2ed6657d-e927-568b-955f-c67c5bfdb430")
     }
 
     @Test("every documented reason has its documented action, and an unknown one that of its status class")

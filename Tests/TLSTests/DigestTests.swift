@@ -12,6 +12,15 @@ struct DigestTests {
         #expect(hex(digest) == "34aa973cd4c4daa4f61eeb2bdbad27316534016f")
     }
 
+    @Test("one context gives the same SHA-1 for many texts")
+    func repeated() {
+        let repeated = RepeatedSHA1()
+        for text in ["", "abc", "a longer text, which takes more than one block of 64 bytes, so that it is split", "abc"] {
+            let digest = repeated.digest(Array(text.utf8))
+            #expect(digest.indices.map { digest[$0] } == Digest.sha1(Array(text.utf8)))
+        }
+    }
+
     @Test("SHA-256 gives what FIPS 180 says")
     func sha256() {
         #expect(hex(Digest.sha256([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")

@@ -11,7 +11,7 @@ package struct NotificationID: Hashable, Sendable {
     }
 
     /// A name-based UUID (version 5) from the SHA-1 of namespace and name. Source: RFC 9562, section 5.5.
-    package init(sha1 digest: [UInt8]) {
+    package init(sha1 digest: Span<UInt8>) {
         precondition(digest.count >= 16, "SHA-1 gives 20 bytes")
         var (first, second): (UInt64, UInt64) = (0, 0)
         for index in 0..<8 {

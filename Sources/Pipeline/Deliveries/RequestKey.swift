@@ -24,7 +24,7 @@ package enum RequestKey {
             guard let position else { return own }
             var name = start(in: own)
             name.append(decimal: position)
-            return NotificationID(sha1: Digest.sha1(name))
+            return NotificationID(sha1: Digest.sha1(name).span)
         }
         if let position {
             var fanOut = FanOut(of: delivery, queue: queue, key: key)
@@ -32,7 +32,7 @@ package enum RequestKey {
         }
         var name = start(in: namespace)
         appendName(of: delivery, queue: queue, key: key, to: &name)
-        return NotificationID(sha1: Digest.sha1(name))
+        return NotificationID(sha1: Digest.sha1(name).span)
     }
 
     /// Derives the `apns-id`s of a fan-out whose request has none. The common part of their names is computed once.
@@ -40,6 +40,7 @@ package enum RequestKey {
         /// Ends with a position.
         private var name: [UInt8]
         private let shared: Int
+        private let sha1 = RepeatedSHA1()
 
         /// - Parameters: as of ``RequestKey/notificationID(own:position:of:queue:key:)``.
         init(of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?) {
@@ -52,7 +53,7 @@ package enum RequestKey {
         mutating func notificationID(at position: Int) -> NotificationID {
             name.removeLast(name.count - shared)
             name.append(decimal: position)
-            return NotificationID(sha1: Digest.sha1(name))
+            return NotificationID(sha1: sha1.digest(name).span)
         }
     }
 

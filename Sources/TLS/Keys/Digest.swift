@@ -28,3 +28,33 @@ package enum Digest {
         }
     }
 }
+
+/// SHA-1 of many short texts, one after the other: making a context for each costs as much as hashing it.
+@safe
+package final class RepeatedSHA1 {
+    private let context: OpaquePointer
+
+    package init() {
+        guard let context = unsafe EVP_MD_CTX_new() else { preconditionFailure("out of memory") }
+        unsafe self.context = context
+    }
+
+    deinit {
+        unsafe EVP_MD_CTX_free(context)
+    }
+
+    /// The same 20 bytes as ``Digest/sha1(_:)``.
+    package func digest(_ bytes: [UInt8]) -> InlineArray<20, UInt8> {
+        var digest = InlineArray<20, UInt8>(repeating: 0)
+        var span = digest.mutableSpan
+        let isDone = unsafe span.withUnsafeMutableBufferPointer { room in
+            unsafe bytes.withUnsafeBufferPointer { input in
+                unsafe EVP_DigestInit_ex(context, shim_sha1(), nil) == 1
+                    && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
+                    && EVP_DigestFinal_ex(context, room.baseAddress, nil) == 1
+            }
+        }
+        precondition(isDone, "OpenSSL's default provider has SHA-1")
+        return digest
+    }
+}
