@@ -26,6 +26,8 @@ final class Checker {
         var parkedConfirmed = 0
         /// The parking numbers of the copies, and the latest attempt count.
         var parkings: Set<Int> = []
+        /// The messages that exist at once, besides one, and each may be sent.
+        var duplicates = 0
         var attempts = 0
         var feedback: Set<String> = []
         var takenBackAt: Instant?
@@ -247,12 +249,18 @@ final class Checker {
         }
         if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
             // The first one's arrival was uncertain: both are sent.
-            permitted += fate.request.deviceTokens.count
+            permitDuplicates(fate.duplicates + 1, of: name)
         } else if Int(attempts) < fate.attempts, fate.isParkedOnce {
             complain("\(name) is parked after \(attempts) attempts, and had \(fate.attempts) before")
         }
         fates[name]?.attempts = max(fate.attempts, Int(attempts))
         judgeLeft(name, headers)
+    }
+
+    private func permitDuplicates(_ count: Int, of name: String) {
+        guard let fate = fates[name], count > fate.duplicates else { return }
+        permitted += (count - fate.duplicates) * fate.request.deviceTokens.count
+        fates[name]?.duplicates = count
     }
 
     /// A notification that is to be sent again has no result, unless the request exists twice: as two copies of one
@@ -296,9 +304,11 @@ final class Checker {
         }
     }
 
-    /// The processes are about to be killed: requests that APNs has answered and the broker still holds are sent again.
+    /// The processes are about to be killed: requests that APNs has answered and the broker still holds are sent again,
+    /// and so are those whose copies wait already.
     func processEnds() {
         judgeWorkers()
+        for (name, fate) in fates { permitDuplicates(fate.parked - fate.acknowledgements, of: name) }
         for (token, count) in responses where fates[owners[token] ?? ""]?.isOver == false {
             permitted += min(count, 1)
         }
