@@ -46,38 +46,35 @@ extension Dispatch {
             let index = next
             next += 1
             if done?.contains(place) == true { continue }
-            let notification = all[index]
             let known = check(all, at: index, like: checks, of: request, at: now)
             checks = known
-            let id = notificationID(notification.id, position, of: request, key: decoded.key, &fanOut)
-            start(notification, known, position: position, id: id, of: request, at: now)
+            let id = notificationID(all[index].id, position, of: request, key: decoded.key, &fanOut)
+            start(all[index], known, position: position, id: id, of: request, at: now)
         }
     }
 
-    /// What was found out about one notification of a request.
-    private struct Checks {
-        /// Its index in the request.
+    /// What was found out about a notification. An object, because the devices of a fan-out share it.
+    private final class Checks {
+        /// The notification's index in its request.
         let index: Int
         let finding: String?
         let match: Result<AppTable.Match, DecodingFailure>
+
+        init(index: Int, finding: String?, match: Result<AppTable.Match, DecodingFailure>) {
+            self.index = index
+            self.finding = finding
+            self.match = match
+        }
     }
 
-    /// The notifications of a fan-out share payload and app, which are checked once.
-    ///
-    /// - Parameter former: the checks of an earlier notification.
+    /// - Parameter former: the checks of an earlier notification, which often apply.
     private mutating func check(
         _ all: [Notification], at index: Int, like former: Checks?, of request: InFlightRequest, at now: Moment
     ) -> Checks {
-        guard let former else {
-            return Checks(
-                index: index, finding: finding(in: all[index], of: request, at: now),
-                match: gates.table.resolve(all[index]))
-        }
-        let hasPayload = all[index].isForPayload(of: all[former.index])
-        let hasApp = all[index].isForApp(of: all[former.index])
+        if let former, all.shareChecks(index, former.index) { return former }
         return Checks(
-            index: index, finding: hasPayload ? former.finding : finding(in: all[index], of: request, at: now),
-            match: hasApp ? former.match : gates.table.resolve(all[index]))
+            index: index, finding: finding(in: all[index], of: request, at: now),
+            match: gates.table.resolve(all[index]))
     }
 
     /// The maximum distance of `not-before` from now.

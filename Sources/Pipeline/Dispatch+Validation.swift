@@ -7,7 +7,7 @@ import Logging
 extension Dispatch {
     /// The violations of Apple's tables in a payload; `nil` if there are none or validation is off.
     mutating func finding(in notification: Notification, of request: InFlightRequest, at now: Moment) -> String? {
-        guard settings.validation != .off, let isBroadcast = notification.isBroadcast else { return nil }
+        guard settings.validation != .off, let isBroadcast = notification.target.isBroadcast else { return nil }
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
         guard !findings.isEmpty else { return nil }
@@ -26,23 +26,22 @@ extension Dispatch {
     }
 }
 
-extension Notification {
-    /// Whether a finding about the other notification's payload also applies to this one.
+extension [Notification] {
+    /// Whether payload, app and topic of both lead to the same checks.
     ///
-    /// Slices of one array compare by address, so this is fast.
-    func isForPayload(of other: Notification) -> Bool {
-        pushType == other.pushType && isBroadcast == other.isBroadcast && payload == other.payload
+    /// Slices of one array compare by address, so this is fast. It compares fields in place, because a copy of each
+    /// notification would cost more.
+    func shareChecks(_ one: Int, _ other: Int) -> Bool {
+        self[one].pushType == self[other].pushType && self[one].target.isBroadcast == self[other].target.isBroadcast
+            && self[one].environment == self[other].environment && self[one].topic == self[other].topic
+            && self[one].payload == self[other].payload
     }
+}
 
-    /// Whether the app and topic of the other notification are also those of this one.
-    func isForApp(of other: Notification) -> Bool {
-        pushType == other.pushType && isBroadcast == other.isBroadcast && environment == other.environment
-            && topic == other.topic
-    }
-
+extension Notification.Target {
     /// `nil` for channel management, whose payload is not a notification.
     fileprivate var isBroadcast: Bool? {
-        switch target {
+        switch self {
         case .device: false
         case .channel: true
         case .management: nil

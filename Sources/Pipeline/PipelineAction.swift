@@ -56,7 +56,7 @@ package enum PipelineAction {
 /// The end of a notification, or of a message that could not be decoded, with the content of its result.
 package struct Conclusion {
     let request: InFlightRequest
-    /// `nil` if the message could not be decoded.
+    /// `nil` if ``entry`` has it, or if the message could not be decoded.
     var notification: Notification?
     /// The position in its request; `nil` for a single notification.
     var position: Int?
@@ -66,6 +66,11 @@ package struct Conclusion {
     var report: Report
     /// Whether an `unregistered` result goes to the feedback queue as well.
     var givesFeedback = true
+
+    var target: Notification.Target? { entry?.notification.target ?? notification?.target }
+    var topic: ArraySlice<UInt8>? { entry?.topic ?? notification?.topic }
+    var environment: Environment? { entry?.environment ?? notification?.environment }
+    var pushType: PushType? { entry?.notification.pushType ?? notification?.pushType }
 }
 
 /// The reason to withdraw a notification from its pool.

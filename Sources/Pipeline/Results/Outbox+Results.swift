@@ -10,8 +10,8 @@ extension Outbox {
         if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
         conclude(
             Conclusion(
-                request: entry.request, notification: entry.notification, position: entry.position, id: entry.id,
-                entry: entry, report: report, givesFeedback: givesFeedback), at: now)
+                request: entry.request, position: entry.position, id: entry.id, entry: entry, report: report,
+                givesFeedback: givesFeedback), at: now)
     }
 
     /// An invalid message gets one result and a dead letter.
@@ -28,7 +28,7 @@ extension Outbox {
     package mutating func conclude(_ end: consuming Conclusion, at now: Moment) {
         let (request, report) = (end.request, end.report)
         counters.outcomes[Int(report.outcome.rawValue)] += 1
-        tally.count(app: end.entry?.app, end.notification?.pushType, report.outcome, report.reason)
+        tally.count(app: end.entry?.app, end.pushType, report.outcome, report.reason)
         if let trace = request.trace {
             trace.concluded(report, isFailure: settings.callsForDeadLetter(report.outcome))
         }

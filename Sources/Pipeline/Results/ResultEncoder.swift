@@ -337,9 +337,8 @@ private struct Subject {
 
     init(_ end: borrowing Conclusion) {
         self.init(
-            id: end.id, position: end.position, target: end.notification?.target,
-            topic: end.entry?.topic ?? end.notification?.topic,
-            environment: end.entry?.environment ?? end.notification?.environment, delivery: end.request.delivery)
+            id: end.id, position: end.position, target: end.target, topic: end.topic, environment: end.environment,
+            delivery: end.request.delivery)
         guard end.position != nil else { return }
         shared = end.request.sharedResult ?? SharedResult()
         end.request.sharedResult = shared

@@ -100,19 +100,25 @@ struct PayloadValidationTests {
         #expect(world.worker?.counters[.payloadFindings] == 1)
     }
 
-    @Test("Notifications of one request share a payload only if type, kind of target and bytes agree")
-    func samePayload() throws {
+    @Test("Notifications of one request share their checks only if app, type, kind of target and payload agree")
+    func sharedChecks() throws {
         let token = Core.Notification.Target.device(try #require(DeviceToken("ab")))
         func notification(
-            _ target: Core.Notification.Target, _ type: PushType, _ payload: String
+            _ target: Core.Notification.Target, _ type: PushType, _ payload: String,
+            topic: String = "com.example.app", environment: Environment? = nil
         ) -> Core.Notification {
-            Notification(target: target, pushType: type, payload: ArraySlice(payload.utf8))
+            Notification(
+                target: target, topic: ArraySlice(topic.utf8), pushType: type, environment: environment,
+                payload: ArraySlice(payload.utf8))
         }
         let one = notification(token, .liveactivity, "{}")
-        #expect(notification(token, .liveactivity, "{}").isForPayload(of: one))
-        #expect(!notification(token, .alert, "{}").isForPayload(of: one))
-        #expect(!notification(token, .liveactivity, "{ }").isForPayload(of: one))
-        #expect(!notification(.channel([0x41]), .liveactivity, "{}").isForPayload(of: one))
+        func share(_ other: Core.Notification) -> Bool { [one, other].shareChecks(1, 0) }
+        #expect(share(notification(token, .liveactivity, "{}")))
+        #expect(!share(notification(token, .alert, "{}")))
+        #expect(!share(notification(token, .liveactivity, "{ }")))
+        #expect(!share(notification(.channel([0x41]), .liveactivity, "{}")))
+        #expect(!share(notification(token, .liveactivity, "{}", topic: "com.example.other")))
+        #expect(!share(notification(token, .liveactivity, "{}", environment: .development)))
     }
 
     @Test("The log has one line a minute about findings, with the number of those in between and no payload")
