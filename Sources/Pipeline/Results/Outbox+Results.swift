@@ -26,38 +26,38 @@ extension Outbox {
 
     /// A notification ended, or a message that could not be decoded.
     package mutating func conclude(_ end: consuming Conclusion, at now: Moment) {
-        let (request, report) = (end.request, end.report)
-        counters.outcomes[Int(report.outcome.rawValue)] += 1
-        tally.count(app: end.entry?.app, end.pushType, report.outcome, report.reason)
-        if let trace = request.trace {
-            trace.concluded(report, isFailure: settings.callsForDeadLetter(report.outcome))
-        }
+        let request = end.request
+        let outcome = end.report.outcome
+        let isFailure = settings.callsForDeadLetter(outcome)
+        counters.outcomes[Int(outcome.rawValue)] += 1
+        tally.count(app: end.entry?.app, end.pushType, outcome, end.report.reason)
+        if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
         let delivery = request.delivery
-        let route = resultRoute(for: delivery, outcome: report.outcome)
-        let feedback = report.outcome == .unregistered && end.givesFeedback ? settings.feedback : nil
+        let route = resultRoute(for: delivery, outcome: outcome)
+        let feedback = outcome == .unregistered && end.givesFeedback ? settings.feedback : nil
         let format = settings.queues[delivery.queue.index].resultFormat
         let isGathered = settings.resultsPer == .request
         if route != nil, isGathered {
             let body = encoder.body(of: end, format: format)
             request.results.append(
-                PartialResult(report: report, id: end.id, position: end.position, json: body))
+                PartialResult(report: end.report, id: end.id, position: end.position, json: body))
         }
         if route != nil && !isGathered || feedback != nil {
             let result = encoder.encode(end, format: format)
             if let route, !isGathered {
                 let note = PendingPublication.ResultNote(
-                    report: report, id: end.id, unfailed: settings.callsForDeadLetter(report.outcome) ? 0 : 1)
+                    report: end.report, id: end.id, unfailed: isFailure ? 0 : 1)
                 publish(result.publication(to: route), for: request, .result(note), at: now)
             }
             if let feedback {
                 publish(result.publication(to: feedback), for: request, .feedback, at: now)
             }
         }
-        if settings.callsForDeadLetter(report.outcome) {
+        if isFailure {
             request.failures += 1
             if let position = end.position { request.failed.append(position) }
             if request.firstFailure == nil {
-                request.firstFailure = InFlightRequest.Failure(id: end.id, report: report)
+                request.firstFailure = InFlightRequest.Failure(id: end.id, report: end.report)
             }
         }
         closeOne(of: request, at: now)
