@@ -28,6 +28,7 @@ extension Dispatch {
         let all = decoded.notifications
         var next = 0
         var refusals = decoded.refusals[...]
+        var checked: Int?
         var checks: Checks?
         var fanOut: RequestKey.FanOut?
         for place in 0..<decoded.count {
@@ -46,35 +47,21 @@ extension Dispatch {
             let index = next
             next += 1
             if done?.contains(place) == true { continue }
-            let known = check(all, at: index, like: checks, of: request, at: now)
-            checks = known
+            // The notifications of a fan-out usually share payload and app, which are checked once.
+            if checked.map({ !all.shareChecks(index, $0) }) ?? true {
+                let finding = finding(in: all[index], of: request, at: now)
+                checks = Checks(finding: finding, match: gates.table.resolve(all[index]))
+                checked = index
+            }
             let id = notificationID(all[index].id, position, of: request, key: decoded.key, &fanOut)
-            start(all[index], known, position: position, id: id, of: request, at: now)
+            start(all[index], checks!, position: position, id: id, of: request, at: now)
         }
     }
 
-    /// What was found out about a notification. An object, because the devices of a fan-out share it.
-    private final class Checks {
-        /// The notification's index in its request.
-        let index: Int
+    /// What was found out about a notification, and applies to others of its request.
+    private struct Checks {
         let finding: String?
         let match: Result<AppTable.Match, DecodingFailure>
-
-        init(index: Int, finding: String?, match: Result<AppTable.Match, DecodingFailure>) {
-            self.index = index
-            self.finding = finding
-            self.match = match
-        }
-    }
-
-    /// - Parameter former: the checks of an earlier notification, which often apply.
-    private mutating func check(
-        _ all: [Notification], at index: Int, like former: Checks?, of request: InFlightRequest, at now: Moment
-    ) -> Checks {
-        if let former, all.shareChecks(index, former.index) { return former }
-        return Checks(
-            index: index, finding: finding(in: all[index], of: request, at: now),
-            match: gates.table.resolve(all[index]))
     }
 
     /// The maximum distance of `not-before` from now.
