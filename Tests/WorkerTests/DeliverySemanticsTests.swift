@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Logging
 import Pipeline
 import SimulatedWorld
 import Simulator
@@ -368,6 +369,8 @@ struct DeliverySemanticsTests {
             let world = try World(declares: declares) { configuration in
                 if declares == World.queues { configuration.results.route = nil }
             }
+            let lines = LogLines()
+            world.log = Logger(label: "world") { _ in lines }
             try world.start()
             try world.request(Self.body(), id: "m1", replyTo: "gone")
             #expect(world.isQuiet)
@@ -376,6 +379,11 @@ struct DeliverySemanticsTests {
             #expect(letter.headers["harebell-detail"] == "the result could not be routed (312 NO_ROUTE)")
             #expect(letter.body == Self.body())
             #expect(letter.messageID == "m1")
+            let line = try #require(lines.all.first { $0.message.contains("no queue takes a result") })
+            #expect(
+                line.metadata["messaging.rabbitmq.destination.routing_key"]?.description
+                    == (declares == World.queues ? "gone" : "push.results"))
+            #expect(line.metadata["reply"] == "312 NO_ROUTE")
         }
     }
 

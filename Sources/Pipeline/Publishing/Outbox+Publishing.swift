@@ -351,6 +351,13 @@ extension Outbox {
     mutating func abandonResult(
         _ pending: PendingPublication, _ note: PendingPublication.ResultNote, _ replyText: String, at now: Moment
     ) {
+        log.warning(
+            "no queue takes a result: its request becomes a dead letter with it",
+            metadata: pending.request.delivery.traced(
+                [
+                    "exchange": "\(pending.exchange)",
+                    "messaging.rabbitmq.destination.routing_key": "\(pending.routingKey)", "reply": "\(replyText)",
+                ]))
         counters.unconfirmed -= 1
         if pending.request.firstFailure == nil {
             var report = note.report
