@@ -2,16 +2,19 @@
 /// it.
 ///
 /// A small number that is reused afterwards, so that tables indexed by it stay small.
+@usableFromInline
 package struct Handle: Hashable, Comparable, Sendable {
-    package let value: UInt32
+    @usableFromInline package let value: UInt32
 
+    @inlinable
     package init(_ value: UInt32) {
         self.value = value
     }
 
     /// Its index in a table.
-    package var index: Int { Int(value) }
+    @inlinable package var index: Int { Int(value) }
 
+    @inlinable
     package static func < (one: Handle, other: Handle) -> Bool {
         one.value < other.value
     }

@@ -1,4 +1,3 @@
-@testable import Pipeline
 import Core
 import Testing
 

@@ -1,8 +1,6 @@
 import Core
 import Testing
 
-@testable import Pipeline
-
 @Suite("Sequence table")
 struct SequenceTableTests {
     @Test("Elements are returned by their number, in any order, and the others keep theirs")

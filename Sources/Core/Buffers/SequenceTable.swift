@@ -1,17 +1,20 @@
 /// Elements with consecutive numbers, removed in any order: publishes that wait for their confirm.
 ///
 /// A ring that grows to the largest span between the oldest and the newest number; both operations are O(1).
-struct SequenceTable<Element> {
-    private var ring: [Element?] = Array(repeating: nil, count: 64)
-    private var oldest: UInt64 = 0
-    private var next: UInt64 = 0
+@usableFromInline
+package struct SequenceTable<Element> {
+    @usableFromInline var ring: [Element?] = Array(repeating: nil, count: 64)
+    @usableFromInline var oldest: UInt64 = 0
+    @usableFromInline var next: UInt64 = 0
 
-    init() {}
+    package init() {}
 
-    private(set) var count = 0
+    @usableFromInline
+    package internal(set) var count = 0
 
     /// While the table is not empty, each number must follow its predecessor.
-    mutating func insert(_ element: consuming Element, at sequence: UInt64) {
+    @inlinable
+    package mutating func insert(_ element: consuming Element, at sequence: UInt64) {
         if count == 0 {
             oldest = sequence
         } else {
@@ -23,7 +26,8 @@ struct SequenceTable<Element> {
         count += 1
     }
 
-    mutating func remove(_ sequence: UInt64) -> Element {
+    @inlinable
+    package mutating func remove(_ sequence: UInt64) -> Element {
         guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)].take() else {
             preconditionFailure("each publish ends once")
         }
@@ -33,15 +37,17 @@ struct SequenceTable<Element> {
     }
 
     /// Every element, oldest first.
-    var elements: [Element] {
+    package var elements: [Element] {
         (oldest..<next).compactMap { ring[slot($0)] }
     }
 
-    private func slot(_ sequence: UInt64) -> Int {
+    @inlinable
+    func slot(_ sequence: UInt64) -> Int {
         Int(truncatingIfNeeded: sequence) & (ring.count - 1)
     }
 
-    private mutating func grow() {
+    @usableFromInline
+    mutating func grow() {
         let old = ring
         ring = Array(repeating: nil, count: old.count * 2)
         for sequence in oldest..<(next - 1) {
