@@ -187,8 +187,9 @@ extension APNsPool {
     private func sweep(at now: Moment) {
         guard schedule.nextSweep <= now.instant else { return }
         schedule.nextSweep = now.instant + Self.sweepInterval
-        for (handle, entry) in entries.sorted(by: { $0.key < $1.key }) where isExpired(entry, at: now) {
-            if dequeue(handle, entry) { expire(handle) }
+        for handle in entries.handles {
+            let entry = entry(handle)
+            if isExpired(entry, at: now), dequeue(handle, entry) { expire(handle) }
         }
     }
 

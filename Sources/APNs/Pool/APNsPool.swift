@@ -143,7 +143,7 @@ package final class APNsPool {
     var connector: Connector
     var connections: [PoolConnection] = []
     /// By the owner's handles.
-    var entries: [Handle: Entry] = [:]
+    var entries = HandleTable<Entry>()
     var waiting: WaitingRequests
     var refusals = Refusals()
     var placement = Placement()
@@ -202,8 +202,7 @@ package final class APNsPool {
     package func submit(_ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant) {
         precondition(!isDraining, "a draining pool must not receive requests")
         let rank = request.rank
-        let former = entries.updateValue(Entry(request: request, isProbe: isProbe), forKey: handle)
-        precondition(former == nil, "a handle names one request at a time")
+        entries.insert(Entry(request: request, isProbe: isProbe), at: handle)
         if isProbe {
             wantFreshConnection()
             waiting.rebinding.append(handle)
@@ -219,7 +218,7 @@ package final class APNsPool {
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package func cancel(_ handle: Handle) -> Bool {
         guard let entry = entries[handle], dequeue(handle, entry) else { return false }
-        entries[handle] = nil
+        entries.remove(handle)
         // The owner may use the handle for another request at once.
         events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
         counters[.finished] += 1
@@ -276,7 +275,7 @@ package final class APNsPool {
 
     /// Removes a request that has ended.
     func end(_ handle: Handle) -> Entry {
-        guard let entry = entries.removeValue(forKey: handle) else { preconditionFailure("a request ends once") }
+        guard let entry = entries.remove(handle) else { preconditionFailure("a request ends once") }
         counters[.finished] += 1
         return entry
     }
