@@ -136,11 +136,11 @@ extension HTTP2ClientSession {
             .goaway(
                 lastStreamID: frame.last_stream_id, code: HTTP2ErrorCode(rawValue: frame.error_code),
                 debugData: frame.debugData))
-        for id in streams.keys.sorted() where !isWritten(id) { report(id, resetBy: .refusedStream) }
+        for id in streams.ids where !isWritten(id) { report(id, resetBy: .refusedStream) }
     }
 
     private func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
-        guard let stream = streams.removeValue(forKey: id), !stream.isReported else { return }
+        guard let stream = streams.remove(id), !stream.isReported else { return }
         openStreams -= 1
         // RST_STREAM after a complete response does not invalidate it (RFC 9113, section 8.1).
         events.append(stream.isComplete ? .response(handle: stream.handle, stream.response) : stream.resetEvent(code))

@@ -80,8 +80,8 @@ package final class HTTP2ClientSession {
     let settings: Settings
     let wantedHeaders: [[UInt8]]
     let raw: RawSession
-    /// By stream ID, including those that nghttp2 has not written yet.
-    var streams: [Int32: Stream] = [:]
+    /// Including those that nghttp2 has not written yet.
+    var streams = StreamTable()
     var events = Deque<Event>()
     /// The fields of the request being built.
     var fields = HeaderFields()
@@ -155,7 +155,7 @@ package final class HTTP2ClientSession {
         }
         let id = submitFields(hasBody: body != nil)
         guard id >= 0 else { throw HTTP2Error(library: id) }
-        streams[id] = Stream(handle: handle, requestBody: body ?? [])
+        streams.insert(Stream(handle: handle, requestBody: body ?? []), at: id)
         openStreams += 1
         return id
     }
@@ -182,7 +182,7 @@ package final class HTTP2ClientSession {
     /// The others end with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` may be called.
     package func abandon(code: HTTP2ErrorCode) {
         goawayReceived = true
-        for id in streams.keys.sorted() { report(id, resetBy: isWritten(id) ? code : .refusedStream) }
+        for id in streams.ids { report(id, resetBy: isWritten(id) ? code : .refusedStream) }
     }
 
     // MARK: Connection
@@ -248,13 +248,12 @@ package final class HTTP2ClientSession {
 
     /// Changes a stream in place; `nil` if it does not exist.
     func withStream<Result>(_ id: Int32, _ body: (inout Stream) -> Result) -> Result? {
-        guard let index = streams.index(forKey: id) else { return nil }
-        return body(&streams.values[index])
+        streams.update(id, body)
     }
 
     /// Whether a request has not ended.
     package func isOpen(_ id: Int32) -> Bool {
-        streams[id].map { !$0.isReported } ?? false
+        streams.contains(id) { !$0.isReported }
     }
 
     /// Whether nghttp2 has written the stream's HEADERS, which opens the stream.

@@ -41,6 +41,8 @@ struct SequenceTableTests {
                     try #require(table.remove(number) == model.removeValue(forKey: number), "seed \(seed)")
                 }
                 try #require(table.count == model.count, "seed \(seed)")
+                let number = UInt64.random(in: 0...next + 100, using: &random)
+                try #require(table[number] == model[number], "seed \(seed)")
             }
             try #require(table.elements == model.sorted { $0.key < $1.key }.map(\.value), "seed \(seed)")
         }

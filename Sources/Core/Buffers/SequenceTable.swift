@@ -1,6 +1,7 @@
-/// Elements with consecutive numbers, removed in any order: publishes that wait for their confirm.
+/// Elements with consecutive numbers, removed in any order: publishes that wait for their confirm, open streams.
 ///
-/// A ring that grows to the largest span between the oldest and the newest number; both operations are O(1).
+/// A ring that grows to the largest span between the oldest and the newest number; insertion, lookup and removal are
+/// O(1).
 @usableFromInline
 package struct SequenceTable<Element> {
     @usableFromInline var ring: [Element?] = Array(repeating: nil, count: 64)
@@ -18,7 +19,7 @@ package struct SequenceTable<Element> {
         if count == 0 {
             oldest = sequence
         } else {
-            precondition(sequence == next, "publishes are numbered one after the other")
+            precondition(sequence == next, "elements are numbered one after the other")
         }
         next = sequence + 1
         if next - oldest > UInt64(ring.count) { grow() }
@@ -29,16 +30,27 @@ package struct SequenceTable<Element> {
     @inlinable
     package mutating func remove(_ sequence: UInt64) -> Element {
         guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)].take() else {
-            preconditionFailure("each publish ends once")
+            preconditionFailure("an element is removed once")
         }
         count -= 1
         while oldest < next, ring[slot(oldest)] == nil { oldest += 1 }
         return element
     }
 
+    /// The element with this number; `nil` if there is none.
+    @inlinable
+    package subscript(sequence: UInt64) -> Element? {
+        sequence >= oldest && sequence < next ? ring[slot(sequence)] : nil
+    }
+
     /// Every element, oldest first.
     package var elements: [Element] {
         (oldest..<next).compactMap { ring[slot($0)] }
+    }
+
+    /// The numbers of the elements, oldest first.
+    package var sequences: [UInt64] {
+        (oldest..<next).filter { ring[slot($0)] != nil }
     }
 
     @inlinable
