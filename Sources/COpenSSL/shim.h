@@ -102,3 +102,36 @@ static inline const EVP_MD *shim_sha256(void) {
     static _Atomic(EVP_MD *) kept;
     return shim_fetch_once(&kept, "SHA256");
 }
+
+static inline int shim_sink_create(BIO *sink) {
+    BIO_set_init(sink, 1);
+    return 1;
+}
+
+// A sink has nothing to flush; everything else that a BIO may be asked for, it does not have.
+static inline long shim_sink_ctrl(BIO *sink, int command, long number, void *pointer) {
+    (void)sink, (void)number, (void)pointer;
+    return command == BIO_CTRL_FLUSH;
+}
+
+// A BIO that passes what is written to `write`. The method is made once and kept for the life of the process. `NULL`
+// when out of memory.
+static inline BIO *shim_BIO_new_sink(int (*write)(BIO *, const char *, int), void *data) {
+    static _Atomic(BIO_METHOD *) kept;
+    BIO_METHOD *method = atomic_load(&kept);
+    if (method == NULL) {
+        method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "sink");
+        if (method == NULL) return NULL;
+        BIO_meth_set_write(method, write);
+        BIO_meth_set_ctrl(method, shim_sink_ctrl);
+        BIO_meth_set_create(method, shim_sink_create);
+        BIO_METHOD *first = NULL;
+        if (!atomic_compare_exchange_strong(&kept, &first, method)) {
+            BIO_meth_free(method);
+            method = first;
+        }
+    }
+    BIO *sink = BIO_new(method);
+    if (sink != NULL) BIO_set_data(sink, data);
+    return sink;
+}

@@ -24,9 +24,11 @@ package final class TLSSession {
 
     private let ssl: OpaquePointer
 
-    // Both belong to `ssl`.
+    // Belongs to `ssl`.
     private let input: OpaquePointer
-    private let output: OpaquePointer
+
+    /// What OpenSSL has written and ``drain(into:)`` has not taken.
+    private var output = ByteQueue()
 
     package private(set) var isEstablished = false
     private var isClosed = false
@@ -43,9 +45,9 @@ package final class TLSSession {
         ErrorQueue.clear()
         unsafe ssl = SSL_new(context.pointer)!
         unsafe input = BIO_new(BIO_s_mem())!
-        unsafe output = BIO_new(BIO_s_mem())!
-        unsafe SSL_set_bio(ssl, input, output)
-        unsafe SSL_set_ex_data(ssl, Self.ownerSlot, Unmanaged.passUnretained(self).toOpaque())
+        let owner = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe SSL_set_bio(ssl, input, shim_BIO_new_sink(Self.written, owner)!)
+        unsafe SSL_set_ex_data(ssl, Self.ownerSlot, owner)
         switch context.role {
         case .server:
             unsafe SSL_set_accept_state(ssl)
@@ -203,11 +205,7 @@ package final class TLSSession {
 
     /// Appends the ciphertext to send.
     package func drain(into ciphertext: inout ByteQueue) {
-        let count = unsafe BIO_ctrl_pending(output)
-        guard count > 0 else { return }
-        unsafe ciphertext.append(upTo: count) { room in
-            unsafe Int(BIO_read(output, room.baseAddress, Int32(room.count)))
-        }
+        if !output.isEmpty { ciphertext.append(moving: &output) }
     }
 
     // MARK: - Failures
@@ -236,6 +234,14 @@ package final class TLSSession {
     static func of(_ ssl: OpaquePointer?) -> TLSSession? {
         guard let owner = unsafe SSL_get_ex_data(ssl, ownerSlot) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
+    }
+
+    /// Called by OpenSSL for the ciphertext to send.
+    private static let written: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
+        sink, bytes, count in
+        let session = unsafe Unmanaged<TLSSession>.fromOpaque(BIO_get_data(sink)!).takeUnretainedValue()
+        unsafe session.output.append(Span(_unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: Int(count))))
+        return count
     }
 
     func certificateRequested() {
