@@ -60,7 +60,7 @@ extension Dispatch {
     }
 
     func hasExpired(_ notification: Notification, of request: InFlightRequest, at time: WallTime) -> Bool {
-        if let expiration = notification.expiration, expiration > 0, expiration < time.seconds { return true }
+        if let expiration = notification.content.expiration, expiration > 0, expiration < time.seconds { return true }
         guard let end = request.expiresAt else { return false }
         return end < time
     }

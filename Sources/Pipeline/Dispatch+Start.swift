@@ -48,12 +48,12 @@ extension Dispatch {
             next += 1
             if done?.contains(place) == true { continue }
             // The notifications of a fan-out usually share payload and app, which are checked once.
-            if checked.map({ !all.shareChecks(index, $0) }) ?? true {
+            if checked.map({ !all[index].sharesChecks(with: all[$0]) }) ?? true {
                 let finding = finding(in: all[index], of: request, at: now)
                 checks = Checks(finding: finding, match: gates.table.resolve(all[index]))
                 checked = index
             }
-            let id = notificationID(all[index].id, position, of: request, key: decoded.key, &fanOut)
+            let id = notificationID(all[index].content.id, position, of: request, key: decoded.key, &fanOut)
             start(all[index], checks!, position: position, id: id, of: request, at: now)
         }
     }

@@ -26,15 +26,17 @@ extension Dispatch {
     }
 }
 
-extension [Notification] {
+extension Notification {
     /// Whether payload, app and topic of both lead to the same checks.
     ///
-    /// Slices of one array compare by address, so this is fast. It compares fields in place, because a copy of each
-    /// notification would cost more.
-    func shareChecks(_ one: Int, _ other: Int) -> Bool {
-        self[one].pushType == self[other].pushType && self[one].target.isBroadcast == self[other].target.isBroadcast
-            && self[one].environment == self[other].environment && self[one].topic == self[other].topic
-            && self[one].payload == self[other].payload
+    /// The notifications of a fan-out usually have one content. Slices of one array compare by address, so that the
+    /// rest is fast, too.
+    func sharesChecks(with other: borrowing Notification) -> Bool {
+        guard target.isBroadcast == other.target.isBroadcast else { return false }
+        let (one, other) = (content, other.content)
+        return one === other
+            || one.pushType == other.pushType && one.environment == other.environment && one.topic == other.topic
+                && one.payload == other.payload
     }
 }
 

@@ -135,11 +135,11 @@ package final class InFlightNotification {
 
     /// The request to APNs.
     package var apnsRequest: APNsRequest {
-        APNsRequest(
-            target: notification.target, topic: topic, pushType: notification.pushType,
-            priority: notification.priority ?? notification.pushType.rules.defaultPriority,
-            expiration: notification.expiration, collapseID: notification.collapseID, id: id,
-            payload: notification.payload, rank: request.delivery.priority)
+        let content = notification.content
+        return APNsRequest(
+            target: notification.target, topic: topic, pushType: content.pushType,
+            priority: content.priority ?? content.pushType.rules.defaultPriority, expiration: content.expiration,
+            collapseID: content.collapseID, id: id, payload: content.payload, rank: request.delivery.priority)
     }
 
     /// Whether this process made no try, and a redelivery may send it.

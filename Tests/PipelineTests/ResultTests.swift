@@ -62,10 +62,14 @@ private func headers(_ properties: PublicationProperties) throws -> FieldTable {
 
 private let id = NotificationID(high: 0x123e_4567_e89b_12d3, low: 0xa456_4266_5544_0000)
 
-private func notification(target: Core.Notification.Target? = nil) throws -> Core.Notification {
+private func notification(
+    target: Core.Notification.Target? = nil, id: NotificationID? = nil
+) throws -> Core.Notification {
     Core.Notification(
-        target: try target ?? .device(#require(DeviceToken("00fc"))), topic: ArraySlice("com.example.app".utf8),
-        pushType: .alert, environment: .production, payload: ArraySlice("{}".utf8))
+        target: try target ?? .device(#require(DeviceToken("00fc"))),
+        Core.Notification.Content(
+            topic: ArraySlice("com.example.app".utf8), pushType: .alert, id: id, environment: .production,
+            payload: ArraySlice("{}".utf8)))
 }
 
 @Suite("Results")
@@ -272,8 +276,7 @@ struct ResultTests {
         func fanOut() throws {
             let derived = try (0..<3).map { try key(properties(messageID: "m"), position: $0) }
             #expect(Set(derived + [try key(properties(messageID: "m"))]).count == 4)
-            var named = try notification()
-            named.id = id
+            let named = try notification(id: id)
             #expect(try key(properties(), notification: named) == id.description)
             let given = try (0..<3).map { try key(properties(), position: $0, notification: named) }
             #expect(Set(given + [id.description]).count == 4)

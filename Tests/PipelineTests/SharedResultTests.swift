@@ -34,8 +34,10 @@ struct SharedResultTests {
     private static func notification(_ position: Int) -> Core.Notification? {
         DeviceToken("00\(10 + position)").map { token in
             Core.Notification(
-                target: .device(token), topic: ArraySlice("com.example.\(position / 10)".utf8), pushType: .alert,
-                environment: position % 7 == 0 ? .development : .production, payload: ArraySlice("{}".utf8))
+                target: .device(token),
+                Core.Notification.Content(
+                    topic: ArraySlice("com.example.\(position / 10)".utf8), pushType: .alert,
+                    environment: position % 7 == 0 ? .development : .production, payload: ArraySlice("{}".utf8)))
         }
     }
 

@@ -22,50 +22,76 @@ package struct Notification: Sendable {
         }
     }
 
-    package var target: Target
-    /// `apns-topic`; `nil` uses the only configured app.
-    package var topic: ArraySlice<UInt8>?
-    package var pushType: PushType
-    /// `apns-priority`; `nil` omits it, and APNs uses 10.
-    package var priority: Priority?
-    /// `apns-expiration` in seconds since 1970 UTC; 0 means a single attempt; `nil` omits it.
-    package var expiration: Int64?
-    /// `apns-collapse-id`, at most 64 bytes.
-    package var collapseID: ArraySlice<UInt8>?
-    /// `apns-id`; `nil` derives one from the request's key.
-    package var id: NotificationID?
-    /// `nil` uses the environment of the app with this topic.
-    package var environment: Environment?
-    package var payload: ArraySlice<UInt8>
+    /// What the notifications of a fan-out have in common: one object for all of them.
+    package final class Content: Sendable {
+        /// `apns-topic`; `nil` uses the only configured app.
+        package let topic: ArraySlice<UInt8>?
+        package let pushType: PushType
+        /// `apns-priority`; `nil` omits it, and APNs uses 10.
+        package let priority: Priority?
+        /// `apns-expiration` in seconds since 1970 UTC; 0 means a single attempt; `nil` omits it.
+        package let expiration: Int64?
+        /// `apns-collapse-id`, at most 64 bytes.
+        package let collapseID: ArraySlice<UInt8>?
+        /// `apns-id`; `nil` derives one from the request's key.
+        package let id: NotificationID?
+        /// `nil` uses the environment of the app with this topic.
+        package let environment: Environment?
+        package let payload: ArraySlice<UInt8>
+
+        package init(
+            topic: ArraySlice<UInt8>? = nil, pushType: PushType, priority: Priority? = nil, expiration: Int64? = nil,
+            collapseID: ArraySlice<UInt8>? = nil, id: NotificationID? = nil, environment: Environment? = nil,
+            payload: ArraySlice<UInt8>
+        ) {
+            self.topic = topic
+            self.pushType = pushType
+            self.priority = priority
+            self.expiration = expiration
+            self.collapseID = collapseID
+            self.id = id
+            self.environment = environment
+            self.payload = payload
+        }
+
+        /// The same with another expiration.
+        package func expiring(at expiration: Int64) -> Content {
+            Content(
+                topic: topic, pushType: pushType, priority: priority, expiration: expiration, collapseID: collapseID,
+                id: id, environment: environment, payload: payload)
+        }
+    }
+
+    package let target: Target
+    package let content: Content
 
     /// Source: "Sending notification requests to APNs", `apns-collapse-id`.
     package static let maximumCollapseID = 64
 
-    // Inlined, because a call would copy and destroy every field of its result.
-    @inlinable @inline(__always)
-    package init(
-        target: Target, topic: ArraySlice<UInt8>? = nil, pushType: PushType, priority: Priority? = nil,
-        expiration: Int64? = nil, collapseID: ArraySlice<UInt8>? = nil, id: NotificationID? = nil,
-        environment: Environment? = nil, payload: ArraySlice<UInt8>
-    ) {
+    package init(target: Target, _ content: Content) {
         self.target = target
-        self.topic = topic
-        self.pushType = pushType
-        self.priority = priority
-        self.expiration = expiration
-        self.collapseID = collapseID
-        self.id = id
-        self.environment = environment
-        self.payload = payload
+        self.content = content
     }
 
     /// A request for an app's channels.
     package init(
-        _ operation: ChannelOperation, topic: ArraySlice<UInt8>? = nil, id: NotificationID? = nil,
-        environment: Environment? = nil
+        _ operation: ChannelOperation, topic: ArraySlice<UInt8>? = nil, expiration: Int64? = nil,
+        id: NotificationID? = nil, environment: Environment? = nil
     ) {
-        self.init(
-            target: .management(operation), topic: topic, pushType: .liveactivity, id: id, environment: environment,
+        let content = Content(
+            topic: topic, pushType: .liveactivity, expiration: expiration, id: id, environment: environment,
             payload: operation.body[...])
+        self.init(target: .management(operation), content)
     }
+}
+
+extension Notification {
+    package var topic: ArraySlice<UInt8>? { content.topic }
+    package var pushType: PushType { content.pushType }
+    package var priority: Priority? { content.priority }
+    package var expiration: Int64? { content.expiration }
+    package var collapseID: ArraySlice<UInt8>? { content.collapseID }
+    package var id: NotificationID? { content.id }
+    package var environment: Environment? { content.environment }
+    package var payload: ArraySlice<UInt8> { content.payload }
 }

@@ -157,10 +157,13 @@ private struct CeleryMessage {
 extension Request {
     /// Limits the expiration of all notifications.
     mutating func limit(to time: WallTime) {
+        var limited: (from: Notification.Content, to: Notification.Content)?
         for index in notifications.indices {
+            let content = notifications[index].content
             // An earlier expiration is kept, also 0, which means a single attempt.
-            if let own = notifications[index].expiration, own <= time.seconds { continue }
-            notifications[index].expiration = max(1, time.seconds)
+            if let own = content.expiration, own <= time.seconds { continue }
+            if limited?.from !== content { limited = (content, content.expiring(at: max(1, time.seconds))) }
+            notifications[index] = Notification(target: notifications[index].target, limited!.to)
         }
     }
 }

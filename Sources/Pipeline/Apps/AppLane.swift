@@ -29,7 +29,7 @@ package struct AppLane {
     /// The lane of a notification's topic.
     package static func lane(of notification: borrowing Notification) -> LaneID {
         switch notification.target {
-        case .device: LaneID(Int(notification.pushType.rawValue))
+        case .device: LaneID(Int(notification.content.pushType.rawValue))
         case .channel: LaneID(count - 3)
         case .management: LaneID(count - 2)
         }

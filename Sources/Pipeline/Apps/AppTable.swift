@@ -164,9 +164,10 @@ package struct AppTable {
     /// A bundle ID gets the suffix of the push type; a full topic is used unchanged. A name that is one app's full
     /// topic and another's bundle ID counts as the full topic. Broadcasts and channels always use the bundle ID.
     package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
-        let type = notification.pushType
-        guard let topic = notification.topic else {
-            guard let app = unnamed(notification.environment) else {
+        let type = notification.content.pushType
+        let environment = notification.content.environment
+        guard let topic = notification.content.topic else {
+            guard let app = unnamed(environment) else {
                 return .failure(DecodingFailure("apns-topic: missing, and more than one app is configured"))
             }
             return match(app: app, notification)
@@ -178,13 +179,13 @@ package struct AppTable {
             let isFull = topic.elementsEqual(apps[index.index].topics[Int(type.rawValue)])
             guard isFull || topic.elementsEqual(apps[index.index].topic) else { continue }
             topicIsKnown = true
-            if let environment = notification.environment, environment != apps[index.index].environment { continue }
+            if let environment, environment != apps[index.index].environment { continue }
             if isFull { return match(app: index, notification) }
             if named == nil { named = index }
         }
         if let named { return match(app: named, notification) }
         let name = String(decoding: topic, as: UTF8.self)
-        if topicIsKnown, let environment = notification.environment {
+        if topicIsKnown, let environment {
             return .failure(
                 DecodingFailure("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
         }
@@ -213,17 +214,17 @@ package struct AppTable {
     }
 
     private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
-        if let environment = notification.environment, environment != apps[app.index].environment {
+        if let environment = notification.content.environment, environment != apps[app.index].environment {
             return .failure(DecodingFailure("environment: no app is configured for \(environment.rawValue)"))
         }
         if case .device = notification.target,
-            let refusal = apps[app.index].refusals[Int(notification.pushType.rawValue)]
+            let refusal = apps[app.index].refusals[Int(notification.content.pushType.rawValue)]
         {
             return .failure(DecodingFailure(refusal))
         }
         let topic =
             notification.target.namesBundleID
-            ? apps[app.index].topic[...] : apps[app.index].topics[Int(notification.pushType.rawValue)]
+            ? apps[app.index].topic[...] : apps[app.index].topics[Int(notification.content.pushType.rawValue)]
         return .success(Match(app: app, environment: apps[app.index].environment, topic: topic))
     }
 }

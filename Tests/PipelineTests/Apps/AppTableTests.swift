@@ -25,8 +25,9 @@ struct AppTableTests {
     ) throws -> String {
         let token = try #require(DeviceToken("00fc"))
         let notification = Core.Notification(
-            target: .device(token), topic: topic.map { ArraySlice($0.utf8) }, pushType: type,
-            environment: environment, payload: [])
+            target: .device(token),
+            Core.Notification.Content(
+                topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: []))
         return switch table.resolve(notification) {
         case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
         case .failure(let failure): failure.detail
@@ -51,7 +52,8 @@ struct AppTableTests {
         ]
         for target in targets {
             let notification = Core.Notification(
-                target: target, topic: ArraySlice(requested.utf8), pushType: .liveactivity, payload: [])
+                target: target,
+                Core.Notification.Content(topic: ArraySlice(requested.utf8), pushType: .liveactivity, payload: []))
             #expect(try Self.one.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
         }
         #expect(Self.one.apps[0].pools.pool(for: targets[1]) == 10)

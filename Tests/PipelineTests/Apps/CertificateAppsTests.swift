@@ -32,7 +32,8 @@ struct CertificateAppsTests {
         let token = try #require(DeviceToken("00fc"))
         let notification = Core.Notification(
             target: channel.map { .channel(ArraySlice($0.utf8)) } ?? .device(token),
-            topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: [])
+            Core.Notification.Content(
+                topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: []))
         return switch AppTable(apps).resolve(notification) {
         case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
         case .failure(let failure): failure.detail

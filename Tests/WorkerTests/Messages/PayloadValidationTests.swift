@@ -108,11 +108,13 @@ struct PayloadValidationTests {
             topic: String = "com.example.app", environment: Environment? = nil
         ) -> Core.Notification {
             Notification(
-                target: target, topic: ArraySlice(topic.utf8), pushType: type, environment: environment,
-                payload: ArraySlice(payload.utf8))
+                target: target,
+                Notification.Content(
+                    topic: ArraySlice(topic.utf8), pushType: type, environment: environment,
+                    payload: ArraySlice(payload.utf8)))
         }
         let one = notification(token, .liveactivity, "{}")
-        func share(_ other: Core.Notification) -> Bool { [one, other].shareChecks(1, 0) }
+        func share(_ other: Core.Notification) -> Bool { other.sharesChecks(with: one) }
         #expect(share(notification(token, .liveactivity, "{}")))
         #expect(!share(notification(token, .alert, "{}")))
         #expect(!share(notification(token, .liveactivity, "{ }")))

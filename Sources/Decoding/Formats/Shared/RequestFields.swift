@@ -166,20 +166,18 @@ public struct RequestFields {
         let id = try parseID()
         let environment = try parseEnvironment()
         let notBefore = try parseNotBefore()
-        func notification(to target: Notification.Target) -> Notification {
-            Notification(
-                target: target, topic: topic, pushType: type, priority: priority, expiration: expiration,
-                collapseID: collapseID, id: id, environment: environment, payload: payload)
-        }
+        let content = Notification.Content(
+            topic: topic, pushType: type, priority: priority, expiration: expiration, collapseID: collapseID, id: id,
+            environment: environment, payload: payload)
         switch recipients {
-        case .one(let target): return Request([notification(to: target)], notBefore: notBefore)
+        case .one(let target): return Request([Notification(target: target, content)], notBefore: notBefore)
         case .several(let tokens):
             var notifications: [Notification] = []
             notifications.reserveCapacity(tokens.count)
             var refusals: [Request.Refusal] = []
             for (position, digits) in tokens.enumerated() {
                 if let token = DeviceToken(hex: digits) {
-                    notifications.append(notification(to: .device(token)))
+                    notifications.append(Notification(target: .device(token), content))
                 } else {
                     let failure = Self.badToken("device-tokens[\(position)]")
                     refusals.append(Request.Refusal(position: position, failure, id: id))
@@ -197,9 +195,9 @@ public struct RequestFields {
         try expectNone(pushType, "apns-push-type", beside: "channel")
         try expectNone(priority, "apns-priority", beside: "channel")
         try expectNone(collapseID, "apns-collapse-id", beside: "channel")
-        var notification = Notification(
-            operation, topic: try parseTopic(), id: try parseID(), environment: try parseEnvironment())
-        notification.expiration = try parseExpiration(isBroadcast: false)
+        let notification = Notification(
+            operation, topic: try parseTopic(), expiration: try parseExpiration(isBroadcast: false),
+            id: try parseID(), environment: try parseEnvironment())
         return Request([notification], notBefore: try parseNotBefore())
     }
 
