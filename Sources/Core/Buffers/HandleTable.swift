@@ -1,6 +1,8 @@
-/// Values by handle, in an array indexed by it: for handles that another table gives out.
+/// Values by handle, in an array indexed by it. ``Slab`` is for an owner that also gives out the handles.
 ///
-/// Insertion, lookup and removal are O(1), do not hash, and do not allocate after the table has reached its peak.
+/// Insertion, lookup and removal are O(1), do not hash, and do not allocate after the table has reached its peak. The
+/// type is usable from inline code, because the compiler otherwise ignores `@inlinable` on its members, and other
+/// modules look up its types on each call.
 @usableFromInline
 package struct HandleTable<Element> {
     @usableFromInline var slots: [Element?] = []
@@ -33,6 +35,13 @@ package struct HandleTable<Element> {
     @inlinable
     package subscript(handle: Handle) -> Element? {
         handle.index < slots.count ? slots[handle.index] : nil
+    }
+
+    /// Changes a value in place.
+    @inlinable
+    package mutating func update<Result>(_ handle: Handle, _ body: (inout Element) -> Result) -> Result {
+        precondition(slots[handle.index] != nil, "a handle is used while it lives")
+        return body(&slots[handle.index]!)
     }
 
     /// The handles that have a value, from low to high.
