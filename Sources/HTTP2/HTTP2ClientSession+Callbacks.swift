@@ -45,7 +45,7 @@ extension HTTP2ClientSession {
     /// would block forever with a small window.
     static var readBody: nghttp2_data_source_read_callback {
         { _, id, buffer, room, flags, _, session in
-            let part = unsafe HTTP2ClientSession.of(session).withStream(id) { stream in
+            let part = unsafe HTTP2ClientSession.of(session).streams.update(id) { stream in
                 let rest = stream.requestBody.dropFirst(stream.sent).prefix(room)
                 unsafe rest.withUnsafeBufferPointer { bytes in
                     if let base = bytes.baseAddress { unsafe buffer!.update(from: base, count: bytes.count) }
@@ -65,12 +65,12 @@ extension HTTP2ClientSession {
         if unsafe name.count == 7 && name[0] == UInt8(ascii: ":") {
             // Only `:status` is left. nghttp2 has checked that the message is a response with a three-digit status.
             let status = unsafe value.reduce(0) { $0 * 10 + UInt16($1 &- UInt8(ascii: "0")) }
-            _ = withStream(id) { $0.status = status }
+            _ = streams.update(id) { $0.status = status }
             return 0
         }
         guard let wanted = wantedHeaders.first(where: { unsafe $0.isEqual(to: name) }) else { return 0 }
         let limit = Int(settings.maximumHeaderList)
-        let fits = withStream(id) { stream in
+        let fits = streams.update(id) { stream in
             if stream.status < 200 || stream.hasFinalHeaders { return true }
             stream.headerSize += name.count + value.count + HeaderFields.overhead
             if stream.headerSize > limit { return false }
@@ -82,7 +82,7 @@ extension HTTP2ClientSession {
 
     private func bodyReceived(stream id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         let limit = settings.maximumResponseBody
-        let discarded = withStream(id) { stream in
+        let discarded = streams.update(id) { stream in
             let kept = stream.isReported ? 0 : min(bytes.count, limit - stream.body.count)
             unsafe stream.body.append(contentsOf: bytes.prefix(kept))
             stream.discarded += bytes.count - kept
@@ -115,7 +115,7 @@ extension HTTP2ClientSession {
         let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
         let isHeaders = header.isOf(NGHTTP2_HEADERS)
         guard isEnd || isHeaders else { return }
-        let isEarly = withStream(header.stream_id) { stream in
+        let isEarly = streams.update(header.stream_id) { stream in
             if isHeaders, stream.status >= 200 { stream.hasFinalHeaders = true }
             if isEnd { stream.isComplete = true }
             return stream.isComplete && !stream.isReported && stream.sent < stream.requestBody.count
@@ -147,7 +147,7 @@ extension HTTP2ClientSession {
     }
 
     private func reportResponse(_ id: Int32) {
-        let event = withStream(id) { stream in
+        let event = streams.update(id) { stream in
             stream.isReported = true
             return Event.response(handle: stream.handle, stream.response)
         }

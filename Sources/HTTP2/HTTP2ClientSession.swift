@@ -233,7 +233,7 @@ package final class HTTP2ClientSession {
 
     /// Reports that a stream ended without a response; nghttp2 may close it later.
     func report(_ id: Int32, resetBy code: HTTP2ErrorCode) {
-        let event = withStream(id) { stream -> Event? in
+        let event = streams.update(id) { stream -> Event? in
             guard !stream.isReported else { return nil }
             let event = stream.resetEvent(code)
             stream.isReported = true
@@ -244,11 +244,6 @@ package final class HTTP2ClientSession {
         guard let event = event ?? nil else { return }
         openStreams -= 1
         events.append(event)
-    }
-
-    /// Changes a stream in place; `nil` if it does not exist.
-    func withStream<Result>(_ id: Int32, _ body: (inout Stream) -> Result) -> Result? {
-        streams.update(id, body)
     }
 
     /// Whether a request has not ended.
