@@ -178,7 +178,7 @@ let package = Package(
         tests(
             "ConfigurationTests",
             [
-                "Runtime", "Configuration", "Decoding", "Settings", "Proxy", "TLS", "System", "Core",
+                "Runtime", "Configuration", "Decoding", "Settings", "YAML", "Proxy", "TLS", "System", "Core",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(

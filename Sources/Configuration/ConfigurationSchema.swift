@@ -4,7 +4,9 @@ package import Settings
 extension DecoderRegistry {
     /// All keys of the configuration file, including the options of the given formats.
     package var schema: Schema {
-        Schema(Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.afterDecoders)
+        Schema(
+            Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.afterDecoders,
+            removed: Setting.removed)
     }
 }
 

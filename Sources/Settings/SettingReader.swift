@@ -59,6 +59,10 @@ package struct SettingReader {
                 report(key, "duplicate key \"\(name)\"\(Self.within(path)); it is already on line \(first.line)")
             }
             guard settings.contains(where: { $0.key == name }) else {
+                if let replacement = self.schema.removed[Self.join(schema, name)] {
+                    report(key, "\(Self.join(path, name)) was removed", hint: replacement)
+                    continue
+                }
                 report(
                     key, "unknown key \"\(name)\"\(Self.within(path))", hint: hint(for: name, among: settings))
                 continue

@@ -8,6 +8,7 @@ import Testing
 @testable import Configuration
 @testable import Decoding
 @testable import Settings
+@testable import YAML
 
 /// One app, the required minimum of a configuration.
 private let app = """
@@ -345,6 +346,21 @@ struct ConfigurationTests {
 
     @Suite("Problems")
     struct Problems {
+        @Test("A removed key is an error that names the replacement")
+        func removedKey() throws {
+            let schema = Schema(
+                [
+                    Setting("queues", .sections(count: 1...2), default: nil, "Queues."),
+                    Setting("queues[].name", .text(bytes: 1...9), default: nil, "The name."),
+                ], removed: ["queues[].nickname": "use name"])
+            let text = "queues: [{ name: a }, { name: b, nickname: c }]"
+            var reader = SettingReader(
+                root: try YAMLParser.root(of: Array(text.utf8)), file: "h.yaml", schema: schema,
+                environment: { _ in nil })
+            reader.read()
+            #expect(reader.problems.map(\.description) == ["h.yaml:1:34: queues[1].nickname was removed; use name"])
+        }
+
         @Test("An unknown key is an error that suggests the intended key")
         func unknownKey() {
             #expect(
