@@ -79,7 +79,7 @@ soak: RATE ?= 8000
 soak:
 	./deploy/soak $(COUNT) $(RATE)
 
-# Faults of a cluster, one by one: `make chaos RELEASE=4`, `make chaos FAULT=leader RATE=200`. At random: `make chaos
+# Faults of a cluster, one by one: `make chaos RELEASE=4.3`, `make chaos FAULT=leader RATE=200`. At random: `make chaos
 # MINUTES=60 SEED=7`.
 chaos:
 	./deploy/chaos $(if $(RELEASE),--release $(RELEASE)) $(if $(FAULT),--fault $(FAULT)) $(if $(RATE),--rate $(RATE)) \

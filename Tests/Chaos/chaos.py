@@ -39,7 +39,7 @@ def arguments():
     parser = argparse.ArgumentParser(
         prog="deploy/chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True, type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--release", choices=("3", "4"), default="3", help="of RabbitMQ, as for deploy/broker")
+    parser.add_argument("--release", choices=("3", "4.0", "4.3"), default="3", help="of RabbitMQ, as for deploy/broker")
     parser.add_argument("--rate", type=float, default=400, help="requests a second (400)")
     parser.add_argument(
         "--fault", action="append", default=[], choices=[fault.name for fault in FAULTS], help="this one; repeatable")
