@@ -9,11 +9,6 @@ package struct DocumentationPage {
         text = try String(contentsOf: Self.package.appending(path: "docs/\(name)"), encoding: .utf8)
     }
 
-    /// Whether it contains these lines in sequence.
-    package func has(_ lines: [String]) -> Bool {
-        text.contains("\n" + lines.joined(separator: "\n") + "\n")
-    }
-
     /// The cells of the table with this header, row by row, without the spaces around them.
     package func table(_ head: String) -> [[String]] {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -28,13 +23,4 @@ package struct DocumentationPage {
     /// The repository's root: this file lies three levels below it.
     private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
-
-    /// The text of every Swift file below `Tests`.
-    package static func testSources() throws -> [String] {
-        let tests = package.appending(path: "Tests")
-        guard let files = FileManager.default.enumerator(at: tests, includingPropertiesForKeys: nil) else { return [] }
-        return try files.compactMap { $0 as? URL }.filter { $0.pathExtension == "swift" }.map {
-            try String(contentsOf: $0, encoding: .utf8)
-        }
-    }
 }

@@ -1,6 +1,5 @@
 import APNs
 import Core
-import TestSupport
 import Testing
 
 @Suite("ConnectionMachine")
@@ -108,44 +107,5 @@ struct ConnectionMachineTests {
     func speaksHTTP2() {
         let speaking = State.allCases.filter { $0.machine().speaksHTTP2 }
         #expect(speaking == [.speaking, .ready, .draining])
-    }
-
-    // MARK: The page
-
-    /// As in docs/internals/states.md.
-    private static let names: [(State, String)] = [
-        (.connecting, "connecting"), (.handshaking, "handshaking"), (.speaking, "awaitingSettings"), (.ready, "ready"),
-        (.draining, "draining"), (.closed, "closed"),
-    ]
-    private static let inputs: [(Input, String)] = [
-        (.transportOpened, "transport opened"), (.agreed, "ALPN gives h2"), (.disagreed, "ALPN gives none"),
-        (.settings, "SETTINGS"), (.goaway, "GOAWAY"), (.retire, "retire"), (.streamsEnded, "no stream is open"),
-        (.late, "deadline passed"), (.failed, "failed"),
-    ]
-
-    private static func name(of machine: borrowing ConnectionMachine) -> String {
-        let phase = machine.phase
-        let speaksHTTP2 = machine.speaksHTTP2
-        let state = names.first { $0.0.machine().phase == phase && $0.0.machine().speaksHTTP2 == speaksHTTP2 }
-        return state?.1 ?? "\(phase)"
-    }
-
-    /// The machine's actions; ``table`` says which inputs a state cannot get.
-    static let chart = StateChart(states: names.map(\.1), inputs: inputs.map(\.1)) { state, input in
-        guard table.contains(where: { $0.0 == names[state].0 && $0.1 == inputs[input].0 }) else { return .cannotHappen }
-        var machine = names[state].0.machine()
-        let action = inputs[input].0.apply(to: &machine)
-        return .goes(action: action == .none ? nil : "\(action)", next: name(of: machine))
-    }
-
-    @Test("The page of states lists each state with its inputs and exits, as a table and as a diagram")
-    func page() throws {
-        let page = try DocumentationPage("internals/states.md")
-        for lines in [Self.chart.table, Self.chart.drawing] {
-            #expect(page.has(lines), "docs/internals/states.md lacks\n\(lines.joined(separator: "\n"))")
-        }
-        let explained = page.table("| state of a connection to APNs | what it waits for | ends at the latest |")
-        #expect(explained.map { $0[0] } == Self.names.map(\.1))
-        #expect(Self.chart.everyStateHasAnExit)
     }
 }

@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Actions of an operator, or of the broker itself, on queues, users and virtual hosts while a worker runs. The
-    /// numbers are those of `docs/internals/broker-faults.md`.
+    /// Actions of an operator, or of the broker itself, on queues, users and virtual hosts while a worker runs.
     @Suite("Faults of queues and users")
     struct BrokerFaultTests {
         /// Publishes requests with these numbers and waits for their results.

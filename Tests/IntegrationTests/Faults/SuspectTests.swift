@@ -6,8 +6,7 @@ import TestSupport
 import Testing
 
 extension ProcessTests {
-    /// Requests whose result or retry copy the broker refuses, among many that it accepts. In the list of broker faults
-    /// (`docs/internals/broker-faults.md`) these are A22 to A28.
+    /// Requests whose result or retry copy the broker refuses, among many that it accepts.
     @Suite("Publishes that the broker refuses")
     struct SuspectTests {
         private static let count = 300
