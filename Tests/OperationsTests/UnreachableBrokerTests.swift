@@ -20,7 +20,7 @@ struct UnreachableBrokerTests {
     @Test("ends a topology run at its timeout, with the cause")
     func topology() throws {
         let run = TopologyRun(
-            TopologyPlan(try World.configuration { _ in }), .apply, control: connection(.control), at: network.now)
+            TopologyPlan(try World.configuration { _ in }), control: connection(.control), at: network.now)
         var failures: [AMQPError?] = []
         network.advance(by: TopologyRun.timeLimit + .seconds(1), run) {
             var isNew = false

@@ -11,20 +11,12 @@ struct TopologyReport {
         case planned
         case declared
         case refused
-        case asWanted = "ok"
-        case missing
-        case different
-        /// It exists, but the user may not declare it, so it cannot be compared.
-        case hidden
-        /// A binding, which AMQP cannot read.
-        case unreadable
     }
 
     let step: TopologyPlan.Step
     let state: State
-    private var differences: [Inequivalence] = []
-    /// The broker's error, or a hint.
-    private var detail: String?
+    /// The broker's error.
+    private let detail: String?
 
     init(_ step: TopologyPlan.Step, _ state: State, detail: String? = nil) {
         self.step = step
@@ -32,48 +24,11 @@ struct TopologyReport {
         self.detail = detail
     }
 
-    init(_ step: TopologyPlan.Step, _ finding: DeclarationComparison.Finding?) {
-        switch finding {
-        case .asWanted?: self.init(step, .asWanted)
-        case .missing?: self.init(step, .missing)
-        case .different(let differences, let rest, _, _)?:
-            self.init(step, .different, detail: rest?.message)
-            self.differences = differences
-        case .hidden(let error)?: self.init(step, .hidden, detail: error.message)
-        case .refused(let error)?: self.init(step, .refused, detail: error.message)
-        case nil:
-            self.init(
-                step, .unreadable, detail: "AMQP cannot read a binding; --apply creates it if it is missing")
-        }
-    }
-
-    /// Whether the step is known to differ from the configuration.
-    var isWrong: Bool {
-        switch state {
-        case .missing, .different, .refused: true
-        case .planned, .declared, .asWanted, .hidden, .unreadable: false
-        }
-    }
-
     // MARK: Text
 
-    /// One line for the step, and one per detail.
+    /// One line for the step, and one for the broker's error.
     var lines: [String] {
-        let head = state.rawValue.padded(to: 11) + TopologyPlan.line(step)
-        return [head] + (differences.map(\.description) + [detail].compactMap(\.self)).map { "           " + $0 }
-    }
-
-    /// `3 ok, 1 missing`
-    static func summary(_ reports: [TopologyReport]) -> String {
-        var counts: [(state: State, count: Int)] = []
-        for report in reports {
-            if let index = counts.firstIndex(where: { $0.state == report.state }) {
-                counts[index].count += 1
-            } else {
-                counts.append((report.state, 1))
-            }
-        }
-        return counts.map { "\($0.count) \($0.state.rawValue)" }.joined(separator: ", ")
+        [state.rawValue.padded(to: 11) + TopologyPlan.line(step)] + (detail.map { ["           " + $0] } ?? [])
     }
 
     /// The plan without the arguments that all queues of a kind share.
@@ -166,15 +121,7 @@ struct TopologyReport {
         }
         guard state != .planned else { return .object(members) }
         members.append(("state", .text(state.rawValue)))
-        if !differences.isEmpty { members.append(("differences", .array(differences.map(Self.object)))) }
         if let detail { members.append(("detail", .text(detail))) }
         return .object(members)
-    }
-
-    private static func object(_ difference: Inequivalence) -> JSONOutput {
-        .object([
-            ("name", .text(difference.name)), ("wanted", .optional(difference.wanted)),
-            ("current", .optional(difference.current)),
-        ])
     }
 }

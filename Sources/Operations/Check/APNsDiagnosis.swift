@@ -31,11 +31,7 @@ struct APNsDiagnosis {
     }
 
     private var hint: String? {
-        switch target.purpose {
-        case .notifications, .broadcasts: nil
-        case .otherPort: "required only if the configured port is closed"
-        case .management: "required only for channels; without it, this check cannot verify the provider token"
-        }
+        target.isOptional ? "required only for channels; without it, this check cannot verify the provider token" : nil
     }
 
     /// A failure of a service that notifications do not need is only a warning.

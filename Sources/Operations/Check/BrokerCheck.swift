@@ -5,7 +5,10 @@ import Core
 /// Checks one broker the way a worker uses it: connection, login, queues of the plan, permissions. It changes nothing
 /// and consumes no message. Sans-IO like a worker.
 ///
-/// It opens one connection for questions and one for publishing; the first failure ends the check.
+/// It opens one connection for questions and one for publishing; the first failure ends the check. A passive
+/// declaration asks whether a queue exists, and only then it is declared as planned: the broker keeps what exists and
+/// names a difference. The declaration follows the response to the passive one on the same channel. A queue that is
+/// deleted within this round trip would be created, as planned; no other queue can be.
 final class BrokerCheck: PlaceCheck {
     /// The timeout for a response of the broker.
     private static let timeLimit = Duration.seconds(15)
@@ -14,9 +17,17 @@ final class BrokerCheck: PlaceCheck {
 
     /// A question on the control connection.
     private enum Question {
-        case compare(TopologyPlan.Step, DeclarationComparison)
-        case compareBinding(TopologyPlan.Step)
-        case read(queue: String)
+        case exists(TopologyPlan.Step, ControlRequest)
+        case isAsPlanned(TopologyPlan.Step)
+        case mayRead(queue: String)
+
+        var request: ControlRequest {
+            switch self {
+            case .exists(_, let inspection): inspection
+            case .isAsPlanned(let step): step.declaration
+            case .mayRead(let queue): .probeReading(queue: queue)
+            }
+        }
     }
 
     private let address: BrokerAddress
@@ -44,10 +55,10 @@ final class BrokerCheck: PlaceCheck {
         diagnosis = BrokerDiagnosis(configuration)
         control = try connect(.control)
         publisher = try connect(.publisher)
-        questions = TopologyPlan(configuration).steps.map { step in
-            step.subject.map { .compare(step, DeclarationComparison($0)) } ?? .compareBinding(step)
+        questions = TopologyPlan(configuration).steps.compactMap { step in
+            step.inspection.map { .exists(step, $0) }
         }
-        questions += configuration.queues.map { .read(queue: $0.name) }
+        questions += configuration.queues.map { .mayRead(queue: $0.name) }
         // The connect timeout covers DNS and TCP; the handshakes get the same time again.
         deadline = now + configuration.broker.connectTimeout * 2 + Self.timeLimit
         control.start(at: now)
@@ -138,36 +149,19 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func ask(at now: Instant) {
-        guard control.isOpen, !isAsking else { return }
-        while let question = questions.first {
-            switch question {
-            case .compare(let step, let comparison):
-                if let request = comparison.nextRequest {
-                    isAsking = true
-                    return control.request(request, at: now)
-                }
-                guard let finding = comparison.finding, let server else { return }
-                findings += diagnosis.findings(about: step, finding, server)
-            case .compareBinding(let step): findings += diagnosis.findings(about: step)
-            case .read(let queue):
-                isAsking = true
-                return control.request(.probeReading(queue: queue), at: now)
-            }
-            questions.removeFirst()
-        }
+        guard control.isOpen, !isAsking, let question = questions.first else { return }
+        isAsking = true
+        control.request(question.request, at: now)
     }
 
     private func responded(_ response: ControlResponse) {
-        switch questions.first {
-        case .compare(let step, var comparison)?:
-            comparison.take(response)
-            questions[0] = .compare(step, comparison)
-        case .read(let queue)?:
-            questions.removeFirst()
-            if case .refused(let error) = response, let found = diagnosis.reading(queue, error) {
-                findings.append(found)
-            }
-        case .compareBinding?, nil: break
+        guard let server else { return }
+        switch (questions.removeFirst(), response) {
+        case (.exists(let step, _), .refused(let error)): findings.append(diagnosis.absence(of: step, error))
+        case (.exists(let step, _), _): questions.insert(.isAsPlanned(step), at: 0)
+        case (.isAsPlanned(let step), _): findings += diagnosis.comparison(of: step, response, server)
+        case (.mayRead(let queue), .refused(let error)): findings += diagnosis.reading(queue, error)
+        case (.mayRead, _): break
         }
     }
 

@@ -7,18 +7,16 @@ import Core
 /// Sources: rabbitmq.com/docs/quorum-queues (delivery limits, at-least-once dead lettering), the release notes of 4.0
 /// (the default delivery limit), rabbitmq.com/docs/consumers (the consumer timeout), rabbitmq.com/docs/access-control.
 struct BrokerDiagnosis {
-    private let queues: Set<String>
-    private let exchanges: [String]
+    private static let declares = "harebell topology --config FILE --apply declares it"
+
+    private let requestQueues: Set<String>
+    private let steps: [TopologyPlan.Step]
     private let hold: Duration
-    private let apply = "harebell topology --config FILE --apply declares it"
 
     init(_ configuration: Configuration) {
-        queues = Set(configuration.queues.map(\.name))
+        requestQueues = Set(configuration.queues.map(\.name))
+        steps = TopologyPlan(configuration).steps
         hold = configuration.hold
-        let routes = [configuration.deadLetter, configuration.results.route, configuration.feedback].compactMap(\.self)
-        exchanges = routes.map(\.exchange).filter { !$0.isEmpty }.reduce(into: []) { names, name in
-            if !names.contains(name) { names.append(name) }
-        }
     }
 
     // MARK: The broker
@@ -34,12 +32,9 @@ struct BrokerDiagnosis {
                 "\(name) has no at-least-once dead lettering: what waits in a retry queue can be lost",
                 hint: "RabbitMQ 3.10 or newer")
         }
-        let meaning =
-            version.major < 4
-            ? "quorum queues have no delivery limit unless they are declared with one"
-            : "quorum queues have a delivery limit of 20 unless they are declared with another, and classic queues "
-                + "are not mirrored"
-        return ConnectionFinding(.ok, "version", "\(name): \(meaning)")
+        let meaning = version.major < 4 ? "no delivery limit" : "a delivery limit of 20"
+        return ConnectionFinding(
+            .ok, "version", "\(name): quorum queues have \(meaning) unless they are declared with one")
     }
 
     /// The major and minor version.
@@ -49,173 +44,137 @@ struct BrokerDiagnosis {
         return (major, minor)
     }
 
-    /// Remarks that apply to every broker.
+    /// Remarks about what AMQP cannot show.
     var remarks: [ConnectionFinding] {
-        var remarks = exchanges.map { name in
-            ConnectionFinding(
-                .note, "publishing to \(name)",
-                "not tested, because a message might reach a queue: the user needs the write permission")
-        }
-        remarks.append(
+        steps.flatMap(remarks) + [
             ConnectionFinding(
                 .note, "consumer timeout",
                 """
                 AMQP does not report it: it must be longer than a delivery is held (hold_seconds, \
                 \(hold.components.seconds) s, and as much again for a last try). RabbitMQ's default is 30 minutes
                 """,
-                hint: "rabbitmqctl environment shows consumer_timeout"))
-        return remarks
+                hint: "rabbitmqctl environment shows consumer_timeout")
+        ]
     }
 
-    // MARK: Queues
-
-    func findings(
-        about step: TopologyPlan.Step, _ finding: DeclarationComparison.Finding, _ server: ServerProperties
-    ) -> [ConnectionFinding] {
-        let subject = step.subjectText
-        switch finding {
-        case .asWanted(let messages, let consumers):
-            return [ConnectionFinding(.ok, subject, "as wanted\(step.counts(messages, consumers))")]
-                + limit(of: step, [], server)
-        case .missing:
-            return [ConnectionFinding(.wrong, subject, ConnectionFinding.missing, hint: apply)]
-        case .different(let differences, let rest, let messages, let consumers):
-            return [
+    private func remarks(about step: TopologyPlan.Step) -> [ConnectionFinding] {
+        switch step {
+        case .queue: []
+        case .exchange(let exchange):
+            [
                 ConnectionFinding(
-                    isHarmful(differences, to: step) ? .wrong : .warning, subject,
-                    (differences.map(\.description) + [rest?.message].compactMap(\.self)).joined(separator: "; ")
-                        + step.counts(messages, consumers),
-                    hint: "RabbitMQ does not change existing queues: empty and delete it, then \(apply)")
-            ] + deadLetters(of: step, differences, server) + limit(of: step, differences, server)
-                + mirroring(of: step, differences, server)
-        case .hidden:
-            return [
-                ConnectionFinding(
-                    .note, subject, "it exists; its arguments can be compared only with the configure permission")
+                    .note, "publishing to \(exchange.name)",
+                    "not tested, because a message might reach a queue: the user needs the write permission")
             ]
-        case .refused(let error): return [.failure(subject, error)]
+        case .binding:
+            [
+                ConnectionFinding(
+                    .note, step.subject, "AMQP cannot read a binding",
+                    hint: "harebell topology --config FILE --apply creates it if it is missing")
+            ]
         }
     }
 
-    func findings(about binding: TopologyPlan.Step) -> [ConnectionFinding] {
-        [
-            ConnectionFinding(
-                .note, binding.subjectText, "AMQP cannot read a binding",
-                hint: "harebell topology --config FILE --apply creates it if it is missing")
-        ]
+    // MARK: Queues and exchanges
+
+    /// - Parameter error: the response to the passive declaration.
+    func absence(of step: TopologyPlan.Step, _ error: AMQPError) -> ConnectionFinding {
+        guard error.code == .notFound else { return .failure(step.subject, error) }
+        return ConnectionFinding(.wrong, step.subject, ConnectionFinding.missing, hint: Self.declares)
     }
 
-    /// Whether the queue does not return messages as planned.
-    private func isHarmful(_ differences: [Inequivalence], to step: TopologyPlan.Step) -> Bool {
-        guard case .queue(let queue, _) = step else { return false }
-        if queues.contains(queue.name), isStream(differences) { return true }
-        guard queue.arguments["x-message-ttl"] != nil else { return false }
-        let needed = ["x-message-ttl", "x-dead-letter-exchange", "x-dead-letter-routing-key"]
-        return differences.contains { needed.contains($0.name) }
-    }
-
-    /// A worker does not consume streams: they neither redeliver requests nor remove finished ones.
-    private func isStream(_ differences: [Inequivalence]) -> Bool {
-        differences.contains { $0.name == "x-queue-type" && $0.current == "stream" }
-    }
-
-    private func deadLetters(
-        of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
+    /// - Parameter response: the response to the declaration of what exists.
+    func comparison(
+        of step: TopologyPlan.Step, _ response: ControlResponse, _ server: ServerProperties
     ) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, queues.contains(queue.name),
-            differences.contains(where: { $0.name == "x-dead-letter-exchange" && $0.current == nil })
+        switch response {
+        case .refused(let error) where error.code == .accessRefused:
+            return [
+                ConnectionFinding(
+                    .note, step.subject, "it exists; its arguments can be compared only with the configure permission")
+            ]
+        case .refused(let error) where error.code == .preconditionFailed:
+            let (severity, advice) = advice(about: step, Difference(error), server)
+            return [ConnectionFinding(severity, step.subject, error.message, hint: advice)]
+        case .refused(let error): return [.failure(step.subject, error)]
+        case .declared(_, let messages, let consumers):
+            let counts =
+                "\(messages) message\(messages == 1 ? "" : "s"), \(consumers) consumer\(consumers == 1 ? "" : "s")"
+            return [ConnectionFinding(.ok, step.subject, "as planned; \(counts)")] + limit(of: step)
+        default: return [ConnectionFinding(.ok, step.subject, "as planned")]
+        }
+    }
+
+    private func limit(of step: TopologyPlan.Step) -> [ConnectionFinding] {
+        guard case .queue(let queue, _) = step, requestQueues.contains(queue.name),
+            case .int32(let limit)? = queue.arguments["x-delivery-limit"]
         else { return [] }
-        let lost =
-            switch deliveryLimit(of: queue, differences, server) {
-            case .returns(let count, _): "the broker deletes a request that is redelivered more than \(count) times"
-            case .firstFailure: "the broker deletes a request after its first failed delivery"
-            case .classic, .unlimited, nil: "a request that the broker drops is lost"
-            }
-        return [
-            ConnectionFinding(
-                .warning, "dead letters of \(queue.name)",
-                "it has no dead-letter exchange: unless a policy names one, \(lost)")
-        ]
+        return [ConnectionFinding(.ok, "delivery limit of \(queue.name)", "\(limit)")]
     }
 
-    /// When the broker stops redelivering a request, according to the queue's arguments and the broker's version.
-    private enum DeliveryLimit {
-        case classic
-        case unlimited
-        /// RabbitMQ 3 treats a negative limit as a limit of one failed delivery.
-        case firstFailure
-        /// After this number of returns; the default of RabbitMQ 4 for a queue declared without a limit.
-        case returns(String, isDefault: Bool)
+    /// The first difference between a queue and its declaration: `… inequivalent arg 'x-overflow' for queue 'q' in
+    /// vhost '/': received 'reject-publish' but current is none`. Source: rabbit_misc.erl, `assert_args_equivalence`.
+    private struct Difference {
+        let argument: Substring
+        /// `none`, `'20'` or `the value '20' of type 'signedint'`; empty if the text is cut off, AMQP allows 255 bytes.
+        let current: Substring
+
+        init?(_ error: AMQPError) {
+            let parts = error.message.split(separator: "'", maxSplits: 2)
+            guard parts.count == 3, parts[0].hasSuffix("inequivalent arg ") else { return nil }
+            argument = parts[1]
+            current = parts[2].firstRange(of: " but current is ").map { parts[2][$0.upperBound...] } ?? ""
+        }
     }
 
-    /// - Returns: `nil` if the version is unknown.
-    private func deliveryLimit(
-        of queue: QueueDeclaration, _ differences: [Inequivalence], _ server: ServerProperties
-    ) -> DeliveryLimit? {
+    /// One line about a declaration that the broker refuses. It is wrong if requests cannot be consumed or do not
+    /// return as planned; all else works, perhaps less safely.
+    private func advice(
+        about step: TopologyPlan.Step, _ difference: Difference?, _ server: ServerProperties
+    ) -> (ConnectionFinding.Severity, String) {
+        let change = "RabbitMQ does not change what exists: empty and delete it, then \(Self.declares)"
+        guard case .queue(let queue, _) = step, let difference else { return (.warning, change) }
+        let isNone = difference.current == "none"
+        switch (difference.argument, requestQueues.contains(queue.name)) {
+        case ("x-queue-type", true) where difference.current.contains("'stream'"):
+            return (
+                .wrong, "a worker does not consume a stream, which neither redelivers nor removes requests: \(change)"
+            )
+        case ("x-message-ttl", false), ("x-dead-letter-exchange", false), ("x-dead-letter-routing-key", false):
+            return (queue.arguments["x-message-ttl"] == nil ? .warning : .wrong, change)
+        case ("x-dead-letter-exchange", true) where isNone:
+            return (.warning, "unless a policy names a dead-letter exchange, a request that the broker drops is lost")
+        case ("x-delivery-limit", true): return limitAdvice(difference, server) ?? (.warning, change)
+        default: return (.warning, change)
+        }
+    }
+
+    private func limitAdvice(
+        _ difference: Difference, _ server: ServerProperties
+    ) -> (ConnectionFinding.Severity, String)? {
         guard let version = Self.number(of: server) else { return nil }
-        guard !differences.contains(where: { $0.name == "x-queue-type" }) else { return .classic }
-        var limit: String?
-        if case .int32(let wanted)? = queue.arguments["x-delivery-limit"] { limit = "\(wanted)" }
-        if let difference = differences.first(where: { $0.name == "x-delivery-limit" }) { limit = difference.current }
-        let isOld = version.major < 4
-        guard let limit else { return isOld ? .unlimited : .returns("20", isDefault: true) }
-        guard limit.hasPrefix("-") else { return .returns(limit, isDefault: false) }
-        return isOld ? .firstFailure : .unlimited
-    }
-
-    /// The number of returns after which a request queue drops a request.
-    private func limit(
-        of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
-    ) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, queues.contains(queue.name),
-            let limit = deliveryLimit(of: queue, differences, server)
-        else { return [] }
-        func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> [ConnectionFinding] {
-            [ConnectionFinding(severity, "delivery limit of \(queue.name)", text, hint: hint)]
+        if version.major < 4 {
+            // RabbitMQ 3 has no limit by default, and reads a negative one as 0.
+            guard difference.current.contains("'-") else { return nil }
+            return (.wrong, "before RabbitMQ 4, a negative limit drops a request after its first failed delivery")
         }
-        switch limit {
-        case .classic:
-            if isStream(differences) { return [] }
-            return found(.note, "only quorum queues have one: a request that crashes its worker is redelivered forever")
-        case .unlimited: return found(.ok, "none, unless a policy sets one")
-        case .returns(let count, isDefault: true):
-            return found(
-                .warning,
-                "\(count), RabbitMQ 4's default, unless a policy sets another: restarts of workers can use it up, and "
-                    + "the broker drops a request without a result")
-        case .firstFailure:
-            return found(
-                .wrong, "-1 means here: a request is dropped after its first failed delivery",
-                hint: "only RabbitMQ 4 reads -1 as no limit; omit x-delivery-limit")
-        case .returns(let count, isDefault: false): return found(.ok, count)
-        }
-    }
-
-    /// Source: the release notes of RabbitMQ 4.0 (classic queue mirroring was removed).
-    private func mirroring(
-        of step: TopologyPlan.Step, _ differences: [Inequivalence], _ server: ServerProperties
-    ) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, queues.contains(queue.name),
-            let version = Self.number(of: server), version.major < 4,
-            differences.contains(where: { $0.name == "x-queue-type" && $0.current == nil })
-        else { return [] }
-        return [
-            ConnectionFinding(
-                .warning, "mirroring of \(queue.name)",
-                "a policy may mirror this classic queue; RabbitMQ 4 ignores such policies and keeps one copy",
-                hint: "rabbitmqctl list_policies shows ha-mode; use a quorum queue before you upgrade")
-        ]
+        guard difference.current == "none" else { return nil }
+        return (
+            .warning,
+            "unless a policy sets a limit, RabbitMQ 4 drops a request after 20 returns, which restarts can use up"
+        )
     }
 
     // MARK: Permissions
 
     /// - Parameter error: the response to a consume request that cannot be granted.
-    /// - Returns: `nil` if the queue is missing, which another finding reports.
-    func reading(_ queue: String, _ error: AMQPError) -> ConnectionFinding? {
+    func reading(_ queue: String, _ error: AMQPError) -> [ConnectionFinding] {
+        let subject = "consuming \(queue)"
         switch error.code {
-        case .preconditionFailed: ConnectionFinding(.ok, "consuming \(queue)", "permitted")
-        case .notFound: nil
-        default: .failure("consuming \(queue)", error, hint: "the user needs the read permission")
+        case .preconditionFailed: return [ConnectionFinding(.ok, subject, "permitted")]
+        // Another finding reports the missing queue.
+        case .notFound: return []
+        default: return [.failure(subject, error, hint: "the user needs the read permission")]
         }
     }
 
@@ -236,16 +195,11 @@ struct BrokerDiagnosis {
 }
 
 extension TopologyPlan.Step {
-    fileprivate var subjectText: String {
+    fileprivate var subject: String {
         switch self {
         case .exchange(let exchange): "exchange \(exchange.name)"
         case .queue(let queue, _): "queue \(queue.name)"
         case .binding(let queue, let exchange, _): "binding \(exchange) -> \(queue)"
         }
-    }
-
-    fileprivate func counts(_ messages: UInt32, _ consumers: UInt32) -> String {
-        guard case .queue = self else { return "" }
-        return "; \(messages) message\(messages == 1 ? "" : "s"), \(consumers) consumer\(consumers == 1 ? "" : "s")"
     }
 }

@@ -1,4 +1,6 @@
+import Configuration
 package import Core
+import TLS
 
 /// One result of a check of a broker or of APNs.
 package struct ConnectionFinding: Sendable, Equatable {
@@ -80,5 +82,20 @@ extension ConnectionFinding {
         guard let addresses = resolvedNames(endpoint), !addresses.isEmpty else { return nil }
         let count = addresses.count == 1 ? "1 address" : "\(addresses.count) addresses"
         return ConnectionFinding(.ok, "dns", "\(count): \(addresses.joined(separator: ", "))")
+    }
+
+    /// The result of a handshake.
+    static func secured(_ summary: TLSSummary, at now: WallTime) -> ConnectionFinding {
+        guard let certificate = summary.certificate else { return ConnectionFinding(.ok, "tls", summary.version) }
+        let name = certificate.subjectCommonName ?? certificate.subjectAlternativeNames.first ?? "no name"
+        let issuer = certificate.issuerCommonName.map { ", from \"\($0)\"" } ?? ""
+        let text =
+            "\(summary.version), the certificate of \"\(name)\"\(issuer) is valid until \(certificate.notAfter.inUTC)"
+        switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
+        case .soon, .today:
+            return ConnectionFinding(
+                .warning, "tls", text, hint: "have the server's certificate renewed before it expires")
+        case .far, .near, .over, .early: return ConnectionFinding(.ok, "tls", text)
+        }
     }
 }

@@ -108,3 +108,24 @@ package struct TopologyPlan: Sendable {
         }.joined(separator: ", ")
     }
 }
+
+extension TopologyPlan.Step {
+    /// The request that declares it as planned.
+    var declaration: ControlRequest {
+        switch self {
+        case .exchange(let exchange): .declareExchange(exchange)
+        case .queue(let queue, _): .declareQueue(queue)
+        case .binding(let queue, let exchange, let key):
+            .bindQueue(queue, exchange: exchange, routingKey: key, arguments: FieldTable())
+        }
+    }
+
+    /// The request that checks whether it exists; `nil` for a binding, which AMQP cannot read.
+    var inspection: ControlRequest? {
+        switch self {
+        case .exchange(let exchange): .inspectExchange(exchange.name)
+        case .queue(let queue, _): .inspectQueue(queue.name)
+        case .binding: nil
+        }
+    }
+}

@@ -2,21 +2,15 @@ package import AMQP
 package import Core
 import DequeModule
 
-/// Declares a plan on the broker, or compares it with the broker's state, step by step. Sans-IO like a worker.
+/// Declares a plan on the broker step by step. Sans-IO like a worker.
 ///
 /// It reports a step that the broker refuses (for example because a queue exists with other arguments) and continues
 /// with the next. It reopens lost connections within ``timeLimit``.
 package final class TopologyRun: Run {
-    package enum Purpose: Sendable {
-        case apply, compare
-    }
-
     package enum Event {
         /// Declared, or existed already.
         case done(TopologyPlan.Step)
         case refused(TopologyPlan.Step, AMQPError)
-        /// Compared; `nil` if that is impossible: AMQP cannot read bindings.
-        case compared(TopologyPlan.Step, DeclarationComparison.Finding?)
         /// The broker cannot be used; `nil` if it only does not answer.
         case failed(AMQPError?)
     }
@@ -25,20 +19,16 @@ package final class TopologyRun: Run {
     package static let timeLimit = Duration.seconds(30)
 
     private let steps: [TopologyPlan.Step]
-    private let purpose: Purpose
     private let control: AMQPConnection
     private var next = 0
-    /// The comparison of the next step.
-    private var comparison: DeclarationComparison?
     private var isWaiting = false
     private var lastProgress: Instant
     private var lastLoss: AMQPError?
     private var events = Deque<Event>()
     private var isEnding = false
 
-    package init(_ plan: TopologyPlan, _ purpose: Purpose, control: AMQPConnection, at now: Instant) {
+    package init(_ plan: TopologyPlan, control: AMQPConnection, at now: Instant) {
         steps = plan.steps
-        self.purpose = purpose
         self.control = control
         lastProgress = now
         control.start(at: now)
@@ -61,9 +51,8 @@ package final class TopologyRun: Run {
             switch event {
             case .engine(.responded(let response)): responded(response, at: now)
             case .disconnected(_, let error, _):
-                // A step whose response was lost is repeated: declaring and comparing are idempotent.
+                // A step whose response was lost is repeated: declaring is idempotent.
                 isWaiting = false
-                comparison = nil
                 lastLoss = error
                 if !error.isTransient { fail(error, at: now) }
             default: break
@@ -71,34 +60,14 @@ package final class TopologyRun: Run {
         }
         if now >= lastProgress + Self.timeLimit { fail(lastLoss, at: now) }
         guard !isEnding, control.isOpen, !isWaiting else { return }
-        if let request = nextRequest() {
-            isWaiting = true
-            control.request(request, at: now)
-        } else {
-            end(at: now)
-        }
-    }
-
-    /// `nil` after the last step.
-    private func nextRequest() -> ControlRequest? {
-        while next < steps.count {
-            guard purpose == .compare else { return steps[next].declaration }
-            if comparison == nil { comparison = steps[next].subject.map(DeclarationComparison.init) }
-            if let request = comparison?.nextRequest { return request }
-            events.append(.compared(steps[next], comparison?.finding))
-            comparison = nil
-            next += 1
-        }
-        return nil
+        guard next < steps.count else { return end(at: now) }
+        isWaiting = true
+        control.request(steps[next].declaration, at: now)
     }
 
     private func responded(_ response: ControlResponse, at now: Instant) {
         isWaiting = false
         lastProgress = now
-        guard purpose == .apply else {
-            comparison?.take(response)
-            return
-        }
         if case .refused(let error) = response {
             events.append(.refused(steps[next], error))
         } else {
@@ -124,25 +93,5 @@ package final class TopologyRun: Run {
 
     package var isFinished: Bool {
         isEnding && control.isClosed
-    }
-}
-
-extension TopologyPlan.Step {
-    fileprivate var declaration: ControlRequest {
-        switch self {
-        case .exchange(let exchange): .declareExchange(exchange)
-        case .queue(let queue, _): .declareQueue(queue)
-        case .binding(let queue, let exchange, let key):
-            .bindQueue(queue, exchange: exchange, routingKey: key, arguments: FieldTable())
-        }
-    }
-
-    /// The part that can be compared with the broker's state.
-    package var subject: DeclarationComparison.Subject? {
-        switch self {
-        case .exchange(let exchange): .exchange(exchange)
-        case .queue(let queue, _): .queue(queue)
-        case .binding: nil
-        }
     }
 }

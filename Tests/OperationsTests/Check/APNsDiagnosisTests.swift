@@ -46,24 +46,12 @@ struct APNsDiagnosisTests {
         #expect(
             targets.map { "\($0.endpoint) \($0.text)" } == [
                 "api.push.apple.com:443 notifications of one, two, three",
-                "api.push.apple.com:2197 the other port, in case a firewall blocks 443",
                 "api-manage-broadcast.push.apple.com:2196 channels of one, two",
                 "api-manage-broadcast.push.apple.com:2196 channels of three",
                 "api.push.apple.com:443 notifications of four",
-                "api.push.apple.com:2197 the other port, in case a firewall blocks 443",
                 "api-manage-broadcast.push.apple.com:2196 channels of four",
             ])
-        #expect(targets.map(\.judgesToken) == [false, false, true, true, false, false, false])
-    }
-
-    @Test("Only Apple's hosts have another port, and both of theirs are known")
-    func ports() throws {
-        let second = Endpoint(host: Self.apple.host, port: 2197)
-        #expect(
-            try targets([Self.app("one", endpoint: second, management: Self.channels, Self.key)]).map(\.endpoint)
-                == [second, Self.apple, Self.channels])
-        let own = Endpoint(host: "127.0.0.1", port: 443)
-        #expect(try targets([Self.app("one", endpoint: own, management: own, Self.key)]).map(\.endpoint) == [own, own])
+        #expect(targets.map(\.judgesToken) == [false, true, true, false, false])
     }
 
     private func diagnosis(_ credential: Configuration.Credential, channels: Bool) throws -> APNsDiagnosis {

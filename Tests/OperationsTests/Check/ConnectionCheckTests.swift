@@ -46,6 +46,32 @@ struct ConnectionCheckTests {
         #expect(world.broker.violations.isEmpty)
     }
 
+    @Test("A missing queue is reported, and is not created")
+    func missing() throws {
+        let world = try worldWithQueues()
+        world.broker.delete("push.requests.retry.30s")
+        for _ in 0..<2 {
+            let findings = reports(world)[0].findings.filter(\.severity.isError)
+            #expect(findings.map(\.subject) == ["queue push.requests.retry.30s"])
+            #expect(findings.map(\.text) == ["missing"])
+            #expect(world.broker.queues["push.requests.retry.30s"] == nil)
+        }
+    }
+
+    @Test("A queue with other arguments is reported in the broker's words, and stays as it is")
+    func different() throws {
+        let world = try worldWithQueues()
+        world.broker.delete("push.dead")
+        world.broker.declare("push.dead", arguments: ["x-max-length": .int32(10)])
+        let findings = reports(world)[0].findings
+        let different = try #require(findings.first { $0.subject == "queue push.dead" })
+        #expect(different.severity == .warning && different.text.contains("406 PRECONDITION_FAILED"), "\(different)")
+        #expect(world.broker.queues["push.dead"]?.arguments == ["x-max-length": .int32(10)])
+        // The rest is compared on a new channel.
+        #expect(findings.contains { $0.subject == "queue push.requests" && $0.text.hasPrefix("as planned") })
+        #expect(world.broker.violations.isEmpty)
+    }
+
     @Test("A peer that refuses connections is unreachable, and the rest is checked all the same")
     func refused() throws {
         let world = try worldWithQueues()
