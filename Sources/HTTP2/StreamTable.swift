@@ -16,8 +16,7 @@ struct StreamTable {
 
     /// Removes a stream; `nil` if it does not exist.
     mutating func remove(_ id: Int32) -> HTTP2ClientSession.Stream? {
-        guard handles[Self.number(id)] != nil else { return nil }
-        return streams.remove(handles.remove(Self.number(id)))
+        handles.take(Self.number(id)).map { streams.remove($0) }
     }
 
     /// Whether a stream exists and fulfils a condition.

@@ -20,31 +20,30 @@ package enum Confirmation: Equatable, Sendable {
 ///
 /// Conservation: published = unconfirmed + ended.
 package struct ConfirmLedger {
-    private struct Entry {
-        var fingerprint: UInt64 = 0
-        var isOpen = false
+    private struct Publish {
+        var fingerprint: UInt64
         var isReturned = false
     }
 
-    /// The publishes from `base` to `next`.
-    private var publishes = SequenceRing(vacant: Entry())
-    private var base: UInt64
-    private var next: UInt64
+    /// The unconfirmed publishes.
+    private var publishes: SequenceTable<Publish>
     /// The sequence number that corresponds to the broker's first tag.
     private let first: UInt64
     private var returns: [UInt64: Confirmation] = [:]
     private var returnable = ReturnIndex()
 
-    package private(set) var unconfirmed = 0
     package private(set) var ended = 0
 
     /// A ledger whose first publish gets the number `first`.
     package init(first: UInt64 = 1) {
         self.first = first
-        base = first
-        next = first
+        publishes = SequenceTable(first: first)
     }
 
+    private var base: UInt64 { publishes.oldest }
+    private var next: UInt64 { publishes.next }
+
+    package var unconfirmed: Int { publishes.count }
     package var nextSequence: UInt64 { next }
     /// The number of sequences from the oldest unconfirmed to the newest: the size of the ledger.
     package var span: Int { Int(next - base) }
@@ -53,25 +52,23 @@ package struct ConfirmLedger {
 
     /// Records a publish. The fingerprint need not be unique.
     package mutating func publishSent(fingerprint: UInt64) -> UInt64 {
-        publishes.makeRoom(from: base, for: next)
         let sequence = next
-        next += 1
-        unconfirmed += 1
-        publishes[sequence] = Entry(fingerprint: fingerprint, isOpen: true)
+        publishes.insert(Publish(fingerprint: fingerprint), at: sequence)
         return sequence
     }
 
     /// Records a returned publish. Returns false when no pending publish has that fingerprint.
     package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
         if returnable.count > 2 * (span + publishes.capacity) { returnable = ReturnIndex() }
-        for sequence in max(base, returnable.end)..<next
-        where publishes[sequence].isOpen && !publishes[sequence].isReturned {
-            returnable.append(sequence, fingerprint: publishes[sequence].fingerprint)
+        for sequence in max(base, returnable.end)..<next {
+            guard let publish = publishes[sequence], !publish.isReturned else { continue }
+            returnable.append(sequence, fingerprint: publish.fingerprint)
         }
         returnable.end = next
         while let sequence = returnable.popFirst(fingerprint: fingerprint) {
-            guard sequence >= base, publishes[sequence].isOpen else { continue }
-            publishes[sequence].isReturned = true
+            guard var publish = publishes[sequence] else { continue }
+            publish.isReturned = true
+            publishes.replace(sequence, with: publish)
             returns[sequence] = .returned(code: code, text: text)
             return true
         }
@@ -97,7 +94,6 @@ package struct ConfirmLedger {
         } else {
             end(last, confirmation, each)
         }
-        while base < next, !publishes[base].isOpen { base += 1 }
         return ended > before
     }
 
@@ -105,18 +101,14 @@ package struct ConfirmLedger {
     package mutating func connectionLost(_ each: (UInt64, Confirmation) -> Void) {
         returns.removeAll()
         returnable = ReturnIndex()
-        while base < next {
+        while publishes.count > 0 {
             end(base, .lost, each)
-            base += 1
         }
     }
 
     private mutating func end(_ sequence: UInt64, _ confirmation: Confirmation, _ each: (UInt64, Confirmation) -> Void)
     {
-        guard sequence >= base, publishes[sequence].isOpen else { return }
-        let isReturned = publishes[sequence].isReturned
-        publishes[sequence].isOpen = false
-        unconfirmed -= 1
+        guard let isReturned = publishes.take(sequence)?.isReturned else { return }
         ended += 1
         let returned = isReturned ? returns.removeValue(forKey: sequence) : nil
         if isReturned, unconfirmed == 0 { returnable = ReturnIndex() }

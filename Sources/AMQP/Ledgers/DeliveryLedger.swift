@@ -29,7 +29,6 @@ package struct DeliveryLedger {
     private enum State: UInt8 {
         case held
         case settled
-        case ended
     }
 
     /// Settled deliveries behind one that is still held.
@@ -46,10 +45,8 @@ package struct DeliveryLedger {
     /// The number of the first delivery.
     package let first: UInt64
 
-    /// The states of the tags from `head` to `next`.
-    private var states = SequenceRing(vacant: State.ended)
-    /// The lowest held tag; all tags before it are settled or rejected.
-    private var head: UInt64
+    /// The tags from the lowest held one on that are not acked or rejected.
+    private var states: SequenceTable<State>
     /// The number of the next delivery.
     package private(set) var next: UInt64
     /// The highest settled but unacked tag before `head`, and the number of such deliveries.
@@ -69,10 +66,13 @@ package struct DeliveryLedger {
         self.epoch = epoch
         self.limits = limits
         self.first = first
-        head = first
+        states = SequenceTable(first: first)
         next = first
         islands = Islands(first: first)
     }
+
+    /// The lowest held tag; all tags before it are settled or rejected.
+    private var head: UInt64 { states.oldest }
 
     package var delivered: Int { Int(next - first) }
 
@@ -86,9 +86,8 @@ package struct DeliveryLedger {
     /// Records a delivery. Returns false when its tag is not the next one, which is a protocol violation.
     package mutating func deliveryReceived(_ tag: UInt64) -> Bool {
         guard tag == next else { return false }
-        states.makeRoom(from: head, for: next)
+        states.insert(.held, at: tag)
         next += 1
-        states[tag] = .held
         held += 1
         return true
     }
@@ -98,13 +97,14 @@ package struct DeliveryLedger {
     package mutating func settle(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
-        states[tag] = .settled
-        islands.count += 1
-        islands.first = min(islands.first, tag)
         if tag == head {
+            joinNeighbours(at: now)
             advance(at: now)
-        } else if islands.since == nil {
-            islands.since = now
+        } else {
+            states.replace(tag, with: .settled)
+            islands.count += 1
+            islands.first = min(islands.first, tag)
+            if islands.since == nil { islands.since = now }
         }
         return true
     }
@@ -114,14 +114,15 @@ package struct DeliveryLedger {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
         rejected += 1
-        states[tag] = .ended
-        if tag == head { advance(at: now) }
+        let isHead = tag == head
+        states.take(tag)
+        if isHead { advance(at: now) }
         return true
     }
 
     /// Whether a tag is delivered and not settled.
     package func holds(_ tag: UInt64) -> Bool {
-        tag >= head && tag < next && states[tag] == .held
+        states[tag] == .held
     }
 
     /// Makes the acks of all settled deliveries due.
@@ -162,11 +163,13 @@ package struct DeliveryLedger {
         return now >= since + limits.headOfLine
     }
 
+    // Rare: inlined, it would slow every call of its caller.
+    @inline(never)
     private mutating func acknowledgeIsland() -> Acknowledgement? {
         // A later search starts at the island just found, so a burst of islands costs one pass through the ring.
         for tag in max(head, islands.first)..<next where states[tag] == .settled {
             islands.first = tag + 1
-            states[tag] = .ended
+            states.take(tag)
             islands.count -= 1
             acknowledged += 1
             if islands.count == 0 {
@@ -179,17 +182,22 @@ package struct DeliveryLedger {
     }
 
     /// Moves the head to the next held tag; settled tags before it become neighbours.
+    @inline(__always)
     private mutating func advance(at now: Instant) {
-        while head < next, states[head] != .held {
-            if states[head] == .settled {
-                islands.count -= 1
-                neighbours += 1
-                mark = head
-                if neighboursSince == nil { neighboursSince = now }
-            }
-            head += 1
+        while islands.count > 0, states[head] == .settled {
+            islands.count -= 1
+            joinNeighbours(at: now)
         }
         // The new head gets its full time limit.
         islands.since = islands.count > 0 ? now : nil
+    }
+
+    /// The head is settled and becomes a neighbour.
+    @inline(__always)
+    private mutating func joinNeighbours(at now: Instant) {
+        neighbours += 1
+        mark = head
+        if neighboursSince == nil { neighboursSince = now }
+        states.take(head)
     }
 }

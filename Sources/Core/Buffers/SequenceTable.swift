@@ -1,20 +1,33 @@
-/// Elements with consecutive numbers, removed in any order: publishes that wait for their confirm, open streams.
+/// Elements with consecutive numbers, removed in any order: deliveries, publishes that wait for their confirm, open
+/// streams.
 ///
 /// A ring that grows to the largest span between the oldest and the newest number; insertion, lookup and removal are
 /// O(1).
 @usableFromInline
 package struct SequenceTable<Element> {
+    /// An element's index is its number modulo the capacity, a power of two.
     @usableFromInline var ring: [Element?] = Array(repeating: nil, count: 64)
-    @usableFromInline var oldest: UInt64 = 0
-    @usableFromInline var next: UInt64 = 0
-
-    package init() {}
+    /// The lowest number with an element; ``next`` if there is none.
+    @usableFromInline
+    package internal(set) var oldest: UInt64
+    /// The number after the newest one.
+    @usableFromInline
+    package internal(set) var next: UInt64
 
     @usableFromInline
     package internal(set) var count = 0
 
+    /// - Parameter first: the first ``next``; an empty table may resume at any number.
+    package init(first: UInt64 = 0) {
+        oldest = first
+        next = first
+    }
+
+    package var capacity: Int { ring.count }
+
     /// While the table is not empty, each number must follow its predecessor.
     @inlinable
+    @inline(__always)
     package mutating func insert(_ element: consuming Element, at sequence: UInt64) {
         if count == 0 {
             oldest = sequence
@@ -29,12 +42,26 @@ package struct SequenceTable<Element> {
 
     @inlinable
     package mutating func remove(_ sequence: UInt64) -> Element {
-        guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)].take() else {
-            preconditionFailure("an element is removed once")
-        }
+        guard let element = take(sequence) else { preconditionFailure("an element is removed once") }
+        return element
+    }
+
+    /// Removes the element with this number; `nil` if there is none.
+    @inlinable
+    @inline(__always)
+    @discardableResult
+    package mutating func take(_ sequence: UInt64) -> Element? {
+        guard sequence >= oldest, sequence < next, let element = ring[slot(sequence)].take() else { return nil }
         count -= 1
         while oldest < next, ring[slot(oldest)] == nil { oldest += 1 }
         return element
+    }
+
+    /// Replaces the element with this number.
+    @inlinable
+    package mutating func replace(_ sequence: UInt64, with element: consuming Element) {
+        precondition(self[sequence] != nil, "only an element can be replaced")
+        ring[slot(sequence)] = element
     }
 
     /// The element with this number; `nil` if there is none.

@@ -68,9 +68,9 @@ struct TopologyCommand: ConfiguredCommand {
                 switch event {
                 case .done(let step): report = TopologyReport(step, .declared)
                 case .refused(let step, let error): report = TopologyReport(step, .refused, detail: error.message)
-                case .failed(let error):
+                case .failed(let reason):
                     failed = true
-                    complain(error?.description ?? "the broker does not respond")
+                    complain(reason)
                     continue
                 }
                 reports.append(report)

@@ -11,8 +11,8 @@ package final class TopologyRun: Run {
         /// Declared, or existed already.
         case done(TopologyPlan.Step)
         case refused(TopologyPlan.Step, AMQPError)
-        /// The broker cannot be used; `nil` if it only does not answer.
-        case failed(AMQPError?)
+        /// Why the broker cannot be used.
+        case failed(String)
     }
 
     /// The timeout for a step or a connection.
@@ -22,15 +22,14 @@ package final class TopologyRun: Run {
     private let control: AMQPConnection
     private var next = 0
     private var isWaiting = false
-    private var lastProgress: Instant
-    private var lastLoss: AMQPError?
+    private var timeout: ProgressTimeout
     private var events = Deque<Event>()
     private var isEnding = false
 
     package init(_ plan: TopologyPlan, control: AMQPConnection, at now: Instant) {
         steps = plan.steps
         self.control = control
-        lastProgress = now
+        timeout = ProgressTimeout(limit: Self.timeLimit, at: now)
         control.start(at: now)
     }
 
@@ -40,8 +39,7 @@ package final class TopologyRun: Run {
 
     package var nextDeadline: Instant? {
         guard !isEnding else { return nil }
-        let end = lastProgress + Self.timeLimit
-        return control.nextDeadline.map { min($0, end) } ?? end
+        return min(timeout.deadline, control.nextDeadline ?? .distantFuture)
     }
 
     package func step(at moment: Moment) {
@@ -53,12 +51,12 @@ package final class TopologyRun: Run {
             case .disconnected(_, let error, _):
                 // A step whose response was lost is repeated: declaring is idempotent.
                 isWaiting = false
-                lastLoss = error
-                if !error.isTransient { fail(error, at: now) }
+                timeout.connectionLost(error)
+                if !error.isTransient { fail(error.description, at: now) }
             default: break
             }
         }
-        if now >= lastProgress + Self.timeLimit { fail(lastLoss, at: now) }
+        if let failure = timeout.failure(at: now) { fail(failure, at: now) }
         guard !isEnding, control.isOpen, !isWaiting else { return }
         guard next < steps.count else { return end(at: now) }
         isWaiting = true
@@ -67,7 +65,7 @@ package final class TopologyRun: Run {
 
     private func responded(_ response: ControlResponse, at now: Instant) {
         isWaiting = false
-        lastProgress = now
+        timeout.restart(at: now)
         if case .refused(let error) = response {
             events.append(.refused(steps[next], error))
         } else {
@@ -76,9 +74,9 @@ package final class TopologyRun: Run {
         next += 1
     }
 
-    private func fail(_ error: AMQPError?, at now: Instant) {
+    private func fail(_ reason: String, at now: Instant) {
         guard !isEnding else { return }
-        events.append(.failed(error))
+        events.append(.failed(reason))
         end(at: now)
     }
 

@@ -20,6 +20,17 @@ struct SequenceTableTests {
         #expect(table.remove(100) == 1)
         table.insert(2, at: 7)
         #expect(table.elements == [2])
+        #expect(table.oldest == 7 && table.next == 8)
+    }
+
+    @Test("A number without an element has nothing to take, and an element is replaced in its place")
+    func absent() {
+        var table = SequenceTable<Int>(first: 3)
+        #expect(table.next == 3 && table.take(3) == nil)
+        for number: UInt64 in 3..<6 { table.insert(Int(number), at: number) }
+        table.replace(4, with: 40)
+        #expect(table.take(3) == 3 && table.take(3) == nil && table.take(2) == nil && table.take(6) == nil)
+        #expect(table.elements == [40, 5] && table.oldest == 4)
     }
 
     @Test("Random walks agree with a dictionary")
