@@ -71,8 +71,8 @@ final class Pair {
     func publish(
         _ body: [UInt8], to queue: String, messageID: String? = nil, mandatory: Bool = true
     ) throws -> UInt64 {
-        var properties = PublicationProperties()
-        properties.messageID = messageID.map { Array($0.utf8)[...] }
+        var properties = MessageProperties()
+        properties.messageID = messageID.map { Array($0.utf8) }
         return try engine.publish(
             Publication(
                 routingKey: Array(queue.utf8)[...], mandatory: mandatory, properties: properties, body: body[...]))

@@ -10,14 +10,14 @@ struct PublishingTests {
         let broker = Broker()
         broker.declare("results")
         let pair = Pair(.publisher, broker: broker)
-        var properties = PublicationProperties()
-        properties.contentType = bytes("application/json")[...]
-        properties.correlationID = bytes("c")[...]
-        properties.messageID = bytes("m")[...]
-        properties.type = bytes("harebell.result")[...]
+        var properties = MessageProperties()
+        properties.contentType = bytes("application/json")
+        properties.correlationID = bytes("c")
+        properties.messageID = bytes("m")
+        properties.type = bytes("harebell.result")
         properties.timestamp = 5
         properties.priority = 1
-        properties.headers = try ConsumingTests.everyType.encoded()[...]
+        properties.headers = ConsumingTests.everyType
         let sequence = try pair.engine.publish(
             Publication(routingKey: bytes("results")[...], properties: properties, body: pattern(300_000)[...]))
         #expect(sequence == 1)
@@ -161,25 +161,30 @@ struct PublishingTests {
         broker.declare("results")
         let pair = Pair(.publisher, broker: broker)
         let long = [UInt8](repeating: 97, count: 256)[...]
-        var properties = PublicationProperties()
-        let fields: [WritableKeyPath<PublicationProperties, ArraySlice<UInt8>?>] = [
+        var properties = MessageProperties()
+        let fields: [WritableKeyPath<MessageProperties, [UInt8]?>] = [
             \.contentType, \.contentEncoding, \.correlationID, \.replyTo, \.expiration, \.messageID, \.type, \.userID,
-            \.appID,
+            \.appID, \.clusterID,
         ]
         for field in fields {
-            properties = PublicationProperties()
-            properties[keyPath: field] = long
+            properties = MessageProperties()
+            properties[keyPath: field] = Array(long)
             let error = #expect(throws: AMQPError.self) {
                 try pair.engine.publish(Publication(routingKey: long.prefix(7), properties: properties, body: []))
             }
             #expect(error?.code == .shortStringTooLong)
         }
+        properties = MessageProperties()
+        properties.headers = FieldTable([.init(name: Array(long), value: .void)])
+        #expect(throws: AMQPError.self) {
+            try pair.engine.publish(Publication(routingKey: [], properties: properties, body: []))
+        }
         #expect(throws: AMQPError.self) { try pair.engine.publish(Publication(routingKey: long, body: [])) }
         #expect(throws: AMQPError.self) {
             try pair.engine.publish(Publication(exchange: long, routingKey: [], body: []))
         }
-        properties = PublicationProperties()
-        properties.headers = try FieldTable([.init(name: [97], value: .bytes(pattern(131_072)))]).encoded()[...]
+        properties = MessageProperties()
+        properties.headers = FieldTable([.init(name: [97], value: .bytes(pattern(131_072)))])
         let error = #expect(throws: AMQPError.self) {
             try pair.engine.publish(Publication(routingKey: [], properties: properties, body: []))
         }

@@ -44,13 +44,12 @@ enum EngineBenchmarks {
         let broker = Broker()
         broker.declare(queue)
         let pair = AMQPPair(.publisher, broker, meter)
-        var properties = PublicationProperties()
-        properties.contentType = ArraySlice("application/json".utf8)
-        properties.messageID = ArraySlice("123e4567-e89b-12d3-a456-426655440000".utf8)
-        properties.correlationID = ArraySlice("order-4711".utf8)
-        properties.type = ArraySlice("harebell.result".utf8)
-        properties.headers = ArraySlice(
-            try (["harebell-outcome": .string("accepted")] as FieldTable).encoded())
+        var properties = MessageProperties()
+        properties.contentType = Array("application/json".utf8)
+        properties.messageID = Array("123e4567-e89b-12d3-a456-426655440000".utf8)
+        properties.correlationID = Array("order-4711".utf8)
+        properties.type = Array("harebell.result".utf8)
+        properties.headers = ["harebell-outcome": .string("accepted")]
         let publication = Publication(
             routingKey: ArraySlice(queue.utf8), properties: properties,
             body: ArraySlice([UInt8](repeating: UInt8(ascii: "x"), count: 400)))

@@ -316,13 +316,13 @@ extension ProcessTests {
             let victim = "\(stage.name).payments"
             try stage.client.declare(victim)
             try stage.client.publish(
-                try (0..<6).map { index in
+                (0..<6).map { index in
                     var letter = stage.requests.message(index, to: stage.deadLetterQueue, body: Requests.body(index))
                     let headers: FieldTable = [
                         "harebell-outcome": .string("rejected"),
                         "harebell-queue": .string(index == 2 ? victim : stage.quorumQueue),
                     ]
-                    letter.properties.headers = try headers.encoded()[...]
+                    letter.properties.headers = headers
                     return letter
                 })
             let look = try Self.order(worker, "look", "{}")

@@ -53,7 +53,7 @@ extension ProcessTests {
             settings.more = "log: { level: trace }"
             let worker = try stage.start(settings)
             var messages = Self.bodies.enumerated().map { stage.requests.message($0, to: stage.quorumQueue, body: $1) }
-            messages[messages.count - 1].properties.replyTo = Array("no-queue".utf8)[...]
+            messages[messages.count - 1].properties.replyTo = Array("no-queue".utf8)
             try stage.client.publish(messages)
             var outcomes: [String] = []
             try stage.client.consume([stage.resultQueue]) { delivery in

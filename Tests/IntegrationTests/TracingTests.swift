@@ -35,10 +35,10 @@ extension ProcessTests {
         private func request(_ stage: Stage) throws -> Delivery {
             var publication = stage.requests.message(1, to: stage.quorumQueue)
             let headers: FieldTable = ["traceparent": .string("00-\(Self.trace)-\(Self.producer)-01")]
-            var properties = PublicationProperties()
-            properties.messageID = ArraySlice(stage.requests.messageID(1).utf8)
-            properties.replyTo = ArraySlice(stage.resultQueue.utf8)
-            properties.headers = try headers.encoded()[...]
+            var properties = MessageProperties()
+            properties.messageID = Array(stage.requests.messageID(1).utf8)
+            properties.replyTo = Array(stage.resultQueue.utf8)
+            properties.headers = headers
             publication = Publication(
                 routingKey: publication.routingKey, properties: properties, body: publication.body)
             try stage.client.publish([publication])

@@ -56,8 +56,8 @@ private func text(_ bytes: (some Collection<UInt8>)?) -> String? {
     bytes.map { String(decoding: $0, as: UTF8.self) }
 }
 
-private func headers(_ properties: PublicationProperties) throws -> FieldTable {
-    try FieldTable(decoding: properties.headers ?? [])
+private func headers(_ properties: MessageProperties) -> FieldTable {
+    properties.headers ?? FieldTable()
 }
 
 private let id = NotificationID(high: 0x123e_4567_e89b_12d3, low: 0xa456_4266_5544_0000)
@@ -93,7 +93,7 @@ struct ResultTests {
                     + "\"attempts\":1,\"processed\":\"yes\",\"message-id\":\"m-1\",\"detail\":null}")
             let publication = result.publication(to: route)
             #expect(publication.mandatory)
-            #expect(publication.properties.persistent)
+            #expect(publication.properties.deliveryMode == 2)
             #expect(publication.exchange.isEmpty)
             #expect(text(publication.routingKey) == "replies")
             #expect(text(publication.properties.contentType) == "application/json")
@@ -101,7 +101,7 @@ struct ResultTests {
             #expect(text(publication.properties.correlationID) == "c-1")
             #expect(text(publication.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000")
             #expect(
-                try headers(publication.properties)
+                headers(publication.properties)
                     == ["harebell-outcome": .string("accepted"), "harebell-status": .int32(200)])
         }
 
@@ -121,7 +121,7 @@ struct ResultTests {
                     + "\"action\":\"forget-token\",\"timestamp\":1795300000123,\"apns-unique-id\":\"u-1\","
                     + "\"attempts\":2,\"processed\":\"yes\",\"message-id\":null,\"detail\":null}")
             #expect(
-                try headers(result.properties) == [
+                headers(result.properties) == [
                     "harebell-outcome": .string("unregistered"), "harebell-status": .int32(410),
                     "harebell-reason": .string("Unregistered"),
                 ])
@@ -139,7 +139,7 @@ struct ResultTests {
                     + "\"outcome\":\"invalid\",\"status\":null,\"reason\":null,\"action\":\"fix-request\","
                     + "\"timestamp\":null,\"apns-unique-id\":null,\"attempts\":0,\"processed\":\"no\","
                     + "\"message-id\":\"m-1\",\"detail\":\"body: not JSON\"}")
-            #expect(try headers(result.properties) == ["harebell-outcome": .string("invalid")])
+            #expect(headers(result.properties) == ["harebell-outcome": .string("invalid")])
             #expect(text(result.properties.correlationID) == "m-1")
             #expect(result.properties.messageID == nil)
         }
@@ -180,7 +180,7 @@ struct ResultTests {
                 expected["traceparent"] = .string("00-1-2-01")
                 expected["tracestate"] = .string("")
                 expected["baggage"] = .string("a=b")
-                #expect(try headers(result.properties) == expected)
+                #expect(headers(result.properties) == expected)
             }
         }
 
@@ -191,7 +191,7 @@ struct ResultTests {
                 let result = encoder.encode(
                     Report(outcome: .accepted, status: 200), id: id, notification: nil,
                     delivery: try delivery(properties(headers: ["baggage": .string(baggage)])))
-                #expect((try headers(result.properties)["baggage"] == .string(baggage)) == isCopied)
+                #expect((headers(result.properties)["baggage"] == .string(baggage)) == isCopied)
             }
         }
 
@@ -298,7 +298,7 @@ struct ResultTests {
                         delay: .seconds(5)))
                 for copy in [deadLetter, retry] {
                     var returned = original
-                    returned.headers = try headers(copy.properties)
+                    returned.headers = headers(copy.properties)
                     let replay = try delivery(returned, exchange: "", routingKey: "q", body: "[1]")
                     // Also if it returns to a different queue.
                     for queue in ["q", "other"] {
@@ -351,7 +351,7 @@ struct ResultTests {
             #expect(text(found.routingKey) == "push.dead")
             #expect(found.mandatory)
             #expect(text(found.body) == "{\"a\" : 1}")
-            #expect(found.properties.persistent)
+            #expect(found.properties.deliveryMode == 2)
             #expect(text(found.properties.contentType) == "application/json")
             #expect(text(found.properties.contentEncoding) == "utf-8")
             #expect(text(found.properties.correlationID) == "c")
@@ -362,7 +362,7 @@ struct ResultTests {
             #expect(text(found.properties.appID) == "a")
             #expect(found.properties.priority == 3)
             #expect(
-                try headers(found.properties) == [
+                headers(found.properties) == [
                     "traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])]),
                     "harebell-queue": .string("push.requests"), "harebell-exchange": .string("work"),
                     "harebell-routing-key": .string("push.a"), "harebell-first-seen": .string("2026-11-21T22:26:40Z"),
@@ -389,7 +389,7 @@ struct ResultTests {
             let found = encode(try delivery(original), rejected)
             #expect(found.properties.expiration == nil)
             #expect(found.properties.userID == nil)
-            let table = try headers(found.properties)
+            let table = headers(found.properties)
             #expect(table["harebell-orig-expiration"] == .string("60000"))
             #expect(table["harebell-orig-user-id"] == .string("guest"))
             #expect(table["harebell-orig-cc"] == .array([.string("other")]))
@@ -411,7 +411,7 @@ struct ResultTests {
                 "harebell-routing-key": .string("push.a"), "harebell-first-seen": .string("2026-01-01T00:00:00Z"),
                 "harebell-failed-at": .string("2026-01-01T00:00:01Z"), "harebell-replays": .int32(2),
             ]
-            let table = try headers(
+            let table = headers(
                 encode(try delivery(properties(headers: before)), Report(outcome: .undelivered, attempts: 6)).properties
             )
             #expect(table["harebell-outcome"] == .string("undelivered"))
@@ -429,7 +429,7 @@ struct ResultTests {
         func longDetail() throws {
             var report = rejected
             report.detail = "x" + String(repeating: "é", count: 600)
-            let table = try headers(encode(try delivery(), report).properties)
+            let table = headers(encode(try delivery(), report).properties)
             #expect(table["harebell-detail"] == .string("x" + String(repeating: "é", count: 511)))
         }
 
@@ -444,8 +444,8 @@ struct ResultTests {
             for name in ["x-large", "harebell-queue", "harebell-large"] {
                 let foreign: FieldTable = [name: .text([UInt8](repeating: 0x61, count: size))]
                 let found = encode(try delivery(properties(headers: foreign)), report)
-                let table = try headers(found.properties)
-                #expect(found.properties.headers?.count ?? 0 <= DeadLetterEncoder.maximumHeaders)
+                let table = headers(found.properties)
+                #expect(try found.properties.headers?.encoded().count ?? 0 <= DeadLetterEncoder.maximumHeaders)
                 #expect(table["harebell-outcome"] == .string("rejected"))
                 #expect(text(found.body) == "{}")
                 if name == "harebell-queue" {
@@ -461,21 +461,21 @@ struct ResultTests {
         func omitted() throws {
             func large(_ size: Int) -> FieldValue { .text([UInt8](repeating: 0x61, count: size)) }
             var foreign: FieldTable = ["x-a": large(50_000), "x-b": large(70_000), "harebell-queue": .string("x")]
-            let table = try headers(encode(try delivery(properties(headers: foreign)), rejected).properties)
+            let table = headers(encode(try delivery(properties(headers: foreign)), rejected).properties)
             #expect(table["x-b"] == nil)
             #expect(table["x-a"] == large(50_000))
             #expect(table["harebell-omitted"] == .string("x-b"))
             for number in 0..<1000 { foreign["x-\(number)"] = large(500) }
             let found = encode(try delivery(properties(headers: foreign)), rejected)
-            #expect(found.properties.headers?.count ?? 0 <= DeadLetterEncoder.maximumHeaders)
-            let many = try headers(found.properties)
+            #expect(try found.properties.headers?.encoded().count ?? 0 <= DeadLetterEncoder.maximumHeaders)
+            let many = headers(found.properties)
             #expect(many["harebell-queue"] != nil && many["x-0"] != nil && many["x-a"] == nil && many["x-b"] == nil)
             guard case .text(let names)? = many["harebell-omitted"] else {
                 Issue.record("\(String(describing: many["harebell-omitted"]))")
                 return
             }
             #expect(names.count == HeaderFit.maximumNames)
-            #expect(try headers(encode(try delivery(), rejected).properties)["harebell-omitted"] == nil)
+            #expect(headers(encode(try delivery(), rejected).properties)["harebell-omitted"] == nil)
         }
 
         @Test("If even our own headers do not fit, the dead letter has its body and its origin")
@@ -487,9 +487,9 @@ struct ResultTests {
             #expect(text(found.body) == "{\"a\" : 1}")
             #expect(text(found.properties.messageID) == "m")
             #expect(text(found.properties.correlationID) == "c")
-            #expect(found.properties.persistent)
+            #expect(found.properties.deliveryMode == 2)
             #expect(
-                try headers(found.properties) == [
+                headers(found.properties) == [
                     "harebell-outcome": .string("rejected"), "harebell-queue": .string("push.requests"),
                     "harebell-omitted": .string("*"),
                 ])
@@ -503,7 +503,7 @@ struct ResultTests {
             #expect(text(found.properties.messageID) == "m")
             #expect(text(found.properties.correlationID) == "c")
             #expect(text(found.properties.contentType) == "application/json")
-            let table = try headers(found.properties)
+            let table = headers(found.properties)
             #expect(table["a"] == .string("b"))
             #expect(table["n"] == .int64(7))
             #expect(table["harebell-outcome"] == .string("rejected"))
@@ -530,9 +530,9 @@ struct ResultTests {
             #expect(text(found.routingKey) == "q.retry.900s")
             #expect(text(found.body) == "[]")
             #expect(found.properties.expiration == nil)
-            #expect(found.properties.persistent, "it survives a restart of the broker, whatever the request was")
+            #expect(found.properties.deliveryMode == 2, "it survives a restart of the broker, whatever the request was")
             #expect(
-                try headers(found.properties) == [
+                headers(found.properties) == [
                     "harebell-attempts": .int32(3), "harebell-parked": .int32(2),
                     "harebell-orig-expiration": .string("1"), "harebell-queue": .string("q"),
                     "harebell-exchange": .string("work"), "harebell-routing-key": .string("push.a"),
@@ -540,7 +540,7 @@ struct ResultTests {
                     "harebell-expires-at": .int64(5), "harebell-done": .string("fe01"),
                 ])
             var copy = MessageProperties()
-            copy.headers = try headers(found.properties)
+            copy.headers = headers(found.properties)
             let history = RequestHistory(try delivery(copy))
             #expect(history.parkings == 2 && history.attempts == 3 && history.processed == .unknown)
             #expect(history.expiresAt == WallTime(milliseconds: 5))
@@ -578,5 +578,5 @@ struct ResultTests {
 }
 
 extension EncodedResult {
-    var properties: PublicationProperties { PublicationProperties(encodedProperties) }
+    var properties: MessageProperties { MessageProperties(encodedProperties) }
 }

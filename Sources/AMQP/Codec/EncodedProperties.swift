@@ -12,7 +12,8 @@ package struct EncodedProperties: Sendable {
     /// The offsets of their length bytes; 0 for an absent property.
     fileprivate let messageIDOffset: UInt32
     fileprivate let correlationIDOffset: UInt32
-    /// The first property left out because it exceeds 255 bytes, the limit of AMQP's short strings.
+    /// The first property left out because it, or the name of a header, exceeds 255 bytes, the limit of AMQP's short
+    /// strings.
     private let overlong: PropertyFlags?
 
     var bytes: ArraySlice<UInt8> { block[..<size] }
@@ -42,21 +43,22 @@ package struct EncodedProperties: Sendable {
         self.overlong = overlong
     }
 
-    init(_ properties: borrowing PublicationProperties) {
+    init(_ properties: MessageProperties) {
         var writer = PropertyWriter()
-        writer.append(.contentType, properties.contentType)
-        writer.append(.contentEncoding, properties.contentEncoding)
-        if let headers = properties.headers { writer.appendHeaders { $0.append(headers) } }
-        if properties.persistent { writer.appendPersistent() }
+        writer.append(.contentType, properties.contentType?[...])
+        writer.append(.contentEncoding, properties.contentEncoding?[...])
+        writer.append(properties.headers)
+        writer.append(.deliveryMode, properties.deliveryMode)
         writer.append(.priority, properties.priority)
-        writer.append(.correlationID, properties.correlationID)
-        writer.append(.replyTo, properties.replyTo)
-        writer.append(.expiration, properties.expiration)
-        writer.append(.messageID, properties.messageID)
+        writer.append(.correlationID, properties.correlationID?[...])
+        writer.append(.replyTo, properties.replyTo?[...])
+        writer.append(.expiration, properties.expiration?[...])
+        writer.append(.messageID, properties.messageID?[...])
         writer.append(.timestamp, properties.timestamp)
-        writer.append(.type, properties.type)
-        writer.append(.userID, properties.userID)
-        writer.append(.appID, properties.appID)
+        writer.append(.type, properties.type?[...])
+        writer.append(.userID, properties.userID?[...])
+        writer.append(.appID, properties.appID?[...])
+        writer.append(.clusterID, properties.clusterID?[...])
         self = writer.finish().properties
     }
 }
@@ -112,6 +114,17 @@ package struct PropertyWriter: ~Copyable {
         content.append(bigEndian: 0 as UInt32)
         write(&content)
         content.overwrite(at: offset, bigEndian: UInt32(content.count - offset - 4))
+    }
+
+    /// Appends headers. If the name of one is too long, all are left out, and publishing fails.
+    mutating func append(_ headers: FieldTable?) {
+        guard let headers else { return }
+        do {
+            let content = try headers.encoded()
+            appendHeaders { $0.append(content) }
+        } catch {
+            overlong = overlong ?? .headers
+        }
     }
 
     package mutating func appendPersistent() {
@@ -179,18 +192,5 @@ package struct PropertyWriter: ~Copyable {
         messageIDOffset = 0
         correlationIDOffset = 0
         content.append(bigEndian: flags.rawValue)
-    }
-}
-
-extension PublicationProperties {
-    /// Decodes the properties again.
-    package init(_ encoded: EncodedProperties) {
-        do {
-            let properties = try MessageProperties(decoding: encoded.bytes)
-            self = try PublicationProperties(properties)
-            persistent = properties.deliveryMode != nil
-        } catch {
-            preconditionFailure("encoded properties must be well formed: \(error)")
-        }
     }
 }

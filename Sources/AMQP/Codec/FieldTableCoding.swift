@@ -7,11 +7,7 @@ extension FieldTable {
     /// Throws when a name is longer than 255 bytes.
     package func encode(into output: inout [UInt8]) throws(AMQPError) {
         for entry in entries {
-            guard entry.name.count <= 255 else {
-                throw AMQPError(
-                    .shortStringTooLong, "a header's name has \(entry.name.count) bytes; AMQP allows 255",
-                    blame: .local, isTransient: false)
-            }
+            try ShortString.check(entry.name[...], "name of a header")
             output.append(UInt8(entry.name.count))
             output += entry.name
             try entry.value.encode(into: &output)

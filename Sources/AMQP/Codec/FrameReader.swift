@@ -25,10 +25,6 @@ final class FrameReader {
         let payload: Payload
     }
 
-    private static let headerSize = 7
-    private static let endSize = 1
-    private static let protocolHeaderSize = 8
-
     /// The received part of an incomplete frame.
     private var partial: [UInt8] = []
     /// The maximum size of a frame in bytes, including header and end.
@@ -84,7 +80,7 @@ final class FrameReader {
             let size = try unsafe partial.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
                 try unsafe frameSize(buffer)
             }
-            let missing = (size ?? Self.headerSize) - partial.count
+            let missing = (size ?? FrameFormat.headerSize) - partial.count
             guard missing > 0 else { break }
             guard !rest.isEmpty else { return false }
             let count = min(missing, rest.count)
@@ -104,9 +100,9 @@ final class FrameReader {
 
     /// The size of the frame that starts here, in bytes; `nil` while its header is incomplete.
     private func frameSize(_ bytes: UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Int? {
-        if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return Self.protocolHeaderSize }
-        guard bytes.count >= Self.headerSize else { return nil }
-        let size = unsafe Self.headerSize + Int(UInt32(bigEndian: bytes, at: 3)) + Self.endSize
+        if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return FrameFormat.protocolHeader.count }
+        guard bytes.count >= FrameFormat.headerSize else { return nil }
+        let size = unsafe Int(UInt32(bigEndian: bytes, at: 3)) + FrameFormat.overhead
         guard size <= maximumSize else {
             throw Self.notAMQP("a frame of \(size) bytes; the negotiated limit is \(maximumSize)")
         }
@@ -119,12 +115,12 @@ final class FrameReader {
             return unsafe handle(Frame(channel: 0, payload: .protocolHeader))
         }
         isFirst = false
-        guard unsafe frame[frame.count - 1] == UInt8(AMQP_FRAME_END) else {
+        guard unsafe frame[frame.count - 1] == FrameFormat.end else {
             throw Self.notAMQP("a frame without an end octet")
         }
         let channel = unsafe UInt16(bigEndian: frame, at: 1)
         let content = unsafe UnsafeBufferPointer(
-            rebasing: frame[Self.headerSize..<frame.count - Self.endSize])
+            rebasing: frame[FrameFormat.headerSize..<frame.count - 1])
         defer { unsafe recycle_amqp_pool(&pool) }
         return unsafe handle(Frame(channel: channel, payload: try payload(ofType: frame[0], content)))
     }
@@ -132,18 +128,20 @@ final class FrameReader {
     private func payload(
         ofType type: UInt8, _ content: UnsafeBufferPointer<UInt8>
     ) throws(AMQPError) -> Frame.Payload {
-        switch Int32(type) {
-        case AMQP_FRAME_METHOD:
+        switch FrameFormat.Kind(rawValue: type) {
+        case .method:
             guard content.count >= 4 else { throw Self.notAMQP("a method frame without a method ID") }
             return unsafe .method(try method(UInt32(bigEndian: content, at: 0), content[4...]))
-        case AMQP_FRAME_HEADER:
-            guard content.count >= 12 else { throw Self.notAMQP("a content header is cut off") }
+        case .header:
+            guard content.count >= FrameFormat.contentHeaderSize else {
+                throw Self.notAMQP("a content header is cut off")
+            }
             return unsafe .contentHeader(
                 classID: UInt16(bigEndian: content, at: 0), bodySize: UInt64(bigEndian: content, at: 4),
-                properties: UnsafeBufferPointer(rebasing: content[12...]))
-        case AMQP_FRAME_BODY: return unsafe .body(content)
-        case AMQP_FRAME_HEARTBEAT: return unsafe .heartbeat
-        default: throw Self.notAMQP("a frame of type \(type)")
+                properties: UnsafeBufferPointer(rebasing: content[FrameFormat.contentHeaderSize...]))
+        case .body: return unsafe .body(content)
+        case .heartbeat: return unsafe .heartbeat
+        case nil: throw Self.notAMQP("a frame of type \(type)")
         }
     }
 

@@ -84,8 +84,7 @@ extension InboundMethod {
             self = .response(.deleted(messages: decoded(amqp_queue_delete_ok_t.self).message_count))
         case AMQP_QUEUE_PURGE_OK_METHOD:
             self = .response(.purged(messages: decoded(amqp_queue_purge_ok_t.self).message_count))
-        case AMQP_QUEUE_BIND_OK_METHOD, AMQP_QUEUE_UNBIND_OK_METHOD, AMQP_EXCHANGE_DECLARE_OK_METHOD,
-            AMQP_EXCHANGE_DELETE_OK_METHOD:
+        case AMQP_QUEUE_BIND_OK_METHOD, AMQP_EXCHANGE_DECLARE_OK_METHOD, AMQP_EXCHANGE_DELETE_OK_METHOD:
             self = .response(.done)
         case AMQP_BASIC_GET_EMPTY_METHOD: self = .response(.empty)
         default: self = unsafe .other(frame.id)

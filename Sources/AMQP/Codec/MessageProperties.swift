@@ -1,7 +1,7 @@
 import CRabbitMQ
 import Core
 
-/// All properties of a `basic` message, for reading, editing and republishing a dead letter.
+/// All properties of a `basic` message. Publishing fails for strings longer than 255 bytes.
 ///
 /// Source: AMQP 0-9-1, section 4.2.6.1 (property flags) and class `basic`.
 package struct MessageProperties: Sendable, Equatable {
@@ -13,11 +13,13 @@ package struct MessageProperties: Sendable, Equatable {
     package var priority: UInt8?
     package var correlationID: [UInt8]?
     package var replyTo: [UInt8]?
+    /// Milliseconds as decimal digits. For anything else the broker closes the channel of a publish.
     package var expiration: [UInt8]?
     package var messageID: [UInt8]?
     /// Seconds since 1970 UTC.
     package var timestamp: UInt64?
     package var type: [UInt8]?
+    /// For a user other than the connection's, the broker closes the channel of a publish.
     package var userID: [UInt8]?
     package var appID: [UInt8]?
     package var clusterID: [UInt8]?
@@ -57,27 +59,18 @@ package struct MessageProperties: Sendable, Equatable {
         clusterID = unsafe text(.clusterID, decoded.cluster_id)
     }
 
+    /// Decodes encoded properties again.
+    package init(_ encoded: EncodedProperties) {
+        do {
+            try self.init(decoding: encoded.bytes)
+        } catch {
+            preconditionFailure("encoded properties must be well formed: \(error)")
+        }
+    }
+
     /// Encodes property flags and values. Throws when a string is longer than 255 bytes.
     package func encoded() throws(AMQPError) -> [UInt8] {
-        var writer = PropertyWriter()
-        writer.append(.contentType, contentType?[...])
-        writer.append(.contentEncoding, contentEncoding?[...])
-        if let headers {
-            let content = try headers.encoded()
-            writer.appendHeaders { $0.append(content) }
-        }
-        writer.append(.deliveryMode, deliveryMode)
-        writer.append(.priority, priority)
-        writer.append(.correlationID, correlationID?[...])
-        writer.append(.replyTo, replyTo?[...])
-        writer.append(.expiration, expiration?[...])
-        writer.append(.messageID, messageID?[...])
-        writer.append(.timestamp, timestamp)
-        writer.append(.type, type?[...])
-        writer.append(.userID, userID?[...])
-        writer.append(.appID, appID?[...])
-        writer.append(.clusterID, clusterID?[...])
-        let encoded = writer.finish().properties
+        let encoded = EncodedProperties(self)
         try encoded.check()
         return Array(encoded.bytes)
     }
@@ -106,11 +99,12 @@ package struct PropertyFlags: OptionSet {
     package static let appID = Self(rawValue: 1 << 3)
     package static let clusterID = Self(rawValue: 1 << 2)
 
-    /// AMQP's name of a short-string property.
+    /// AMQP's name of the property with a short string.
     var name: StaticString {
         switch self {
         case .contentType: "content-type"
         case .contentEncoding: "content-encoding"
+        case .headers: "name of a header"
         case .correlationID: "correlation-id"
         case .replyTo: "reply-to"
         case .expiration: "expiration"

@@ -28,7 +28,7 @@ final class MethodWriter {
         defer { unsafe recycle_amqp_pool(&pool) }
         var method = try make(self)
         let start = output.count
-        output.append(FrameType.method.rawValue)
+        output.append(FrameFormat.Kind.method.rawValue)
         output.append(bigEndian: channel)
         output.append(bigEndian: 0 as UInt32)
         output.append(bigEndian: id)
@@ -37,7 +37,7 @@ final class MethodWriter {
             return unsafe withUnsafeMutablePointer(to: &method) { unsafe Int(amqp_encode_method(id, $0, encoded)) }
         }
         output.overwrite(at: start + 3, bigEndian: UInt32(4 + size))
-        output.append(PackedWriter.frameEnd)
+        output.append(FrameFormat.end)
     }
 
     /// A string of at most 255 bytes.

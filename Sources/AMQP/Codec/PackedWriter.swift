@@ -1,18 +1,8 @@
 import Core
 
-/// Frame types. Source: AMQP 0-9-1, section 4.2.3.
-enum FrameType: UInt8 {
-    case method = 1
-    case header = 2
-    case body = 3
-    case heartbeat = 8
-}
-
 /// Writes frames into preallocated memory; a write beyond its end traps.
 @safe
 struct PackedWriter {
-    static let frameEnd: UInt8 = 0xCE
-
     private let base: UnsafeMutablePointer<UInt8>
     private let capacity: Int
     private(set) var count = 0
@@ -58,7 +48,7 @@ struct PackedWriter {
     }
 
     @inline(__always)
-    mutating func beginFrame(_ type: FrameType, channel: UInt16, size: Int) {
+    mutating func beginFrame(_ type: FrameFormat.Kind, channel: UInt16, size: Int) {
         append(type.rawValue)
         append(bigEndian: channel)
         append(bigEndian: UInt32(size))
@@ -66,6 +56,6 @@ struct PackedWriter {
 
     @inline(__always)
     mutating func endFrame() {
-        append(Self.frameEnd)
+        append(FrameFormat.end)
     }
 }

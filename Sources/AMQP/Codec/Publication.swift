@@ -10,13 +10,14 @@ package struct Publication {
     package private(set) var encodedProperties: EncodedProperties
     package var body: ArraySlice<UInt8>
 
+    /// The message is persistent, whatever the delivery mode in `properties` is.
     package init(
         exchange: ArraySlice<UInt8> = [], routingKey: ArraySlice<UInt8>, mandatory: Bool = true,
-        properties: PublicationProperties = PublicationProperties(), body: ArraySlice<UInt8>
+        properties: MessageProperties = MessageProperties(), body: ArraySlice<UInt8>
     ) {
         self.init(
-            exchange: exchange, routingKey: routingKey, mandatory: mandatory, properties: EncodedProperties(properties),
-            body: body)
+            exchange: exchange, routingKey: routingKey, mandatory: mandatory,
+            properties: Self.persistent(properties), body: body)
     }
 
     package init(
@@ -33,48 +34,15 @@ package struct Publication {
     /// Size of the encoded properties, in bytes.
     package var propertiesSize: Int { encodedProperties.size }
 
-    /// Decoded from the encoded properties; setting encodes them again. A string that was too long is missing.
-    package var properties: PublicationProperties {
-        get { PublicationProperties(encodedProperties) }
-        set { encodedProperties = EncodedProperties(newValue) }
+    /// Decoded from the encoded properties; setting encodes them again. A property that was too long is missing.
+    package var properties: MessageProperties {
+        get { MessageProperties(encodedProperties) }
+        set { encodedProperties = Self.persistent(newValue) }
     }
-}
 
-/// The properties of a publication. Publishing fails for strings longer than 255 bytes.
-package struct PublicationProperties {
-    package var contentType: ArraySlice<UInt8>?
-    package var contentEncoding: ArraySlice<UInt8>?
-    /// A field table's content without its length prefix, see ``FieldTable/encoded()``.
-    package var headers: ArraySlice<UInt8>?
-    package var persistent = true
-    package var priority: UInt8?
-    package var correlationID: ArraySlice<UInt8>?
-    package var replyTo: ArraySlice<UInt8>?
-    /// Milliseconds as decimal digits. For anything else the broker closes the channel.
-    package var expiration: ArraySlice<UInt8>?
-    package var messageID: ArraySlice<UInt8>?
-    /// Seconds since 1970 UTC.
-    package var timestamp: UInt64?
-    package var type: ArraySlice<UInt8>?
-    /// The connection's own user; for any other the broker closes the channel.
-    package var userID: ArraySlice<UInt8>?
-    package var appID: ArraySlice<UInt8>?
-
-    package init() {}
-
-    /// The properties of a received message, with any edits; always persistent.
-    package init(_ properties: MessageProperties) throws(AMQPError) {
-        contentType = properties.contentType?[...]
-        contentEncoding = properties.contentEncoding?[...]
-        headers = try properties.headers?.encoded()[...]
-        priority = properties.priority
-        correlationID = properties.correlationID?[...]
-        replyTo = properties.replyTo?[...]
-        expiration = properties.expiration?[...]
-        messageID = properties.messageID?[...]
-        timestamp = properties.timestamp
-        type = properties.type?[...]
-        userID = properties.userID?[...]
-        appID = properties.appID?[...]
+    private static func persistent(_ properties: MessageProperties) -> EncodedProperties {
+        var properties = properties
+        properties.deliveryMode = 2
+        return EncodedProperties(properties)
     }
 }

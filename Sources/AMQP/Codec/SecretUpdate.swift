@@ -13,12 +13,12 @@ enum SecretUpdate {
     static func write(_ secret: String, frameMax: Int, to output: inout ByteQueue) throws(AMQPError) {
         let secret = Array(secret.utf8)[...]
         let size = 4 + 4 + secret.count + 1 + reason.count
-        guard size + PublicationWriter.frameOverhead <= frameMax else {
+        guard size + FrameFormat.overhead <= frameMax else {
             throw AMQPError(
                 .secretRefused, "the new password has \(secret.count) bytes; a frame holds \(frameMax)",
                 blame: .local, isTransient: true)
         }
-        unsafe output.append(upTo: size + PublicationWriter.frameOverhead) { buffer in
+        unsafe output.append(upTo: size + FrameFormat.overhead) { buffer in
             var writer = unsafe PackedWriter(buffer)
             writer.beginFrame(.method, channel: 0, size: size)
             writer.append(bigEndian: request)

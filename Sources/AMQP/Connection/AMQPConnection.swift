@@ -201,8 +201,8 @@ package final class AMQPConnection {
     /// The maximum size of a publication's properties, in bytes: one frame of the current connection, or of the last
     /// one.
     package var maximumProperties: Int {
-        Int(engine?.handshake.frameMax ?? AMQPConfiguration.frameMin) - PublicationWriter.frameOverhead
-            - PublicationWriter.contentOverhead
+        Int(engine?.handshake.frameMax ?? AMQPConfiguration.frameMin) - FrameFormat.overhead
+            - FrameFormat.contentHeaderSize
     }
 
     /// Publishes a message. Call it only while ``canPublish``; see ``AMQPEngine/publish(_:)``.

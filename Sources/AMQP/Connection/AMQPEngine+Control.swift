@@ -69,14 +69,6 @@ extension AMQPEngine {
                     routing_key: try writer.short(routingKey, "routing key"), nowait: 0,
                     arguments: try writer.table(arguments))
             }
-        case .unbindQueue(let name, let exchange, let routingKey, let arguments):
-            try unsafe send(AMQP_QUEUE_UNBIND_METHOD) { writer throws(AMQPError) in
-                unsafe amqp_queue_unbind_t(
-                    ticket: 0, queue: try writer.short(name, "queue name"),
-                    exchange: try writer.short(exchange, "exchange"),
-                    routing_key: try writer.short(routingKey, "routing key"),
-                    arguments: try writer.table(arguments))
-            }
         case .deleteExchange(let name):
             try unsafe send(AMQP_EXCHANGE_DELETE_METHOD) { writer throws(AMQPError) in
                 unsafe amqp_exchange_delete_t(

@@ -8,7 +8,7 @@ extension AMQPEngine {
     /// Performs an action of the connection's state machine.
     func perform(_ action: ConnectionMachine.Action) {
         switch action {
-        case .sendProtocolHeader: output.append([0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1])
+        case .sendProtocolHeader: output.append(FrameFormat.protocolHeader)
         case .sendStartOk: writeStartOk()
         case .sendTuneOkAndOpen: writeTuneOkAndOpen()
         case .openChannel: for index in channels.indices { openChannel(UInt16(index + 1)) }
@@ -102,7 +102,7 @@ extension AMQPEngine {
     }
 
     func writeHeartbeat() {
-        output.append([FrameType.heartbeat.rawValue, 0, 0, 0, 0, 0, 0, PackedWriter.frameEnd])
+        output.append([FrameFormat.Kind.heartbeat.rawValue, 0, 0, 0, 0, 0, 0, FrameFormat.end])
     }
 
     private func writeStartOk() {

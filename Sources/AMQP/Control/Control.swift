@@ -8,7 +8,6 @@ package enum ControlRequest: Sendable {
     case deleteQueue(String)
     case purgeQueue(String)
     case bindQueue(String, exchange: String, routingKey: String, arguments: FieldTable)
-    case unbindQueue(String, exchange: String, routingKey: String, arguments: FieldTable)
     case declareExchange(ExchangeDeclaration)
     case inspectExchange(String)
     case deleteExchange(String)
@@ -55,7 +54,7 @@ package struct ExchangeDeclaration: Sendable, Equatable {
 /// The response to a ``ControlRequest``.
 package enum ControlResponse: Sendable {
     case declared(queue: String, messages: UInt32, consumers: UInt32)
-    /// A binding was added or removed, or an exchange was declared, inspected or deleted.
+    /// A binding was added, or an exchange was declared, inspected or deleted.
     case done
     case deleted(messages: UInt32)
     case purged(messages: UInt32)

@@ -171,10 +171,10 @@ final class BrokerCheck: PlaceCheck {
     /// once.
     private func publish() {
         guard !isPublished, mayWrite == nil, publisher.canPublish else { return }
-        var properties = PublicationProperties()
-        properties.messageID = ArraySlice("harebell.check".utf8)
-        properties.type = ArraySlice("harebell.check".utf8)
-        properties.expiration = ArraySlice("0".utf8)
+        var properties = MessageProperties()
+        properties.messageID = Array("harebell.check".utf8)
+        properties.type = properties.messageID
+        properties.expiration = Array("0".utf8)
         let unusedQueue = "harebell.check-\(UInt64.random(in: 0 ... .max))"
         do {
             _ = try publisher.publish(

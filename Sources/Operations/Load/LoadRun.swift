@@ -139,10 +139,10 @@ package final class LoadRun: Run {
     }
 
     private func publish(_ index: Int) {
-        var properties = PublicationProperties()
-        properties.contentType = ArraySlice("application/json".utf8)
-        properties.messageID = ArraySlice(plan.messageID(index).utf8)
-        properties.replyTo = ArraySlice(replies.name.utf8)
+        var properties = MessageProperties()
+        properties.contentType = Array("application/json".utf8)
+        properties.messageID = Array(plan.messageID(index).utf8)
+        properties.replyTo = Array(replies.name.utf8)
         let publication = Publication(
             routingKey: ArraySlice(settings.queue.utf8), properties: properties, body: ArraySlice(plan.body(index)))
         do {

@@ -115,14 +115,10 @@ package final class OneOffNotification: Run {
 
 extension OneOffResult {
     fileprivate init?(_ publication: Publication) {
-        do {
-            let headers = try FieldTable(decoding: publication.properties.headers ?? [])
-            self.init(json: publication.body) { name in
-                guard case .text(let text) = headers[name.description] else { return nil }
-                return text[...]
-            }
-        } catch {
-            preconditionFailure("a result's headers are our own: \(error)")
+        let headers = publication.properties.headers
+        self.init(json: publication.body) { name in
+            guard case .text(let text) = headers?[name.description] else { return nil }
+            return text[...]
         }
     }
 }

@@ -53,14 +53,14 @@ package struct OneOffRequest: Sendable {
     /// For a queue whose decoder reads `form`.
     package func publication(
         to queue: String, replyTo: String, _ form: Form
-    ) throws(AMQPError) -> Publication {
-        var properties = PublicationProperties()
-        properties.messageID = id[...]
-        properties.replyTo = ArraySlice(replyTo.utf8)
+    ) -> Publication {
+        var properties = MessageProperties()
+        properties.messageID = id
+        properties.replyTo = Array(replyTo.utf8)
         let body: [UInt8]
         switch form {
         case .headers:
-            properties.contentType = ArraySlice("application/vnd.apple.apns+json".utf8)
+            properties.contentType = Array("application/vnd.apple.apns+json".utf8)
             let entries = fields.map { field in
                 let value: FieldValue =
                     switch field.value {
@@ -70,10 +70,10 @@ package struct OneOffRequest: Sendable {
                     }
                 return FieldTable.Entry(name: Array(field.name.description.utf8), value: value)
             }
-            properties.headers = try FieldTable(entries).encoded()[...]
+            properties.headers = FieldTable(entries)
             body = payload
         case .envelope:
-            properties.contentType = ArraySlice("application/vnd.harebell.request+json".utf8)
+            properties.contentType = Array("application/vnd.harebell.request+json".utf8)
             body = envelope
         }
         return Publication(routingKey: ArraySlice(queue.utf8), properties: properties, body: body[...])

@@ -48,27 +48,23 @@ package struct DeadLetterEncoder: Sendable {
     }
 
     /// - Returns: `nil` if the headers do not fit, or cannot be encoded.
-    private static func fitted(_ original: MessageProperties, _ headers: FieldTable) -> PublicationProperties? {
+    private static func fitted(_ original: MessageProperties, _ headers: FieldTable) -> MessageProperties? {
         guard let headers = HeaderFit.fit(headers, limit: maximumHeaders) else { return nil }
         var properties = original
         properties.headers = headers
-        do {
-            return try PublicationProperties(properties)
-        } catch {
-            return nil
-        }
+        return properties
     }
 
     /// The minimal properties if nothing else fits.
-    private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> PublicationProperties {
-        var properties = PublicationProperties()
+    private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> MessageProperties {
+        var properties = MessageProperties()
         properties.headers = HeaderFit.bare(
             outcome: ArraySlice(report.outcome.name.description.utf8), queue: ArraySlice(queue.utf8))
-        properties.messageID = delivery.messageID
-        properties.correlationID = delivery.correlationID
-        properties.replyTo = delivery.replyTo
-        properties.contentType = delivery.contentType
-        properties.contentEncoding = delivery.contentEncoding
+        properties.messageID = delivery.messageID.map(Array.init)
+        properties.correlationID = delivery.correlationID.map(Array.init)
+        properties.replyTo = delivery.replyTo.map(Array.init)
+        properties.contentType = delivery.contentType.map(Array.init)
+        properties.contentEncoding = delivery.contentEncoding.map(Array.init)
         properties.timestamp = delivery.timestamp
         return properties
     }

@@ -58,24 +58,21 @@ enum HeaderFit {
     /// The size of the list beyond its names: its header name, two lengths and the type.
     private static let overhead = omitted.utf8.count + 6
 
-    private static func size(of headers: FieldTable) -> Int? { encoded(headers)?.count }
-
     /// - Returns: `nil` if a header name is too long.
-    static func encoded(_ headers: FieldTable) -> [UInt8]? {
+    fileprivate static func size(of headers: FieldTable) -> Int? {
         do {
-            return try headers.encoded()
+            return try headers.encoded().count
         } catch {
             return nil
         }
     }
 
     /// The minimal headers if nothing else fits: the outcome of the request, and the queue for a replay.
-    static func bare(outcome: ArraySlice<UInt8>, queue: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var headers = ByteQueue()
-        HeaderBytes.append("harebell-outcome", text: outcome.prefix(maximumName), to: &headers)
-        HeaderBytes.append("harebell-queue", text: queue.prefix(maximumName), to: &headers)
-        HeaderBytes.append("harebell-omitted", text: "*", to: &headers)
-        return headers.copy()[...]
+    static func bare(outcome: ArraySlice<UInt8>, queue: ArraySlice<UInt8>) -> FieldTable {
+        [
+            "harebell-outcome": .text(Array(outcome.prefix(maximumName))),
+            "harebell-queue": .text(Array(queue.prefix(maximumName))), omitted: .string("*"),
+        ]
     }
 }
 
@@ -87,13 +84,13 @@ extension Publication {
     /// The same message with as many headers as fit.
     ///
     /// - Parameter limit: the maximum size of the properties in bytes, see ``AMQPConnection/maximumProperties``.
-    /// - Returns: `nil` if its headers cannot be decoded.
+    /// - Returns: `nil` if it has no headers.
     func fitting(_ limit: Int) -> Publication? {
         var properties = properties
-        guard let encoded = properties.headers, let headers = Self.table(encoded) else { return nil }
-        let room = limit - Self.reserve(limit) - (propertiesSize - encoded.count)
-        if let bytes = HeaderFit.fit(headers, limit: room).flatMap(HeaderFit.encoded) {
-            properties.headers = bytes[...]
+        guard let headers = properties.headers, let size = HeaderFit.size(of: headers) else { return nil }
+        let room = limit - Self.reserve(limit) - (propertiesSize - size)
+        if let fitting = HeaderFit.fit(headers, limit: room) {
+            properties.headers = fitting
         } else {
             func text(_ name: String) -> ArraySlice<UInt8> {
                 if case .text(let text)? = headers[name] { text[...] } else { [] }
@@ -103,13 +100,5 @@ extension Publication {
         var publication = self
         publication.properties = properties
         return publication
-    }
-
-    private static func table(_ encoded: ArraySlice<UInt8>) -> FieldTable? {
-        do {
-            return try FieldTable(decoding: encoded)
-        } catch {
-            return nil
-        }
     }
 }

@@ -44,7 +44,6 @@ package enum Republishing {
         properties.expiration = nil
         properties.userID = nil
         properties.clusterID = nil
-        properties.deliveryMode = 2
     }
 
     /// Adds the origin of a request unless an earlier copy has added it. The origin identifies the request and is the

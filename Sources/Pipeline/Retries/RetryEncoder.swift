@@ -24,7 +24,7 @@ package enum RetryEncoder {
     ///   - queue: the name of the queue that the delivery came from.
     ///   - firstSeen: its arrival; an earlier time in its headers is kept.
     ///   - delay: the fixed delay of the retry queue, in whole seconds.
-    /// - Returns: `nil` if the headers do not fit into a frame, or cannot be encoded again.
+    /// - Returns: `nil` if the properties do not fit into a frame.
     package static func encode(
         _ delivery: Delivery, _ note: Note, queue: String, firstSeen: WallTime, delay: Duration
     ) -> Publication? {
@@ -42,15 +42,10 @@ package enum RetryEncoder {
             headers[Header.done] = note.done.map { .text($0.text) }
         }
         properties.headers = headers
-        do {
-            let encoded = try PublicationProperties(properties)
-            guard encoded.headers?.count ?? 0 <= DeadLetterEncoder.maximumHeaders else { return nil }
-            return Publication(
-                routingKey: ArraySlice(self.queue(queue, delay: delay).utf8), mandatory: true, properties: encoded,
-                body: delivery.body)
-        } catch {
-            return nil
-        }
+        let copy = Publication(
+            routingKey: ArraySlice(self.queue(queue, delay: delay).utf8), mandatory: true, properties: properties,
+            body: delivery.body)
+        return copy.propertiesSize <= DeadLetterEncoder.maximumHeaders ? copy : nil
     }
 
     /// The name of the retry queue that returns messages to `queue` after `delay`.

@@ -29,8 +29,8 @@ struct RabbitMQTests {
     }
 
     private func publication(_ body: [UInt8], to queue: String? = nil, id: String = "id") -> Publication {
-        var properties = PublicationProperties()
-        properties.messageID = bytes(id)[...]
+        var properties = MessageProperties()
+        properties.messageID = bytes(id)
         return Publication(routingKey: bytes(queue ?? self.queue)[...], properties: properties, body: body[...])
     }
 
@@ -40,12 +40,11 @@ struct RabbitMQTests {
         let publisher = try rig.open(.publisher)
         try rig.run { publisher.isOpen }
         let sizes = [0, 1, 300, 131_063, 131_064, 131_065, 262_128, 0, 5]
-        var properties = PublicationProperties()
-        properties.contentType = bytes("application/json")[...]
-        properties.headers = try (["apns-topic": .string("com.example.app"), "n": .int64(-1)] as FieldTable).encoded()[
-            ...]
-        properties.correlationID = bytes("c")[...]
-        properties.replyTo = bytes("r")[...]
+        var properties = MessageProperties()
+        properties.contentType = bytes("application/json")
+        properties.headers = ["apns-topic": .string("com.example.app"), "n": .int64(-1)]
+        properties.correlationID = bytes("c")
+        properties.replyTo = bytes("r")
         properties.timestamp = 1_700_000_000
         properties.priority = 4
         for size in sizes {
@@ -169,9 +168,9 @@ struct RabbitMQTests {
         }
         let missing = try failure { $0.exchange = bytes("harebell-test-missing")[...] }
         #expect(missing.code == .notFound)
-        let user = try failure { $0.properties.userID = bytes("somebody-else")[...] }
+        let user = try failure { $0.properties.userID = bytes("somebody-else") }
         #expect(user.code == .preconditionFailed)
-        let expiration = try failure { $0.properties.expiration = bytes("soon")[...] }
+        let expiration = try failure { $0.properties.expiration = bytes("soon") }
         #expect(expiration.code == .preconditionFailed)
         let reply = try failure { $0.routingKey = bytes("amq.rabbitmq.reply-to.g2dkABByZXBseQ.nonsense")[...] }
         #expect(reply.replyCode == 541)

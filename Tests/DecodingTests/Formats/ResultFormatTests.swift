@@ -42,7 +42,7 @@ struct ResultFormatTests {
         let accepted = try Self.results(sample, .gorush, Report(outcome: .accepted, status: 200))
         #expect(string(accepted[0].body[...])?.contains(#""type":"succeeded-push""#) == true)
         #expect(string(accepted[0].body[...])?.hasSuffix(#""error":""}"#) == true)
-        #expect(string(accepted[0].properties.contentType) == "application/json")
+        #expect(string(accepted[0].properties.contentType?[...]) == "application/json")
     }
 
     @Test("Invalid requests are reported in gorush's format, too")
@@ -63,12 +63,12 @@ struct ResultFormatTests {
         let report = Report(outcome: .accepted, status: 200)
         let event = try Self.results(sample, .cloudevents, report)[0]
         let own = try Self.results(sample, .harebell, report)[0]
-        let id = try #require(string(own.properties.messageID))
+        let id = try #require(string(own.properties.messageID?[...]))
         #expect(
             string(event.body[...])
                 == #"{"specversion":"1.0","id":"\#(id)","source":"/harebell","type":"harebell.result","#
                 + #""datacontenttype":"application/json","data":\#(String(decoding: own.body, as: UTF8.self))}"#)
-        #expect(string(event.properties.contentType) == "application/cloudevents+json; charset=utf-8")
+        #expect(string(event.properties.contentType?[...]) == "application/cloudevents+json; charset=utf-8")
         #expect(event.properties.headers == own.properties.headers)
         #expect(event.properties.type == own.properties.type)
     }
@@ -82,7 +82,7 @@ struct ResultFormatTests {
         let events = try Self.results(sample, .cloudevents, report)
         #expect(events.count == 2)
         for event in events {
-            let id = try #require(string(event.properties.messageID))
+            let id = try #require(string(event.properties.messageID?[...]))
             #expect(string(event.body)?.hasPrefix(#"{"specversion":"1.0","id":"\#(id)","source""#) == true)
         }
         #expect(events[0].properties.messageID != events[1].properties.messageID)
@@ -90,5 +90,5 @@ struct ResultFormatTests {
 }
 
 extension EncodedResult {
-    fileprivate var properties: PublicationProperties { PublicationProperties(encodedProperties) }
+    fileprivate var properties: MessageProperties { MessageProperties(encodedProperties) }
 }

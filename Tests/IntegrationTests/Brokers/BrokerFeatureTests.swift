@@ -91,7 +91,7 @@ extension ProcessTests {
                 try stage.client.publish(
                     (0..<Self.count).map { index in
                         var message = stage.requests.message(index, to: stage.quorumQueue)
-                        message.properties.replyTo = ArraySlice("\(stage.name).gone".utf8)
+                        message.properties.replyTo = Array("\(stage.name).gone".utf8)
                         return message
                     })
                 if hasRoute {

@@ -52,7 +52,7 @@ extension ProcessTests {
                 cases.enumerated().map { index, entry in
                     var message = stage.requests.message(
                         index, to: index.isMultiple(of: 2) ? stage.quorumQueue : stage.classicQueue)
-                    message.properties.contentEncoding = ArraySlice(entry.encoding.utf8)
+                    message.properties.contentEncoding = Array(entry.encoding.utf8)
                     message.body = ArraySlice(entry.body)
                     return message
                 })
@@ -86,7 +86,7 @@ extension ProcessTests {
             let worker = try stage.start(settings(stage))
             let body = Compressor.gzip(Array(Requests.body(1).utf8))
             var message = stage.requests.message(1, to: stage.quorumQueue)
-            message.properties.contentEncoding = ArraySlice("gzip".utf8)
+            message.properties.contentEncoding = Array("gzip".utf8)
             message.body = ArraySlice(body)
             try stage.client.publish([message])
             func result() throws -> Conservation.Result? {

@@ -43,12 +43,11 @@ extension ProcessTests {
             let stage = try Stage()
             let worker = try stage.start()
             let forged: FieldTable = ["x-stream-offset": .int64(7)]
-            let header = try forged.encoded()[...]
             try stage.client.publish(
                 (0..<Self.count).map { index in
                     var message = stage.requests.message(
                         index, to: index.isMultiple(of: 2) ? stage.quorumQueue : stage.classicQueue)
-                    if index % 10 < 4 { message.properties.headers = header }
+                    if index % 10 < 4 { message.properties.headers = forged }
                     return message
                 })
             var conservation = Conservation(stage.requests, count: Self.count)

@@ -76,7 +76,7 @@ extension ProcessTests {
         /// Puts numbered dead letters into a queue, every third with a different reason.
         private func put(_ count: Int, into queues: Queues) throws {
             try stage.client.publish(
-                try (0..<count).map { index in
+                (0..<count).map { index in
                     var properties = MessageProperties()
                     properties.messageID = Array("\(index)".utf8)
                     properties.headers = [
@@ -86,7 +86,7 @@ extension ProcessTests {
                         "harebell-failed-at": .string("2026-11-21T22:27:40Z"),
                     ]
                     return Publication(
-                        routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                        routingKey: ArraySlice(queues.dead.utf8), properties: properties,
                         body: ArraySlice("{\"number\":\(index)}".utf8))
                 })
         }
@@ -107,7 +107,7 @@ extension ProcessTests {
             ]
             try stage.client.publish([
                 Publication(
-                    routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                    routingKey: ArraySlice(queues.dead.utf8), properties: properties,
                     body: ArraySlice("{}\n\u{202E}".utf8))
             ])
             let tables = [
@@ -291,8 +291,8 @@ extension ProcessTests {
             try stage.client.declare(work, arguments)
             try stage.client.publish(
                 (0..<2).map { index in
-                    var properties = PublicationProperties()
-                    properties.messageID = ArraySlice("\(index)".utf8)
+                    var properties = MessageProperties()
+                    properties.messageID = Array("\(index)".utf8)
                     return Publication(
                         routingKey: ArraySlice(work.utf8), properties: properties, body: ArraySlice("{}".utf8))
                 })
@@ -379,9 +379,9 @@ extension ProcessTests {
                 "array": .array([.void, .int32(1), .table(["n": .string("")])]), "table": .table(["a": .array([])]),
             ]
             let bodies: [[UInt8]] = [[], Array((0...255).map { UInt8($0) }), Array("{\"aps\":{}}".utf8)]
-            let publications = try bodies.map {
+            let publications = bodies.map {
                 Publication(
-                    routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                    routingKey: ArraySlice(queues.dead.utf8), properties: properties,
                     body: $0[...])
             }
             // RabbitMQ 4 delivers headers in a different order.

@@ -43,7 +43,7 @@ extension ProcessTests {
             try stage.client.publish(
                 Self.attack.map { index in
                     var message = stage.requests.message(index, to: stage.quorumQueue)
-                    message.properties.replyTo = ArraySlice(full.utf8)
+                    message.properties.replyTo = Array(full.utf8)
                     return message
                 })
             var conservation = try serveHealthy(stage)
@@ -81,7 +81,7 @@ extension ProcessTests {
                         index % 2 == 0
                         ? malformed[index / 2 % malformed.count]
                         : DirectReplies.name(node: "reply@\(index)")
-                    message.properties.replyTo = ArraySlice(name.utf8)
+                    message.properties.replyTo = Array(name.utf8)
                     return message
                 })
             var conservation = try serveHealthy(stage)

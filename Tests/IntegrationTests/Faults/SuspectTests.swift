@@ -26,16 +26,16 @@ extension ProcessTests {
         private func message(_ index: Int, on stage: Stage) throws -> Publication {
             var message = stage.requests.message(index, to: index % 2 == 0 ? stage.quorumQueue : stage.classicQueue)
             switch Self.kind(index) {
-            case .unroutable: message.properties.replyTo = Array(Self.noQueue.utf8)[...]
-            case .garbage: message.properties.replyTo = Array(Self.badReply.utf8)[...]
+            case .unroutable: message.properties.replyTo = Array(Self.noQueue.utf8)
+            case .garbage: message.properties.replyTo = Array(Self.badReply.utf8)
             case .foreignCopies:
                 // Its dead letter would be routed to more queues, expire, and close the channel.
-                message.properties.headers = try FieldTable([
+                message.properties.headers = FieldTable([
                     .init(name: Array("CC".utf8), value: .array([.string(stage.resultQueue)])),
                     .init(name: Array("BCC".utf8), value: .array([.string(stage.resultQueue)])),
-                ]).encoded()[...]
-                message.properties.userID = Array("guest".utf8)[...]
-                message.properties.expiration = Array("3600000".utf8)[...]
+                ])
+                message.properties.userID = Array("guest".utf8)
+                message.properties.expiration = Array("3600000".utf8)
                 message.body = Array("no request".utf8)[...]
             case nil: break
             }

@@ -70,7 +70,7 @@ final class FaultRun {
         let replies = "\(stage.name).extra.\(index)"
         try stage.client.declare(replies)
         var message = stage.requests.message(index, to: stage.quorumQueue)
-        message.properties.replyTo = ArraySlice(replies.utf8)
+        message.properties.replyTo = Array(replies.utf8)
         try stage.client.publish([message])
         try meanwhile()
         try stage.client.consume([replies]) { _ in true }

@@ -192,7 +192,7 @@ extension Fault {
         returned.load = { _, load in
             load.isUndeliverable = { $0 % 10 == 5 }
             load.change = { [isUndeliverable = load.isUndeliverable] index, message in
-                if isUndeliverable(index) { message.properties.replyTo = ArraySlice("harebell-test-missing".utf8) }
+                if isUndeliverable(index) { message.properties.replyTo = Array("harebell-test-missing".utf8) }
             }
         }
         returned.check = { scene, end in
@@ -205,7 +205,7 @@ extension Fault {
             load.isUndeliverable = { $0 % 400 == 5 }
             load.change = { [isUndeliverable = load.isUndeliverable] index, message in
                 guard isUndeliverable(index) else { return }
-                message.properties.replyTo = ArraySlice(DirectReplies.name(node: "reply@\(index)").utf8)
+                message.properties.replyTo = Array(DirectReplies.name(node: "reply@\(index)").utf8)
             }
         }
         closing.limits = { FaultRun.Limits(duplicateResults: ($0.run.load.count / 400 + 1) * held) }

@@ -36,10 +36,10 @@ struct Requests: Sendable {
 
     /// A request for one queue.
     func message(_ index: Int, to queue: String, body: String? = nil) -> Publication {
-        var properties = PublicationProperties()
-        properties.contentType = ArraySlice("application/json".utf8)
-        properties.messageID = ArraySlice(messageID(index).utf8)
-        properties.replyTo = ArraySlice(replyTo.utf8)
+        var properties = MessageProperties()
+        properties.contentType = Array("application/json".utf8)
+        properties.messageID = Array(messageID(index).utf8)
+        properties.replyTo = Array(replyTo.utf8)
         return Publication(
             routingKey: ArraySlice(queue.utf8), properties: properties,
             body: ArraySlice((body ?? Self.body(index)).utf8))

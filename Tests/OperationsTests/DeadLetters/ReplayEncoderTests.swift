@@ -13,8 +13,8 @@ struct ReplayEncoderTests {
     ) throws -> (Publication, FieldTable) {
         let delivery = try DeadLetterSamples.delivery(headers, body: "{\"a\" : 1}", edit: edit)
         let letter = DeadLetter(delivery, in: DeadLetterSamples.queue)
-        let publication = try ReplayEncoder.replay(delivery, letter, to: queue, id: "run")
-        return (publication, try FieldTable(decoding: publication.properties.headers ?? []))
+        let publication = ReplayEncoder.replay(delivery, letter, to: queue, id: "run")
+        return (publication, publication.properties.headers ?? FieldTable())
     }
 
     @Test("A replay is the original request with its origin and without its outcome")
@@ -22,7 +22,7 @@ struct ReplayEncoderTests {
         let (publication, headers) = try replay(DeadLetterSamples.ours) { $0.correlationID = Array("c".utf8) }
         #expect(publication.exchange.isEmpty)
         #expect(publication.routingKey.elementsEqual("push.requests".utf8))
-        #expect(publication.mandatory && publication.properties.persistent)
+        #expect(publication.mandatory && publication.properties.deliveryMode == 2)
         #expect(publication.body.elementsEqual("{\"a\" : 1}".utf8))
         #expect(publication.properties.messageID.map { Array($0) } == Array("m-1".utf8))
         #expect(publication.properties.correlationID.map { Array($0) } == Array("c".utf8))
@@ -78,14 +78,14 @@ struct ReplayEncoderTests {
                 request, report: Report(outcome: .rejected), id: expected, queue: "push.requests", decoder: "auto",
                 firstSeen: WallTime(milliseconds: 0), now: WallTime(milliseconds: 0))
             let brokers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests", "expired"))
-            for headers in [try FieldTable(decoding: ours.properties.headers ?? []), brokers] {
+            for headers in [ours.properties.headers ?? FieldTable(), brokers] {
                 let dead = try DeadLetterSamples.delivery(headers, messageID: messageID, body: "[1]") {
                     $0.timestamp = 7
                 }
-                let copy = try ReplayEncoder.replay(
+                let copy = ReplayEncoder.replay(
                     dead, DeadLetter(dead, in: DeadLetterSamples.queue), to: "push.requests", id: "run")
                 let back = try DeadLetterSamples.delivery(
-                    try FieldTable(decoding: copy.properties.headers ?? []), messageID: messageID, body: "[1]"
+                    copy.properties.headers ?? FieldTable(), messageID: messageID, body: "[1]"
                 ) { $0.timestamp = 7 }
                 let found = RequestKey.notificationID(own: nil, position: nil, of: back, queue: "push.requests")
                 #expect(found == expected)
@@ -103,7 +103,7 @@ struct ReplayEncoderTests {
         let copy = try ReplayEncoder.renewal(delivery, letter, in: DeadLetterSamples.queue)
         #expect(copy.routingKey.elementsEqual(DeadLetterSamples.queue.utf8))
         #expect(copy.properties.expiration == nil)
-        let table = try FieldTable(decoding: copy.properties.headers ?? [])
+        let table = copy.properties.headers ?? FieldTable()
         #expect(table["x-delivery-count"] == nil && table["CC"] == nil)
         #expect(table["harebell-orig-cc"] == .array([.string("elsewhere")]))
         #expect(table["harebell-orig-expiration"] == .string("60000"))

@@ -155,9 +155,9 @@ struct OneOffRequestTests {
     }
 
     @Test("The payload is unchanged byte for byte")
-    func payload() throws {
+    func payload() {
         for form in [OneOffRequest.Form.headers, .envelope] {
-            let body = try Self.request().publication(to: "q", replyTo: "r", form).body
+            let body = Self.request().publication(to: "q", replyTo: "r", form).body
             #expect(String(decoding: body, as: UTF8.self).contains(Self.payload))
         }
     }

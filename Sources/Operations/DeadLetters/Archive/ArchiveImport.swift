@@ -134,7 +134,7 @@ package final class ArchiveImport: Run {
             }
             let publication: Publication
             do throws(AMQPError) {
-                publication = try message.publication(to: queue)
+                publication = message.publication(to: queue)
                 _ = try publisher.publish(publication)
             } catch {
                 return tally.refuse(error.message)

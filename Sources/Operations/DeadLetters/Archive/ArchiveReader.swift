@@ -26,11 +26,11 @@ package struct ArchivedMessage: Sendable, Equatable {
 
     /// As a publish to a queue. Properties that would make the broker refuse or reroute it move into `harebell-*`
     /// headers.
-    package func publication(to queue: String) throws(AMQPError) -> Publication {
+    package func publication(to queue: String) -> Publication {
         var properties = properties
         Republishing.makePublishable(&properties)
         return Publication(
-            routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: body[...])
+            routingKey: ArraySlice(queue.utf8), properties: properties, body: body[...])
     }
 
     private static func properties(_ node: JSONNode) throws(ArchiveFailure) -> MessageProperties {

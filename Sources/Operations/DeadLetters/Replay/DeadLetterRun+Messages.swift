@@ -111,7 +111,7 @@ extension DeadLetterRun {
     func replay(_ item: Item) {
         let queue = target(of: item)
         do throws(AMQPError) {
-            let copy = try ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)
+            let copy = ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)
             let sequence = try connections.publisher.publish(copy)
             publishes.inFlight[sequence] = item
             timeout.restart(at: now)

@@ -17,10 +17,9 @@ package enum ReplayEncoder {
     /// - Parameters:
     ///   - queue: the destination.
     ///   - id: the ID of the run.
-    /// - Throws: if a name is too long for AMQP.
     package static func replay(
         _ delivery: Delivery, _ letter: DeadLetter, to queue: String, id: String
-    ) throws(AMQPError) -> Publication {
+    ) -> Publication {
         var properties = Republishing.properties(of: delivery)
         var headers = properties.headers ?? FieldTable()
         for name in failureHeaders { headers[name] = nil }
@@ -29,7 +28,7 @@ package enum ReplayEncoder {
         headers["harebell-replay-id"] = .string(id)
         properties.headers = headers
         return Publication(
-            routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: delivery.body)
+            routingKey: ArraySlice(queue.utf8), properties: properties, body: delivery.body)
     }
 
     /// The dead letter itself, for the end of its queue.
@@ -44,7 +43,7 @@ package enum ReplayEncoder {
         markOrigin(letter, in: &headers)
         if !headers.entries.isEmpty { properties.headers = headers }
         return Publication(
-            routingKey: ArraySlice(queue.utf8), properties: try PublicationProperties(properties), body: delivery.body)
+            routingKey: ArraySlice(queue.utf8), properties: properties, body: delivery.body)
     }
 
     /// Adds the origin if only `x-death` contains it, because brokers do not keep that header on a copy.

@@ -1,0 +1,19 @@
+/// The format of frames; sizes in bytes. Source: AMQP 0-9-1, sections 4.2.2, 4.2.3 and 4.2.6.
+enum FrameFormat {
+    enum Kind: UInt8 {
+        case method = 1
+        case header = 2
+        case body = 3
+        case heartbeat = 8
+    }
+
+    /// Begins a connection.
+    static let protocolHeader: [UInt8] = [0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1]
+    /// Type, channel and size.
+    static let headerSize = 7
+    static let end: UInt8 = 0xCE
+    /// The header and the end.
+    static let overhead = headerSize + 1
+    /// Class, weight and body size at the beginning of a content header.
+    static let contentHeaderSize = 12
+}
