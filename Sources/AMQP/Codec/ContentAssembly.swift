@@ -20,12 +20,11 @@ struct ContentAssembly {
         case complete
     }
 
-    /// A complete message.
     struct Content {
-        var origin: Origin
-        var storage: [UInt8]
-        var layout: Delivery.Layout
-        var headers: [Delivery.Header]
+        var origin = Origin.returned(code: 0, text: "")
+        var storage: [UInt8] = []
+        var layout = Delivery.Layout()
+        var headers: [Delivery.Header] = []
         var timestamp: UInt64?
         /// The size of a skipped body.
         var oversizeBody: UInt64?
@@ -33,16 +32,11 @@ struct ContentAssembly {
 
     private let maximumBody: UInt64
     private var progress = Progress.idle
-    private var origin = Origin.returned(code: 0, text: "")
+    private var content = Content()
     /// Exchange and routing key, until the header arrives.
     private var address: [UInt8] = []
     private var exchangeSize = 0
-    private var storage: [UInt8] = []
-    private var layout = Delivery.Layout()
-    private var headers: [Delivery.Header] = []
-    private var timestamp: UInt64?
     private var missing: UInt64 = 0
-    private var oversizeBody: UInt64?
 
     init(maximumBody: Int) {
         self.maximumBody = UInt64(maximumBody)
@@ -54,7 +48,7 @@ struct ContentAssembly {
     /// Starts a message. Returns false while another message is incomplete.
     mutating func begin(_ origin: Origin, exchange: amqp_bytes_t, routingKey: amqp_bytes_t) -> Bool {
         guard progress == .idle else { return false }
-        self.origin = origin
+        content.origin = origin
         address.removeAll(keepingCapacity: true)
         unsafe address.append(contentsOf: exchange.buffer)
         exchangeSize = address.count
@@ -70,22 +64,22 @@ struct ContentAssembly {
     {
         guard progress == .awaitingHeader, Int32(classID) == AMQP_BASIC_CLASS else { return false }
         missing = bodySize
-        oversizeBody = missing > maximumBody ? missing : nil
-        let bodySize = oversizeBody == nil ? Int(missing) : 0
+        content.oversizeBody = missing > maximumBody ? missing : nil
+        let bodySize = content.oversizeBody == nil ? Int(missing) : 0
         let rawStart = address.count
         let bodyStart = rawStart + raw.count
 
-        storage = []
-        storage.reserveCapacity(bodyStart + bodySize)
-        storage.append(contentsOf: address)
-        unsafe storage.append(contentsOf: raw)
-        layout = Delivery.Layout()
-        layout.exchange = Delivery.Field(0..<exchangeSize)
-        layout.routingKey = Delivery.Field(exchangeSize..<rawStart)
-        layout.rawProperties = Delivery.Field(rawStart..<bodyStart)
-        layout.body = Delivery.Field(bodyStart..<bodyStart + bodySize)
-        headers = []
-        timestamp = nil
+        content.storage = []
+        content.storage.reserveCapacity(bodyStart + bodySize)
+        content.storage.append(contentsOf: address)
+        unsafe content.storage.append(contentsOf: raw)
+        content.layout = Delivery.Layout()
+        content.layout.exchange = Delivery.Field(0..<exchangeSize)
+        content.layout.routingKey = Delivery.Field(exchangeSize..<rawStart)
+        content.layout.rawProperties = Delivery.Field(rawStart..<bodyStart)
+        content.layout.body = Delivery.Field(bodyStart..<bodyStart + bodySize)
+        content.headers = []
+        content.timestamp = nil
         do { try locate(rawStart..<bodyStart) } catch { return false }
         progress = missing == 0 ? .complete : .awaitingBody
         return true
@@ -95,7 +89,7 @@ struct ContentAssembly {
     mutating func bodyReceived(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard progress == .awaitingBody, UInt64(bytes.count) <= missing else { return false }
         missing -= UInt64(bytes.count)
-        if oversizeBody == nil { unsafe storage.append(contentsOf: bytes) }
+        if content.oversizeBody == nil { unsafe content.storage.append(contentsOf: bytes) }
         if missing == 0 { progress = .complete }
         return true
     }
@@ -104,29 +98,28 @@ struct ContentAssembly {
     mutating func takeComplete() -> Content? {
         guard progress == .complete else { return nil }
         progress = .idle
-        let content = Content(
-            origin: origin, storage: storage, layout: layout, headers: headers, timestamp: timestamp,
-            oversizeBody: oversizeBody)
-        storage = []
-        headers = []
+        defer {
+            content.storage = []
+            content.headers = []
+        }
         return content
     }
 
     private mutating func locate(_ place: Range<Int>) throws(PropertyReader.Malformed) {
-        var reader = PropertyReader(storage, place)
+        var reader = PropertyReader(content.storage, place)
         let flags = try reader.flags()
-        if flags.contains(.contentType) { layout.contentType = try reader.shortString() }
-        if flags.contains(.contentEncoding) { layout.contentEncoding = try reader.shortString() }
-        if flags.contains(.headers) { headers = try reader.headers() }
+        if flags.contains(.contentType) { content.layout.contentType = try reader.shortString() }
+        if flags.contains(.contentEncoding) { content.layout.contentEncoding = try reader.shortString() }
+        if flags.contains(.headers) { content.headers = try reader.headers() }
         if flags.contains(.deliveryMode) { _ = try reader.number() as UInt8 }
-        if flags.contains(.priority) { layout.priority = try reader.number() }
-        if flags.contains(.correlationID) { layout.correlationID = try reader.shortString() }
-        if flags.contains(.replyTo) { layout.replyTo = try reader.shortString() }
-        if flags.contains(.expiration) { layout.expiration = try reader.shortString() }
-        if flags.contains(.messageID) { layout.messageID = try reader.shortString() }
-        if flags.contains(.timestamp) { timestamp = try reader.number() }
-        if flags.contains(.type) { layout.type = try reader.shortString() }
+        if flags.contains(.priority) { content.layout.priority = try reader.number() }
+        if flags.contains(.correlationID) { content.layout.correlationID = try reader.shortString() }
+        if flags.contains(.replyTo) { content.layout.replyTo = try reader.shortString() }
+        if flags.contains(.expiration) { content.layout.expiration = try reader.shortString() }
+        if flags.contains(.messageID) { content.layout.messageID = try reader.shortString() }
+        if flags.contains(.timestamp) { content.timestamp = try reader.number() }
+        if flags.contains(.type) { content.layout.type = try reader.shortString() }
         if flags.contains(.userID) { _ = try reader.shortString() }
-        if flags.contains(.appID) { layout.appID = try reader.shortString() }
+        if flags.contains(.appID) { content.layout.appID = try reader.shortString() }
     }
 }
