@@ -35,7 +35,7 @@ package struct HTTP2ServerResponse: Sendable {
 /// The SETTINGS of a server; `nil` omits one.
 ///
 /// Source: RFC 9113, section 6.5.2.
-package struct ServerSettings: Sendable {
+package struct ServerSettings: Equatable, Sendable {
     package var maxConcurrentStreams: UInt32?
     /// The flow-control window of a stream, in bytes, at most 2^31 - 1.
     package var initialWindow: UInt32?

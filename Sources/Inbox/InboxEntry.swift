@@ -43,7 +43,7 @@ package struct InboxEntry: Sendable {
         self.status = status
         self.reason = reason
         cause = record.cause
-        payload = status == 200 ? record.payload ?? [] : []
+        payload = status == 200 ? record.payload : []
     }
 
     /// Appends it as a JSON object. A payload that is not JSON becomes `payload_text`.

@@ -27,7 +27,7 @@ package final class World {
     /// The workers' files; `nil` before there is a worker.
     private var plan: AppPlan?
     /// The requests of all of this world's APNs servers.
-    package let ledger = SimulatorLedger(keepsPayloads: true)
+    package let ledger = RecordedLedger()
     /// The channels that they all share.
     package let channels = ChannelRegistry(limit: ChannelOperation.maximumChannels)
     package private(set) var apns: SimulatorContext
@@ -136,13 +136,16 @@ package final class World {
     }
 
     private static func apns(
-        _ script: String, seed: UInt64, _ ledger: SimulatorLedger, _ channels: ChannelRegistry, at now: Moment
+        _ script: String, seed: UInt64, _ ledger: RecordedLedger, _ channels: ChannelRegistry, at now: Moment
     ) throws -> SimulatorContext {
         var configuration = SimulatorConfiguration()
         configuration.seed = seed
         let script = try Script(script, file: "script", &configuration)
-        return try SimulatorContext(
-            configuration, script: script, identity: Credentials.server, ledger: ledger, channels: channels, now: now)
+        let context = try SimulatorContext(
+            configuration, script: script, identity: Credentials.server, ledger: ledger.counts, channels: channels,
+            now: now)
+        context.observer = ledger
+        return context
     }
 
     private func accept(_ endpoint: Endpoint) -> (any Engine)? {

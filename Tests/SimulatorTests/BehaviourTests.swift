@@ -142,10 +142,11 @@ struct BehaviourTests {
     @Test("A delayed response is lost with its connection")
     func lostResponse() throws {
         let provider = try Provider(script: "token 01*: delay 1s")
+        let ledger = RecordedLedger(observing: provider.context)
         try provider.send(token: "01")
         provider.disconnect()
         #expect(provider.context.ledger.statistics.lost == 1)
-        #expect(provider.context.ledger.records.map(\.ending) == [.lost])
+        #expect(ledger.records.map(\.ending) == [.lost])
         #expect(provider.engine.nextDeadline == nil)
     }
 

@@ -15,14 +15,14 @@ struct BroadcastRulesTests {
     ) -> SimulatedResponse? {
         let rules = RequestRules(configuration)
         let fields = RequestFields(Samples.broadcast(changes))
-        switch rules.open(fields) {
-        case .refused(let response): return response.withoutCause
-        case .target(.broadcast(let bundleID)):
-            return rules.check(
+        return SimulatedResponse.thrown { () throws(SimulatedResponse) in
+            guard case .broadcast(let bundleID) = try rules.open(fields) else {
+                throw SimulatedResponse(599, "not a broadcast's path")
+            }
+            try rules.check(
                 broadcastTo: bundleID, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) }
-            ) { registry.policy(of: $0, bundleID) }?.withoutCause
-        case .target: return SimulatedResponse(599, "not a broadcast's path")
-        }
+            ) { registry.policy(of: $0, bundleID) }
+        }?.withoutCause
     }
 
     func addChannel(_ policy: ChannelRegistry.StoragePolicy = .mostRecentMessageStored) {
@@ -90,7 +90,7 @@ struct BroadcastRulesTests {
 
     // MARK: Channel management
 
-    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> SimulatedChannelResponse {
+    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> SimulatedResponse {
         var random = SplitMix64(seed: 7)
         for _ in registry.channels(of: Array("com.example.MyApp".utf8)[...]) { _ = random.next() }
         var fields = RequestFields([
@@ -98,10 +98,13 @@ struct BroadcastRulesTests {
         ])
         fields.channelID = channel
         let rules = RequestRules(SimulatorConfiguration())
-        var result = rules.manage(
-            channelsOf: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry, random: &random)
-        result.response = result.response.withoutCause
-        return result
+        do throws(SimulatedResponse) {
+            return try rules.manage(
+                channelsOf: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry,
+                random: &random)
+        } catch {
+            return error.withoutCause
+        }
     }
 
     static let create = "{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1}"
@@ -109,20 +112,19 @@ struct BroadcastRulesTests {
     @Test("A channel is created, read, listed and deleted, and then does not exist")
     func lifeOfAChannel() throws {
         let created = manage("POST", Self.create)
-        #expect(created.response == SimulatedResponse(201))
+        #expect(created.status == 201)
         let channelID = try #require(created.channelID)
         #expect(RequestRules.isBase64(channelID) && channelID.count == 24)
         #expect(
-            String(decoding: manage("GET", channel: channelID).body, as: UTF8.self)
+            manage("GET", channel: channelID).content
                 == "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}")
-        let list = RequestRules(SimulatorConfiguration()).list(
+        let list = try RequestRules(SimulatorConfiguration()).list(
             channelsOf: Array("com.example.MyApp".utf8)[...], RequestFields([]), registry)
         #expect(
-            String(decoding: list.body, as: UTF8.self)
-                == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
-        #expect(manage("DELETE", channel: channelID).response == SimulatedResponse(204))
-        #expect(manage("GET", channel: channelID).response == SimulatedResponse(400, "ChannelNotRegistered"))
-        #expect(manage("DELETE", channel: channelID).response == SimulatedResponse(400, "ChannelNotRegistered"))
+            list.content == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
+        #expect(manage("DELETE", channel: channelID) == SimulatedResponse(204))
+        #expect(manage("GET", channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
+        #expect(manage("DELETE", channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
     }
 
     @Test(
@@ -135,19 +137,19 @@ struct BroadcastRulesTests {
             ("{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1,\"colour\":1}", "BadRequestParams"),
         ])
     func badCreation(body: String, reason: String) {
-        #expect(manage("POST", body).response == SimulatedResponse(400, reason))
+        #expect(manage("POST", body) == SimulatedResponse(400, reason))
     }
 
     @Test("An app has a limited number of channels")
     func channelLimit() {
-        #expect(manage("POST", Self.create).response == SimulatedResponse(201))
-        #expect(manage("POST", Self.create).response == SimulatedResponse(201))
-        #expect(manage("POST", Self.create).response == SimulatedResponse(400, "CannotCreateChannelConfig"))
+        #expect(manage("POST", Self.create).status == 201)
+        #expect(manage("POST", Self.create).status == 201)
+        #expect(manage("POST", Self.create) == SimulatedResponse(400, "CannotCreateChannelConfig"))
     }
 
     @Test("A channel request without its channel is refused as such")
     func missingChannel() {
-        #expect(manage("GET").response == SimulatedResponse(400, "MissingChannelId"))
-        #expect(manage("DELETE", channel: Array("*".utf8)).response == SimulatedResponse(400, "BadChannelId"))
+        #expect(manage("GET") == SimulatedResponse(400, "MissingChannelId"))
+        #expect(manage("DELETE", channel: Array("*".utf8)) == SimulatedResponse(400, "BadChannelId"))
     }
 }

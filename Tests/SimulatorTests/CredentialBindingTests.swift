@@ -8,30 +8,34 @@ import Testing
 struct CredentialBindingTests {
     var binding = CredentialBinding()
     var configuration = SimulatorConfiguration()
-    let valid = CredentialBinding.Verdict.valid(keyTopics: [])
+    /// The bundle IDs of the key, or the refusal.
+    typealias Verdict = Result<[[UInt8]], SimulatedResponse>
+    let valid = Verdict.success([])
 
-    func refused(_ status: UInt16, _ reason: String) -> CredentialBinding.Verdict {
-        .refused(SimulatedResponse(status, reason))
+    func refused(_ status: UInt16, _ reason: String) -> Verdict {
+        .failure(SimulatedResponse(status, reason))
     }
 
     mutating func check(
         _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
-    ) throws -> CredentialBinding.Verdict {
-        try verdict(header, at: time, keys: keys).withoutCause
+    ) throws -> Verdict {
+        try verdict(header, at: time, keys: keys).mapError(\.withoutCause)
     }
 
     private mutating func verdict(
         _ header: String?, at time: Duration, keys: [ProviderKey] = []
-    ) throws -> CredentialBinding.Verdict {
-        binding.check(
-            header.map { Array($0.utf8) }, at: Samples.moment(time), try ProviderKeyRing(keys), configuration)
+    ) throws -> Verdict {
+        let ring = try ProviderKeyRing(keys)
+        return Verdict { () throws(SimulatedResponse) in
+            try binding.check(header.map { Array($0.utf8) }, at: Samples.moment(time), ring, configuration)
+        }
     }
 
     /// The reason for refusing a token.
     private mutating func cause(
         _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
     ) throws -> String? {
-        guard case .refused(let response) = try verdict(header, at: time, keys: keys) else { return nil }
+        guard case .failure(let response) = try verdict(header, at: time, keys: keys) else { return nil }
         return response.cause
     }
 
@@ -127,15 +131,17 @@ struct CredentialBindingTests {
         key.publicKeyPEM = nil
         key.topics = ["com.example.MyApp"]
         let verdict = try check(Samples.bearer(pem: SigningKey.generate().pkcs8PEM), keys: [key])
-        #expect(verdict == .valid(keyTopics: [Array("com.example.MyApp".utf8)]))
+        #expect(verdict == .success([Array("com.example.MyApp".utf8)]))
     }
 
     @Test("One public key can serve all key IDs and teams")
     mutating func anyKey() throws {
         let ring = try ProviderKeyRing([], publicKeyPEM: Samples.signingKey)
-        func verdict(_ bearer: String) -> CredentialBinding.Verdict {
+        func verdict(_ bearer: String) -> Verdict {
             var binding = CredentialBinding()
-            return binding.check(Array(bearer.utf8), at: Samples.start, ring, configuration).withoutCause
+            return Verdict { () throws(SimulatedResponse) in
+                try binding.check(Array(bearer.utf8), at: Samples.start, ring, configuration)
+            }.mapError(\.withoutCause)
         }
         #expect(verdict(Samples.bearer(key: "OTHERKEY12", team: "OTHERTEAM1")) == valid)
         #expect(verdict(Samples.bearer(pem: SigningKey.generate().pkcs8PEM)) == refused(403, "InvalidProviderToken"))

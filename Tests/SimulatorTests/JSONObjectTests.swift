@@ -1,3 +1,4 @@
+import Core
 import Testing
 
 @testable import Simulator
@@ -10,12 +11,12 @@ struct JSONObjectTests {
     func members() throws {
         let object = try #require(parse(" { \"a\" : \"x\\\"y\", \"b\":[1,{\"c\":null}] ,\"n\": -1.5e+3, \"i\":42}\n"))
         #expect(object.members.count == 4)
-        #expect(object.string("a").map { String(decoding: $0, as: UTF8.self) } == "x\\\"y")
+        #expect(object["a"].map { String(decoding: $0.value, as: UTF8.self) } == "x\\\"y")
         #expect(object["b"]?.kind == .array)
         #expect(object["b"].map { String(decoding: $0.value, as: UTF8.self) } == "[1,{\"c\":null}]")
-        #expect(object.integer("i") == 42)
-        #expect(object.integer("n") == nil)
-        #expect(object.string("i") == nil)
+        #expect(object["i"]?.integer == 42)
+        #expect(object["n"]?.integer == nil)
+        #expect(object["a"]?.kind == .string && object["i"]?.kind == .number)
         #expect(parse("{}")?.members.isEmpty == true)
     }
 
@@ -37,8 +38,8 @@ struct JSONObjectTests {
         func nested(_ depth: Int) -> String {
             "{\"a\":" + String(repeating: "[", count: depth) + String(repeating: "]", count: depth) + "}"
         }
-        #expect(parse(nested(JSONObject.maximumDepth - 1)) != nil)
-        #expect(parse(nested(JSONObject.maximumDepth)) == nil)
+        #expect(parse(nested(JSONScanner.maximumDepth - 1)) != nil)
+        #expect(parse(nested(JSONScanner.maximumDepth)) == nil)
         #expect(parse(nested(1_000_000)) == nil)
     }
 }

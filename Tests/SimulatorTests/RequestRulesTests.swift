@@ -14,13 +14,12 @@ struct RequestRulesTests {
     ) -> SimulatedResponse? {
         let rules = RequestRules(configuration)
         let fields = RequestFields(headers)
-        switch rules.open(fields) {
-        case .refused(let response): return response.withoutCause
-        case .target(.device(let token)):
-            return rules.check(
-                device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })?.withoutCause
-        case .target: return SimulatedResponse(599, "not a device's path")
-        }
+        return SimulatedResponse.thrown { () throws(SimulatedResponse) in
+            guard case .device(let token) = try rules.open(fields) else {
+                throw SimulatedResponse(599, "not a device's path")
+            }
+            try rules.check(device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })
+        }?.withoutCause
     }
 
     @Test("Apple's sample request is accepted")

@@ -67,15 +67,15 @@ enum Samples {
 
 extension SimulatedResponse {
     /// For tests that compare only status and reason.
-    var withoutCause: SimulatedResponse {
-        var response = self
-        response.cause = nil
-        return response
-    }
-}
+    var withoutCause: SimulatedResponse { SimulatedResponse(status, reason) }
 
-extension CredentialBinding.Verdict {
-    var withoutCause: Self {
-        if case .refused(let response) = self { .refused(response.withoutCause) } else { self }
+    /// The refusal that a check throws; `nil` if it passes.
+    static func thrown(by check: () throws(SimulatedResponse) -> Void) -> SimulatedResponse? {
+        do throws(SimulatedResponse) {
+            try check()
+            return nil
+        } catch {
+            return error
+        }
     }
 }

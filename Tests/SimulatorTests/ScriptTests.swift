@@ -72,11 +72,8 @@ struct ScriptTests {
             try rule("token 00*: goaway Shutdown last=before close=never code=ENHANCE_YOUR_CALM announced=100ms")
                 .actions
                 == [.goaway(goaway)])
-        var settings = ScriptSettings()
-        settings.streams = 1
-        settings.window = 100
-        settings.table = 0
-        settings.frame = 65536
+        let settings = ServerSettings(
+            maxConcurrentStreams: 1, initialWindow: 100, headerTableSize: 0, maxFrameSize: 65536)
         #expect(
             try rule("connect: settings streams=1 window=100 table=0 frame=65536").actions == [.settings(settings)])
         #expect(try rule("token 00*: rst CANCEL times=2").actions == [.reset(.cancel, times: 2)])

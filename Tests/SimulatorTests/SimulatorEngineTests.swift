@@ -144,12 +144,12 @@ struct SimulatorEngineTests {
 
     @Test("The ledger records every request, its end and its repetitions")
     func ledger() throws {
-        let context = try Provider.context("token 01*: 503 ServiceUnavailable", keepsPayloads: true)
+        let context = try Provider.context("token 01*: 503 ServiceUnavailable")
+        let ledger = RecordedLedger(observing: context)
         let provider = try Provider(context)
         try provider.send()
         try provider.send()
         try provider.send(token: "01" + Samples.token)
-        let ledger = context.ledger
         let id = try #require(NotificationID(Samples.id))
         #expect(ledger.timesSeen(id) == 3)
         #expect(ledger.timesAccepted(id) == 2)
@@ -171,12 +171,12 @@ struct SimulatorEngineTests {
     func ledgerLimits() throws {
         let context = try SimulatorContext(
             identity: .pemText(certificates: Provider.server.certificatePEM, privateKey: Provider.server.privateKeyPEM),
-            ledger: SimulatorLedger(maximumRecords: 1, maximumNotificationIDs: 1), now: Samples.start)
+            ledger: SimulatorLedger(maximumNotificationIDs: 1), now: Samples.start)
         let provider = try Provider(context)
         for _ in 0..<3 { try provider.send(["apns-id": nil]) }
-        #expect(context.ledger.records.count == 1)
-        #expect(context.ledger.acceptedIDs.count == 1)
-        #expect(context.ledger.statistics.accepted == 3)
+        for _ in 0..<2 { try provider.send() }
+        #expect(context.ledger.timesSeen(try #require(NotificationID(Samples.id))) == 0)
+        #expect(context.ledger.statistics.accepted == 5 && context.ledger.statistics.repeated == 0)
     }
 
     @Test("Headers that must not be indexed are counted when they are")
@@ -253,8 +253,8 @@ struct SimulatorEngineTests {
     }
 }
 
-extension SimulatorLedger {
-    private var accepted: [Record] { records.filter { $0.ending == .responded(200, reason: nil) } }
+extension RecordedLedger {
+    private var accepted: [SimulatorLedger.Record] { records.filter { $0.ending == .responded(200, reason: nil) } }
 
     fileprivate func timesAccepted(_ id: NotificationID) -> Int { accepted.count { $0.apnsID == id } }
     fileprivate var acceptedIDs: Set<NotificationID> { Set(accepted.map(\.apnsID)) }

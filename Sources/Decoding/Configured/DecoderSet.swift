@@ -1,5 +1,4 @@
 package import Core
-import Settings
 
 /// The decoders of one configuration by name: each format with its defaults, and the entries of `decoders`.
 package struct DecoderSet: Sendable {

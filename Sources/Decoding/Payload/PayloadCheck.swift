@@ -1,5 +1,4 @@
 package import Core
-import Settings
 
 /// Checks a payload against Apple's tables of keys.
 ///

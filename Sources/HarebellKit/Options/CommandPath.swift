@@ -1,5 +1,5 @@
 import ArgumentParser
-import Settings
+import Core
 
 /// The command in the arguments, with its parent commands.
 struct CommandPath {

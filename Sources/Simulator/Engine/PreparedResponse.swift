@@ -5,8 +5,6 @@ import HTTP2
 struct PreparedResponse {
     var response: SimulatedResponse
     var headers: [HTTP2Header]
-    /// The JSON of a successful response; a failure's JSON comes from its response.
-    var body: [UInt8] = []
     var record: SimulatorLedger.Record
     /// Whether a successful response has `apns-unique-id`.
     var addsUniqueID = false
@@ -22,15 +20,16 @@ struct PreparedResponse {
     static func id(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: idName, value: value) }
     static func uniqueID(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: uniqueIDName, value: value) }
     static func requestID(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: requestIDName, value: value) }
-    static func channelID(_ value: [UInt8]) -> HTTP2Header { HTTP2Header(name: channelIDName, value: value) }
 
     /// Sends it.
     ///
     /// - Returns: `false` if the stream is closed already.
     func send(on session: HTTP2ServerSession, stream: Int32) throws(HTTP2Error) -> Bool {
-        let bytes = body.isEmpty ? response.bodyBytes : body
-        var message = HTTP2ServerResponse(
-            status: response.status, headers: bytes.isEmpty ? headers : headers + [Self.contentType], body: bytes)
+        let bytes = response.bodyBytes
+        var headers = headers
+        if let id = response.channelID { headers.append(HTTP2Header(name: Self.channelIDName, value: id)) }
+        if !bytes.isEmpty { headers.append(Self.contentType) }
+        var message = HTTP2ServerResponse(status: response.status, headers: headers, body: bytes)
         if response.body == .withheld { message.ending = .never }
         if let limit = response.largestFrame { message.largestFrame = limit }
         if response.hasTrailers { message.trailers = [Self.trailer] }

@@ -1,9 +1,9 @@
 package import HTTP2
 
-/// The simulated response to one request: a status, and a reason for failures.
+/// The simulated response to one request: a status, and a reason for failures. The rules throw refusals.
 ///
 /// Source: "Handling notification responses from APNs".
-package struct SimulatedResponse: Equatable, Sendable {
+package struct SimulatedResponse: Error, Equatable {
     /// The form of the body; everything but ``json`` is a scripted fault.
     package enum Body: String, CaseIterable, Sendable {
         /// `{"reason":"…"}`, with `"timestamp"` (milliseconds) if there is one; empty for a success.
@@ -39,6 +39,10 @@ package struct SimulatedResponse: Equatable, Sendable {
     /// Milliseconds since 1970 UTC; only in a 410 response.
     package var timestamp: Int64?
     package var body: Body
+    /// The JSON of a successful response.
+    package var content: String?
+    /// `apns-channel-id` of a new channel.
+    package var channelID: [UInt8]?
     package var identifier = Identifier.same
     /// The maximum length of a DATA frame, in bytes; `nil` for no limit.
     package var largestFrame: Int?
@@ -50,7 +54,7 @@ package struct SimulatedResponse: Equatable, Sendable {
     package var cause: String?
 
     package init(
-        _ status: UInt16, _ reason: String? = nil, timestamp: Int64? = nil, body: Body = .json, cause: String? = nil
+        _ status: UInt16, _ reason: String? = nil, _ cause: String? = nil, timestamp: Int64? = nil, body: Body = .json
     ) {
         self.status = status
         self.reason = reason
@@ -71,7 +75,7 @@ package struct SimulatedResponse: Equatable, Sendable {
             return Array("{\"reason\":\"\(reason ?? "")\",\"padding\":\"".utf8) + [UInt8](repeating: 0x78, count: 65536)
                 + Array("\"}".utf8)
         case .json:
-            guard let reason else { return [] }
+            guard let reason else { return Array((content ?? "").utf8) }
             if let timestamp { return Array("{\"reason\":\"\(reason)\",\"timestamp\":\(timestamp)}".utf8) }
             return Array("{\"reason\":\"\(reason)\"}".utf8)
         }

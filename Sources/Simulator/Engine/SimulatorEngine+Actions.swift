@@ -79,11 +79,7 @@ extension SimulatorEngine {
             switch action {
             case .goaway(let goaway): begin(goaway, trigger: trigger, at: now)
             case .cut: cut(withOutput: trigger != nil, at: now)
-            case .settings(let settings):
-                change(
-                    ServerSettings(
-                        maxConcurrentStreams: settings.streams, initialWindow: settings.window,
-                        headerTableSize: settings.table, maxFrameSize: settings.frame))
+            case .settings(let settings): change(settings)
             case .hold(let duration):
                 http.holdsOutput = true
                 timers.insert(.release, due: now + duration)

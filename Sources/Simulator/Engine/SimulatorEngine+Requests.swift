@@ -17,49 +17,52 @@ extension SimulatorEngine {
         guard stream <= streams.lastAllowed else { return ledger.count { $0.ceded += 1 } }
         let fields = RequestFields(request.headers)
         let id = id(of: fields)
-        let idBytes = id.bytes
         let (attempt, record) = enter(request, fields, id, on: stream, at: now)
-
-        let target: RequestTarget
-        switch open(fields) {
-        case .refused(let response):
-            let prepared = PreparedResponse(response: response, headers: [PreparedResponse.id(idBytes)], record: record)
-            return send(prepared, on: stream, at: now)
-        case .target(let found): target = found
-        }
         let arrival = Arrival(fields: fields, attempt: attempt, stream: stream, at: now)
         var prepared = PreparedResponse(
-            response: .accepted, headers: headers(for: target, fields, idBytes), record: record,
-            addsUniqueID: addsUniqueID(target))
-        let keyTopics: [[UInt8]]
-        switch authenticate(fields, at: now) {
-        case .refused(let response):
-            prepared.response = response
-            return send(prepared, on: stream, at: now)
-        case .valid(let topics): keyTopics = topics
+            response: .accepted, headers: [PreparedResponse.id(id.bytes)], record: record)
+        do throws(SimulatedResponse) {
+            let target = try open(fields)
+            prepared.headers = headers(for: target, fields, id.bytes)
+            prepared.addsUniqueID = addsUniqueID(target)
+            let keyTopics = try authenticate(fields, at: now)
+            try respond(to: target, body: request.body, keyTopics, arrival, prepared)
+        } catch {
+            prepared.response = error
+            send(prepared, on: stream, at: now)
         }
+    }
+
+    /// - Parameter keyTopics: the bundle IDs of the provider token's key; empty for all.
+    private func respond(
+        to target: RequestTarget, body: [UInt8], _ keyTopics: [[UInt8]], _ arrival: Arrival,
+        _ prepared: PreparedResponse
+    ) throws(SimulatedResponse) {
         switch target {
         case .device(let token):
-            let refusal = client.rules.check(
-                device: token, fields, body: request.body, certificate: client.certificate, keyTopics: keyTopics)
-            finish(&prepared, refusal, token, arrival)
+            try client.rules.check(
+                device: token, arrival.fields, body: body, certificate: client.certificate, keyTopics: keyTopics)
+            guard context.admits(device: Self.lowered(token), at: arrival.at) else {
+                throw SimulatedResponse(
+                    429, "TooManyRequests", "the device had more notifications than set device-limit allows")
+            }
+            finish(prepared, token, arrival)
         case .broadcast(let bundleID):
             let channels = context.channels
-            let refusal = client.rules.check(
-                broadcastTo: bundleID, fields, body: request.body, keyTopics: client.certificate?.topics ?? keyTopics
+            try client.rules.check(
+                broadcastTo: bundleID, arrival.fields, body: body, keyTopics: client.certificate?.topics ?? keyTopics
             ) { channels.policy(of: $0, bundleID) }
-            finish(&prepared, refusal, nil, arrival)
+            finish(prepared, nil, arrival)
         case .channels(let bundleID), .allChannels(let bundleID):
             manage(
-                &prepared, target, bundleID, body: request.body, arrival,
-                keyTopics: client.certificate?.topics ?? keyTopics)
+                prepared, target, bundleID, body: body, arrival, keyTopics: client.certificate?.topics ?? keyTopics)
         }
     }
 
     /// Handles a channel management request. Script rules that name its operation apply first. A rule that answers, or
     /// prevents the processing, replaces the operation.
     private func manage(
-        _ prepared: inout PreparedResponse, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
+        _ prepared: PreparedResponse, _ target: RequestTarget, _ bundleID: ArraySlice<UInt8>, body: [UInt8],
         _ arrival: Arrival, keyTopics: [[UInt8]]
     ) {
         let fields = arrival.fields
@@ -71,24 +74,26 @@ extension SimulatorEngine {
         guard isProcessed(arrival.stream, plan) else {
             return execute(plan, prepared, on: arrival.stream, at: arrival.at)
         }
-        let result =
-            if case .allChannels = target {
-                client.rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
-            } else {
-                client.rules.manage(
-                    channelsOf: bundleID, fields, body: body, keyTopics: keyTopics, context.channels,
-                    random: &context.random)
-            }
-        if let channelID = result.channelID { prepared.headers.append(PreparedResponse.channelID(channelID)) }
-        prepared.response = result.response
-        prepared.body = result.body
+        var prepared = prepared
+        do throws(SimulatedResponse) {
+            prepared.response =
+                if case .allChannels = target {
+                    try client.rules.list(channelsOf: bundleID, fields, keyTopics: keyTopics, context.channels)
+                } else {
+                    try client.rules.manage(
+                        channelsOf: bundleID, fields, body: body, keyTopics: keyTopics, context.channels,
+                        random: &context.random)
+                }
+        } catch {
+            prepared.response = error
+        }
         execute(plan, prepared, on: arrival.stream, at: arrival.at)
     }
 
     /// Applies the early script rules to the headers of a request, before its body.
     func takeHeaders(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
         let fields = RequestFields(request.headers)
-        guard stream <= streams.lastAllowed, case .target(let target) = open(fields) else { return }
+        guard stream <= streams.lastAllowed, let target = try? open(fields) else { return }
         let token: ArraySlice<UInt8>?
         switch target {
         case .device(let name): token = name
@@ -109,12 +114,12 @@ extension SimulatorEngine {
     }
 
     /// The target of a request, if this port offers it.
-    private func open(_ fields: RequestFields) -> RequestRules.Opening {
-        let opening = client.rules.open(fields)
-        if case .target(let target) = opening, !service.offers(target) {
-            return .refused(SimulatedResponse(404, "BadPath", cause: "this port does not offer the path"))
+    private func open(_ fields: RequestFields) throws(SimulatedResponse) -> RequestTarget {
+        let target = try client.rules.open(fields)
+        guard service.offers(target) else {
+            throw SimulatedResponse(404, "BadPath", "this port does not offer the path")
         }
-        return opening
+        return target
     }
 
     /// The client's apns-id or apns-request-id; a new one if it is missing or invalid.
@@ -143,27 +148,9 @@ extension SimulatorEngine {
         return ScriptSubject(token: token, topic: topic, pushType: fields.pushType ?? [], attempt: attempt)
     }
 
-    /// Responds to a notification: a refusal by the rules, the response of script or built-in tokens, or 200.
-    private func finish(
-        _ prepared: inout PreparedResponse, _ refusal: SimulatedResponse?, _ token: ArraySlice<UInt8>?,
-        _ arrival: Arrival
-    ) {
-        if let refusal = refusal ?? throttled(token, at: arrival.at) {
-            prepared.response = refusal
-            return send(prepared, on: arrival.stream, at: arrival.at)
-        }
-        let plan = plan(token, arrival.fields, arrival.attempt)
-        if plan == Plan() {
-            addUniqueID(to: &prepared)
-            return send(prepared, on: arrival.stream, at: arrival.at)
-        }
-        execute(plan, prepared, on: arrival.stream, at: arrival.at)
-    }
-
-    private func throttled(_ token: ArraySlice<UInt8>?, at now: Instant) -> SimulatedResponse? {
-        guard let token, !context.admits(device: Self.lowered(token), at: now) else { return nil }
-        return SimulatedResponse(
-            429, "TooManyRequests", cause: "the device had more notifications than set device-limit allows")
+    /// Responds to a valid notification: the response of script or built-in tokens, or 200.
+    private func finish(_ prepared: PreparedResponse, _ token: ArraySlice<UInt8>?, _ arrival: Arrival) {
+        execute(plan(token, arrival.fields, arrival.attempt), prepared, on: arrival.stream, at: arrival.at)
     }
 
     private func plan(_ token: ArraySlice<UInt8>?, _ fields: RequestFields, _ attempt: Int) -> Plan {
@@ -211,19 +198,19 @@ extension SimulatorEngine {
         ]
     }
 
-    private func authenticate(_ fields: RequestFields, at now: Instant) -> CredentialBinding.Verdict {
+    /// - Returns: the bundle IDs of the provider token's key; empty for all.
+    private func authenticate(_ fields: RequestFields, at now: Instant) throws(SimulatedResponse) -> [[UInt8]] {
+        let moment = context.moment(at: now)
         if let certificate = client.certificate {
-            let refusal = certificate.refusal(
-                in: context.configuration.environment, at: context.moment(at: now).wall)
-            return refusal.map { .refused($0) } ?? .valid(keyTopics: [])
+            try certificate.check(in: context.configuration.environment, at: moment.wall)
+            return []
         }
-        let wasBound = client.credential.isBound
-        let updates = client.credential.updates
-        let verdict = client.credential.check(
-            fields.authorization, at: context.moment(at: now), context.keys, context.configuration)
+        let (wasBound, updates) = (client.credential.isBound, client.credential.updates)
+        let topics = try client.credential.check(
+            fields.authorization, at: moment, context.keys, context.configuration)
         if client.credential.updates > updates { ledger.count { $0.tokenUpdates += 1 } }
-        if !wasBound, client.credential.isBound { authenticated(at: now) }
-        return verdict
+        if !wasBound { authenticated(at: now) }
+        return topics
     }
 
     /// The first valid provider token, or a certificate, raises the limit of one stream.

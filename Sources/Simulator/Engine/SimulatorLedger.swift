@@ -1,7 +1,7 @@
 package import Core
 package import HTTP2
 
-/// Records all requests of a simulator, so that tests can detect lost and duplicate ones.
+/// Counts the requests of a simulator, also those with a known apns-id.
 package final class SimulatorLedger: Sendable {
     package enum Ending: Equatable, Sendable {
         case responded(UInt16, reason: String?)
@@ -17,8 +17,7 @@ package final class SimulatorLedger: Sendable {
         /// The client's ID; a new one if it was missing or invalid.
         package var apnsID: NotificationID
         package var fields: RequestFields
-        /// In ``SimulatorLedger/records`` only if ``SimulatorLedger/keepsPayloads``.
-        package var payload: [UInt8]?
+        package var payload: [UInt8]
         /// From 1, in the order in which the connections were opened.
         package var connection: Int
         package var stream: Int32
@@ -42,34 +41,20 @@ package final class SimulatorLedger: Sendable {
 
     private struct State {
         var statistics = SimulatorStatistics()
-        var failures: [String] = []
-        var records: [Record] = []
         var sightings: [NotificationID: Sightings] = [:]
     }
 
-    /// The maximum number of stored failures; all are counted.
-    package static let maximumFailures = 100
-
     private let state = Guarded(State())
-    private let maximumRecords: Int
     private let maximumIDs: Int
-    package let keepsPayloads: Bool
 
-    package init(maximumRecords: Int = 100_000, maximumNotificationIDs: Int = 2_000_000, keepsPayloads: Bool = false) {
-        self.maximumRecords = maximumRecords
+    /// - Parameter maximumNotificationIDs: the number of apns-ids that it remembers to find duplicates.
+    package init(maximumNotificationIDs: Int = 2_000_000) {
         maximumIDs = maximumNotificationIDs
-        self.keepsPayloads = keepsPayloads
     }
 
     // MARK: Reading
 
     package var statistics: SimulatorStatistics { state.withLock { $0.statistics } }
-
-    /// The first requests in the order in which they ended, up to the limit.
-    package var records: [Record] { state.withLock { $0.records } }
-
-    /// Why connections failed, one sentence each: the first ``maximumFailures``.
-    package var failures: [String] { state.withLock { $0.failures } }
 
     /// The number of requests with this apns-id.
     package func timesSeen(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.seen ?? 0 } }
@@ -78,14 +63,6 @@ package final class SimulatorLedger: Sendable {
 
     func count(_ body: (inout SimulatorStatistics) -> Void) {
         state.withLock { body(&$0.statistics) }
-    }
-
-    func failed(connection: Int, _ error: any Error) {
-        state.withLock { state in
-            state.statistics.failedConnections += 1
-            guard state.failures.count < Self.maximumFailures else { return }
-            state.failures.append("connection \(connection): \(error)")
-        }
     }
 
     /// - Returns: the number of this attempt, from 1.
@@ -112,10 +89,6 @@ package final class SimulatorLedger: Sendable {
             case .reset: state.statistics.resets += 1
             case .lost: state.statistics.lost += 1
             }
-            guard state.records.count < maximumRecords else { return }
-            var record = record
-            if !keepsPayloads { record.payload = nil }
-            state.records.append(record)
         }
     }
 }

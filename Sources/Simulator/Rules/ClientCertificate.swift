@@ -20,22 +20,20 @@ package struct ClientCertificate: Sendable {
         notAfter = certificate.notAfter
     }
 
-    /// The response to every request on the connection; `nil` if the certificate is valid.
+    /// Checks what holds for every request on the connection.
     ///
     /// TLS rejects expired certificates in the handshake; this covers expiry on an open connection.
-    func refusal(in environment: Environment, at now: WallTime) -> SimulatedResponse? {
+    func check(in environment: Environment, at now: WallTime) throws(SimulatedResponse) {
         guard !topics.isEmpty else {
-            return SimulatedResponse(403, "BadCertificate", cause: "the client's certificate names no topic")
+            throw SimulatedResponse(403, "BadCertificate", "the client's certificate names no topic")
         }
         guard now <= notAfter else {
-            return SimulatedResponse(
-                403, "BadCertificate", cause: "the client's certificate expired at \(notAfter.inUTC)")
+            throw SimulatedResponse(403, "BadCertificate", "the client's certificate expired at \(notAfter.inUTC)")
         }
         guard environments.isEmpty || environments.contains(environment) else {
-            return SimulatedResponse(
-                403, "BadCertificateEnvironment", cause: "the client's certificate is not for \(environment.rawValue)")
+            throw SimulatedResponse(
+                403, "BadCertificateEnvironment", "the client's certificate is not for \(environment.rawValue)")
         }
-        return nil
     }
 
     /// "If you omit this header and your APNs certificate does not specify multiple topics, the APNs server uses the

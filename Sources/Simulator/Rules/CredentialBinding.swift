@@ -9,12 +9,6 @@ import TLS
 ///
 /// Sources: "Establishing a token-based connection to APNs" and "Handling notification responses from APNs".
 struct CredentialBinding {
-    enum Verdict: Equatable {
-        /// The bundle IDs of the key; empty for all.
-        case valid(keyTopics: [[UInt8]])
-        case refused(SimulatedResponse)
-    }
-
     private struct Bound {
         var header: [UInt8]
         var issuedAt: Int64
@@ -29,81 +23,70 @@ struct CredentialBinding {
 
     var isBound: Bool { bound != nil }
 
+    /// - Returns: the bundle IDs of the key; empty for all.
     mutating func check(
         _ authorization: [UInt8]?, at now: Moment, _ keys: ProviderKeyRing, _ configuration: SimulatorConfiguration
-    ) -> Verdict {
+    ) throws(SimulatedResponse) -> [[UInt8]] {
         guard let authorization, authorization.count > 7, Self.isBearer(authorization.prefix(7)) else {
             let cause = authorization == nil ? "authorization is missing" : "authorization is not a bearer token"
-            return .refused(SimulatedResponse(403, "MissingProviderToken", cause: cause))
+            throw SimulatedResponse(403, "MissingProviderToken", cause)
         }
         if let bound, bound.header == authorization {
             guard now.instant < bound.key.revokedAt else {
-                return Self.invalid("the key \(quoted(bound.keyID)) is revoked")
+                throw ProviderToken.invalid("the key \(quoted(bound.keyID)) is revoked")
             }
-            if let refusal = expired(bound.issuedAt, now, configuration) { return refusal }
-            return .valid(keyTopics: bound.key.topics)
+            try Self.checkAge(bound.issuedAt, now, configuration)
+            return bound.key.topics
         }
-        do throws(ProviderToken.Defect) {
-            let token = try ProviderToken(authorization.dropFirst(7))
-            let key = try keys.entry(for: token, at: now.instant)
-            if let refusal = Self.check(token, key, now, configuration) { return refusal }
-            if let refusal = expired(token.issuedAt, now, configuration) { return refusal }
-            return bind(token, authorization, key, at: now.instant, configuration)
-        } catch {
-            return Self.invalid(error.cause)
-        }
+        let token = try ProviderToken(authorization.dropFirst(7))
+        let key = try keys.entry(for: token, at: now.instant)
+        try Self.check(token, key, now, configuration)
+        try Self.checkAge(token.issuedAt, now, configuration)
+        try bind(token, authorization, key, at: now.instant, configuration)
+        return key.topics
     }
 
     /// Checks signature, environment and clock.
     private static func check(
         _ token: ProviderToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ configuration: SimulatorConfiguration
-    ) -> Verdict? {
-        if let verifier = key.verifier {
-            guard verifier.verifyES256(token.signed.span, signature: token.signature.span) else {
-                return invalid("the signature was not made with the key \(quoted(token.keyID))")
-            }
+    ) throws(SimulatedResponse) {
+        if let verifier = key.verifier, !verifier.verifyES256(token.signed.span, signature: token.signature.span) {
+            throw ProviderToken.invalid("the signature was not made with the key \(quoted(token.keyID))")
         }
         if let environment = key.environment, environment != configuration.environment {
-            return .refused(
-                SimulatedResponse(
-                    403, "BadEnvironmentKeyIdInToken",
-                    cause: "the key \(quoted(token.keyID)) is for \(environment.rawValue)"))
+            throw SimulatedResponse(
+                403, "BadEnvironmentKeyIdInToken", "the key \(quoted(token.keyID)) is for \(environment.rawValue)")
         }
         let skew = configuration.clockSkew.components.seconds
         guard token.issuedAt <= now.wall.seconds + skew else {
-            return invalid(
+            throw ProviderToken.invalid(
                 "iat is \(token.issuedAt), more than \(skew) s ahead of the simulator's clock (\(now.wall.seconds))")
         }
-        return nil
     }
 
     private mutating func bind(
         _ token: ProviderToken, _ header: [UInt8], _ key: ProviderKeyRing.Entry, at now: Instant,
         _ configuration: SimulatorConfiguration
-    ) -> Verdict {
+    ) throws(SimulatedResponse) {
         guard var bound else {
             bound = Bound(header: header, issuedAt: token.issuedAt, keyID: token.keyID, key: key)
-            return .valid(keyTopics: key.topics)
+            return
         }
         guard bound.key.teamID == token.teamID else {
-            return Self.invalid("iss is \(quoted(token.teamID)), and the connection is bound to another team")
+            throw ProviderToken.invalid("iss is \(quoted(token.teamID)), and the connection is bound to another team")
         }
         let isRelated = bound.key.relatedKeyID == token.keyID || key.relatedKeyID == bound.keyID
         guard bound.keyID == token.keyID || isRelated else {
-            return .refused(
-                SimulatedResponse(
-                    403, "UnrelatedKeyIdInToken",
-                    cause: "kid is \(quoted(token.keyID)), and the connection is bound to \(quoted(bound.keyID))"))
+            throw SimulatedResponse(
+                403, "UnrelatedKeyIdInToken",
+                "kid is \(quoted(token.keyID)), and the connection is bound to \(quoted(bound.keyID))")
         }
         let interval = configuration.tokenRefreshInterval
         let isFresh = bound.updatedAt.map { now - $0 < interval } ?? false
         guard !isFresh, abs(token.issuedAt - bound.issuedAt) >= interval.components.seconds else {
-            return .refused(
-                SimulatedResponse(
-                    429, "TooManyProviderTokenUpdates",
-                    cause:
-                        "the provider token was changed less than \(interval.components.seconds) s ago"
-                ))
+            throw SimulatedResponse(
+                429, "TooManyProviderTokenUpdates",
+                "the provider token was changed less than \(interval.components.seconds) s ago")
         }
         bound.keyID = token.keyID
         bound.key = key
@@ -112,25 +95,20 @@ struct CredentialBinding {
         bound.updatedAt = now
         self.bound = bound
         updates += 1
-        return .valid(keyTopics: key.topics)
     }
 
-    private func expired(_ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration) -> Verdict? {
+    private static func checkAge(
+        _ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration
+    ) throws(SimulatedResponse) {
         // Subtracting from the clock cannot overflow, whatever value a client sends.
         let lifetime = configuration.tokenLifetime.components.seconds
-        guard issuedAt < now.wall.seconds - lifetime else { return nil }
-        return .refused(
-            SimulatedResponse(
-                403, "ExpiredProviderToken",
-                cause: "iat is \(issuedAt), more than \(lifetime) s behind the simulator's clock (\(now.wall.seconds))")
-        )
+        guard issuedAt < now.wall.seconds - lifetime else { return }
+        throw SimulatedResponse(
+            403, "ExpiredProviderToken",
+            "iat is \(issuedAt), more than \(lifetime) s behind the simulator's clock (\(now.wall.seconds))")
     }
 
     private static func isBearer(_ scheme: ArraySlice<UInt8>) -> Bool {
         scheme.elementsEqual("bearer ".utf8) { $0 == $1 || $0 | 0x20 == $1 }
-    }
-
-    private static func invalid(_ cause: String) -> Verdict {
-        .refused(SimulatedResponse(403, "InvalidProviderToken", cause: cause))
     }
 }

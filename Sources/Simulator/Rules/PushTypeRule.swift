@@ -56,10 +56,6 @@ struct PushTypeRule: Sendable {
     /// The rules for a request without `apns-push-type` whose topic has none of the suffixes.
     static let unstated = PushTypeRule("")
 
-    func permits(priority: [UInt8]) -> Bool {
-        priorities.contains { priority.equals($0) }
-    }
-
     static func named(_ name: some Collection<UInt8>) -> PushTypeRule? {
         all.first { name.equals($0.name) }
     }

@@ -28,45 +28,37 @@ package struct RequestRules: Sendable {
         topics.append(Array(bundleID.utf8))
     }
 
-    package enum Opening: Equatable, Sendable {
-        case target(RequestTarget)
-        case refused(SimulatedResponse)
-    }
-
     /// Checks method, path and repeated headers.
-    package func open(_ fields: RequestFields) -> Opening {
+    package func open(_ fields: RequestFields) throws(SimulatedResponse) -> RequestTarget {
         let method = fields.method ?? []
         let path = fields.path ?? []
-        let isManagement = path[...].hasPrefix("/1/")
-        func notAllowed(_ methods: String) -> Opening {
-            .refused(
-                SimulatedResponse(405, "MethodNotAllowed", cause: "the method is \(quoted(method)), not \(methods)"))
+        func notAllowed(_ methods: String) -> SimulatedResponse {
+            SimulatedResponse(405, "MethodNotAllowed", "the method is \(quoted(method)), not \(methods)")
         }
-        guard method.equals("POST") || isManagement else { return notAllowed("POST") }
+        guard method.equals("POST") || path[...].hasPrefix("/1/") else { throw notAllowed("POST") }
         guard let target = RequestTarget(path: path) else {
-            return .refused(
-                SimulatedResponse(
-                    404, "BadPath",
-                    cause: "the path is none of /3/device/TOKEN, /4/broadcasts/apps/BUNDLEID, "
-                        + "/1/apps/BUNDLEID/channels and /1/apps/BUNDLEID/all-channels"))
+            throw SimulatedResponse(
+                404, "BadPath",
+                "the path is none of /3/device/TOKEN, /4/broadcasts/apps/BUNDLEID, /1/apps/BUNDLEID/channels and "
+                    + "/1/apps/BUNDLEID/all-channels")
         }
         switch target {
         case .channels:
             guard method.equals("POST") || method.equals("GET") || method.equals("DELETE") else {
-                return notAllowed("POST, GET or DELETE")
+                throw notAllowed("POST, GET or DELETE")
             }
         case .allChannels:
-            guard method.equals("GET") else { return notAllowed("GET") }
+            guard method.equals("GET") else { throw notAllowed("GET") }
         case .device(let token):
             guard !token.isEmpty else {
-                return .refused(SimulatedResponse(400, "MissingDeviceToken", cause: "the path has no device token"))
+                throw SimulatedResponse(400, "MissingDeviceToken", "the path has no device token")
             }
         case .broadcast: break
         }
         if let duplicate = fields.duplicate {
-            return .refused(SimulatedResponse(400, "DuplicateHeaders", cause: "\(quoted(duplicate)) is repeated"))
+            throw SimulatedResponse(400, "DuplicateHeaders", "\(quoted(duplicate)) is repeated")
         }
-        return .target(target)
+        return target
     }
 
     /// Checks the headers and the payload of a notification to a device.
@@ -74,47 +66,34 @@ package struct RequestRules: Sendable {
     /// - Parameters:
     ///   - certificate: of the client; `nil` with provider tokens.
     ///   - keyTopics: the bundle IDs of the provider token's key; empty for all.
-    /// - Returns: `nil` if the request is valid.
     package func check(
         device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
         certificate: ClientCertificate? = nil, keyTopics: [[UInt8]] = []
-    ) -> SimulatedResponse? {
-        guard Self.isCanonicalUUID(fields.id) else { return Self.badID("apns-id", fields.id) }
+    ) throws(SimulatedResponse) {
+        try Self.check("apns-id", fields.id)
         guard token.count % 2 == 0, token.isHexadecimal else {
-            return SimulatedResponse(
-                400, "BadDeviceToken", cause: "the device token is not an even number of hexadecimal digits")
+            throw SimulatedResponse(
+                400, "BadDeviceToken", "the device token is not an even number of hexadecimal digits")
         }
-
-        let stated: PushTypeRule?
-        if let name = fields.pushType {
-            guard let rule = PushTypeRule.named(name) else {
-                return SimulatedResponse(
-                    400, "InvalidPushType", cause: "apns-push-type is \(quoted(name)), not one of Apple's")
-            }
-            stated = rule
-        } else {
-            stated = nil
+        let stated = fields.pushType.flatMap { PushTypeRule.named($0) }
+        if let name = fields.pushType, stated == nil {
+            throw SimulatedResponse(
+                400, "InvalidPushType", "apns-push-type is \(quoted(name)), not one of Apple's")
         }
         guard let topic = topic(fields, certificate) else {
-            return SimulatedResponse(400, "MissingTopic", cause: "apns-topic is missing")
+            throw SimulatedResponse(400, "MissingTopic", "apns-topic is missing")
         }
         let suffixed = isListed(topic, keyTopics) ? nil : PushTypeRule.suffixed(topic)
         let rule = stated ?? suffixed ?? .unstated
-        if let response = check(topic: topic, rule, certificate, keyTopics) { return response }
-
-        if let expiration = fields.expiration, Self.seconds(expiration) == nil {
-            return SimulatedResponse(
-                400, "BadExpirationDate", cause: "apns-expiration is \(quoted(expiration)), not seconds since 1970")
-        }
-        if let priority = fields.priority, !rule.permits(priority: priority) {
-            return Self.badPriority(priority, rule)
-        }
+        try check(topic: topic, rule, certificate, keyTopics)
+        if let expiration = fields.expiration { _ = try Self.seconds(expiration) }
+        if let priority = fields.priority { try Self.check(priority: priority, rule) }
         if let collapseID = fields.collapseID, collapseID.count > Self.maximumCollapseID {
-            return SimulatedResponse(
+            throw SimulatedResponse(
                 400, "BadCollapseId",
-                cause: "apns-collapse-id has \(collapseID.count) bytes; at most \(Self.maximumCollapseID) are allowed")
+                "apns-collapse-id has \(collapseID.count) bytes; at most \(Self.maximumCollapseID) are allowed")
         }
-        return check(payload: body, rule, isPriority10: stated == nil && fields.priority?.equals("10") == true)
+        try check(payload: body, rule, isPriority10: stated == nil && fields.priority?.equals("10") == true)
     }
 
     private func topic(_ fields: RequestFields, _ certificate: ClientCertificate?) -> ArraySlice<UInt8>? {
@@ -124,31 +103,25 @@ package struct RequestRules: Sendable {
 
     private func check(
         topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificate: ClientCertificate?, _ keyTopics: [[UInt8]]
-    ) -> SimulatedResponse? {
+    ) throws(SimulatedResponse) {
         func bad(_ cause: String) -> SimulatedResponse {
-            SimulatedResponse(400, "BadTopic", cause: "apns-topic is \(quoted(topic))\(cause)")
+            SimulatedResponse(400, "BadTopic", "apns-topic is \(quoted(topic))\(cause)")
         }
-        guard topic.isBundleID else { return bad(", which is not a bundle ID") }
-        guard topic.hasPrefix(rule.prefix) else { return bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
-        let bundleID: ArraySlice<UInt8>
-        if rule.suffix.utf8CodeUnitCount == 0 {
-            guard !endsAsSuffix(topic, keyTopics) else {
-                return bad(", which has the suffix of another push type than \(quoted(rule.name))")
-            }
-            bundleID = topic
-        } else {
-            guard topic.hasSuffix(rule.suffix) else { return bad("; a topic of \(rule.name) ends with \(rule.suffix)") }
-            bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
+        guard topic.isBundleID else { throw bad(", which is not a bundle ID") }
+        guard topic.hasPrefix(rule.prefix) else { throw bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
+        guard topic.hasSuffix(rule.suffix) else { throw bad("; a topic of \(rule.name) ends with \(rule.suffix)") }
+        guard rule.suffix.utf8CodeUnitCount > 0 || !endsAsSuffix(topic, keyTopics) else {
+            throw bad(", which has the suffix of another push type than \(quoted(rule.name))")
         }
         if let certificate, !certificate.allows(topic, rule) {
-            return SimulatedResponse(
+            throw SimulatedResponse(
                 400, "TopicDisallowed",
-                cause: "the client's certificate does not allow \(quoted(topic)) with push type \(quoted(rule.name))")
+                "the client's certificate does not allow \(quoted(topic)) with push type \(quoted(rule.name))")
         }
+        let bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
         guard isAllowed(bundleID, keyTopics) else {
-            return SimulatedResponse(400, "TopicDisallowed", cause: Self.unknown(bundleID))
+            throw SimulatedResponse(400, "TopicDisallowed", Self.unknown(bundleID))
         }
-        return nil
     }
 
     /// Whether a topic must have the suffix of a push type. A bundle ID may end like a suffix, which is only known for
@@ -167,45 +140,44 @@ package struct RequestRules: Sendable {
             && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
     }
 
-    private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) -> SimulatedResponse? {
-        if let response = Self.check(size: payload, rule.maximumPayload) { return response }
-        guard configuration.checksPayload else { return nil }
+    private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) throws(SimulatedResponse) {
+        try Self.check(size: payload, rule.maximumPayload)
+        guard configuration.checksPayload else { return }
         // Apple documents no reason for a body that is not a JSON object; `PayloadEmpty` is the nearest.
         guard let object = JSONObject(payload[...]) else {
-            return SimulatedResponse(400, "PayloadEmpty", cause: "the payload is not a JSON object")
+            throw SimulatedResponse(400, "PayloadEmpty", "the payload is not a JSON object")
         }
-        guard rule.needsAps else { return nil }
-        guard let aps = object["aps"], aps.kind == .object else { return Self.noAps }
+        guard rule.needsAps else { return }
+        guard let aps = object["aps"], aps.kind == .object else { throw Self.noAps }
         // "It is an error to use this priority for a push notification that contains only the content-available key."
         if isPriority10, let members = JSONObject(aps.value)?.members, members.count == 1,
             members[0].key.equals("content-available")
         {
-            return SimulatedResponse(
-                400, "BadPriority", cause: "apns-priority is 10, and aps has nothing but content-available")
+            throw SimulatedResponse(
+                400, "BadPriority", "apns-priority is 10, and aps has nothing but content-available")
         }
-        return nil
     }
 
-    static func check(size payload: [UInt8], _ limit: Int) -> SimulatedResponse? {
-        guard !payload.isEmpty else { return SimulatedResponse(400, "PayloadEmpty", cause: "there is no payload") }
+    static func check(size payload: [UInt8], _ limit: Int) throws(SimulatedResponse) {
+        guard !payload.isEmpty else { throw SimulatedResponse(400, "PayloadEmpty", "there is no payload") }
         guard payload.count <= limit else {
-            return SimulatedResponse(
-                413, "PayloadTooLarge", cause: "the payload has \(payload.count) bytes; at most \(limit) are allowed")
+            throw SimulatedResponse(
+                413, "PayloadTooLarge", "the payload has \(payload.count) bytes; at most \(limit) are allowed")
         }
-        return nil
     }
 
-    static let noAps = SimulatedResponse(400, "PayloadEmpty", cause: "the payload has no aps dictionary")
+    static let noAps = SimulatedResponse(400, "PayloadEmpty", "the payload has no aps dictionary")
 
-    static func badID(_ header: StaticString, _ value: [UInt8]?) -> SimulatedResponse {
-        SimulatedResponse(400, "BadMessageId", cause: "\(header) is \(quoted(value ?? [])), not a UUID in lower case")
+    /// Checks `apns-id` or `apns-request-id`.
+    static func check(_ header: StaticString, _ id: [UInt8]?) throws(SimulatedResponse) {
+        guard !isCanonicalUUID(id) else { return }
+        throw SimulatedResponse(400, "BadMessageId", "\(header) is \(quoted(id ?? [])), not a UUID in lower case")
     }
 
-    static func badPriority(_ priority: [UInt8]?, _ rule: PushTypeRule) -> SimulatedResponse {
+    static func check(priority: [UInt8], _ rule: PushTypeRule) throws(SimulatedResponse) {
+        guard !rule.priorities.contains(where: { priority.equals($0) }) else { return }
         let allowed = rule.priorities.map(\.description).joined(separator: ", ")
-        return SimulatedResponse(
-            400, "BadPriority",
-            cause: priority.map { "apns-priority is \(quoted($0)); allowed: \(allowed)" } ?? "apns-priority is missing")
+        throw SimulatedResponse(400, "BadPriority", "apns-priority is \(quoted(priority)); allowed: \(allowed)")
     }
 
     static func unknown(_ bundleID: ArraySlice<UInt8>) -> String {
@@ -219,15 +191,13 @@ package struct RequestRules: Sendable {
         return id.allSatisfy { !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     }
 
-    /// Seconds since 1970 UTC; `nil` unless `value` consists of digits. Past times are valid: the device decides.
-    static func seconds(_ value: [UInt8]) -> Int64? {
-        guard !value.isEmpty, value.count < 19 else { return nil }
-        var result: Int64 = 0
-        for byte in value {
-            guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            result = result * 10 + Int64(byte - UInt8(ascii: "0"))
+    /// `apns-expiration`, in seconds since 1970 UTC. Past times are valid: the device decides.
+    static func seconds(_ value: [UInt8]) throws(SimulatedResponse) -> Int64 {
+        guard value.count < 19, let seconds = JSONText.integer(value[...]), value[0] != UInt8(ascii: "-") else {
+            throw SimulatedResponse(
+                400, "BadExpirationDate", "apns-expiration is \(quoted(value)), not seconds since 1970")
         }
-        return result
+        return seconds
     }
 }
 

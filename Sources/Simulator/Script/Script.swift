@@ -80,7 +80,7 @@ package enum ScriptAction: Equatable, Sendable {
     case early
     case goaway(ScriptGoaway)
     case cut
-    case settings(ScriptSettings)
+    case settings(ServerSettings)
     /// Holds all output for this time.
     case hold(Duration)
     /// The number of PINGs to send.
@@ -119,19 +119,6 @@ package struct ScriptGoaway: Equatable, Sendable {
     package init(reason: String? = nil) {
         self.reason = reason
     }
-}
-
-/// The changes of a SETTINGS frame; `nil` keeps a value.
-package struct ScriptSettings: Equatable, Sendable {
-    package var streams: UInt32?
-    /// Bytes, for streams only.
-    package var window: UInt32?
-    /// Size of the HPACK table, in bytes.
-    package var table: UInt32?
-    /// Maximum frame size, in bytes.
-    package var frame: UInt32?
-
-    package init() {}
 }
 
 /// A pattern in which `*` matches any bytes, including none.

@@ -8,88 +8,80 @@ extension ScriptParser {
         "device-limit", "connection-limit", "bad-token-limit", "error-limit",
     ]
 
-    /// A line `set NAME VALUE`.
+    /// The rest of a line `set NAME VALUE`.
     mutating func set(_ words: inout ScriptWords) throws(ScriptComplaint) {
         let name = try words.next("the name of a setting")
+        func value(_ wanted: String) throws(ScriptComplaint) -> ScriptWord { try words.next(wanted, name: name.text) }
+        func isOn() throws(ScriptComplaint) -> Bool { try value("on or off").choice(of: ScriptSwitch.self) == .on }
+        func number(upTo limit: UInt32 = .max) throws(ScriptComplaint) -> UInt32 {
+            try value("a number").number(upTo: limit)
+        }
         switch name.text {
-        case "environment":
-            let value = try words.next("production or development")
-            configuration.environment = try Self.environment(value.text, value.column)
-        case "client-ca":
-            let path = try words.next("a PEM file")
-            configuration.clientAuthorityPEM = try content(path.text, path.column)
-        case "streams": configuration.streams = try words.number(upTo: .max)
-        case "streams-before-token": configuration.streamsBeforeToken = try words.number(upTo: .max)
-        case "window": configuration.initialWindow = try words.number(upTo: UInt32(Int32.max))
-        case "table": configuration.headerTableSize = try words.number(upTo: 1 << 20)
+        case "environment": configuration.environment = try value("production or development").choice()
+        case "client-ca": configuration.clientAuthorityPEM = try content(value("a PEM file"))
+        case "streams": configuration.streams = try number()
+        case "streams-before-token": configuration.streamsBeforeToken = try number()
+        case "window": configuration.initialWindow = try number(upTo: UInt32(Int32.max))
+        case "table": configuration.headerTableSize = try number(upTo: 1 << 20)
         case "topic": try topic(&words)
         case "key": configuration.keys.append(try key(&words))
-        case "public-key":
-            let path = try words.next("a PEM file")
-            configuration.publicKeyPEM = try content(path.text, path.column)
+        case "public-key": configuration.publicKeyPEM = try content(value("a PEM file"))
         case "channel": script.channels.append(try channel(&words))
-        case "built-in-tokens": configuration.hasBuiltInTokens = try words.isOn()
-        case "payload-checks": configuration.checksPayload = try words.isOn()
-        case "unknown-channels": configuration.acceptsUnknownChannels = try words.isOn()
-        case "token-lifetime": configuration.tokenLifetime = try words.duration("how long, as in 60m")
-        case "token-refresh": configuration.tokenRefreshInterval = try words.duration("how long, as in 20m")
-        case "seed": configuration.seed = UInt64(try words.number(upTo: .max))
-        case "device-limit": configuration.deviceLimit = try words.rate()
-        case "connection-limit": configuration.connectionLimit = try words.rate()
-        case "bad-token-limit": configuration.badTokenLimit = try words.count("how many, from 1")
-        case "error-limit": configuration.errorLimit = try words.count("how many, from 1")
-        default: throw ScriptComplaint(name, "\"\(name.text)\" is not a setting", known: Self.settings)
+        case "built-in-tokens": configuration.hasBuiltInTokens = try isOn()
+        case "payload-checks": configuration.checksPayload = try isOn()
+        case "unknown-channels": configuration.acceptsUnknownChannels = try isOn()
+        case "token-lifetime": configuration.tokenLifetime = try words.duration()
+        case "token-refresh": configuration.tokenRefreshInterval = try words.duration()
+        case "seed": configuration.seed = UInt64(try number())
+        case "device-limit": configuration.deviceLimit = try rate(&words)
+        case "connection-limit": configuration.connectionLimit = try rate(&words)
+        case "bad-token-limit": configuration.badTokenLimit = try value("how many, from 1").count()
+        case "error-limit": configuration.errorLimit = try value("how many, from 1").count()
+        default: throw name.unknown("is not a setting", known: Self.settings)
         }
-        try words.expectEnd()
     }
 
-    private static func environment(_ name: String, _ column: Int) throws(ScriptComplaint) -> Environment {
-        guard let environment = Environment(rawValue: name) else {
-            throw ScriptComplaint(column, "an environment is production or development, not \"\(name)\"")
-        }
-        return environment
-    }
-
-    private func content(_ path: String, _ column: Int) throws(ScriptComplaint) -> String {
+    private func content(_ path: ScriptWord) throws(ScriptComplaint) -> String {
         do {
-            return try TextFile.read(path, beside: file)
+            return try TextFile.read(path.text, beside: file)
         } catch {
-            throw ScriptComplaint(column, error.message)
+            throw path.complaint(error.message)
         }
+    }
+
+    /// `N per DURATION`
+    private func rate(_ words: inout ScriptWords) throws(ScriptComplaint) -> Rate {
+        let count = try words.next("how many, as in 5 per 10s").count()
+        try words.expect("per", "after the number")
+        return Rate(count, per: try words.duration())
     }
 
     /// `BUNDLEID [after=DURATION]`
     private mutating func topic(_ words: inout ScriptWords) throws(ScriptComplaint) {
-        let bundleID = try words.bundleID()
-        guard let option = try words.option() else { return configuration.topics.append(bundleID) }
-        guard option.name == "after" else { throw option.unknown(["after"]) }
-        configuration.laterTopics.append(LaterTopic(bundleID, after: try option.duration()))
+        let bundleID = try words.next("a bundle ID").bundleID()
+        var after: Duration?
+        try words.options(["after"]) { option throws(ScriptComplaint) in after = try option.duration() }
+        if let after {
+            configuration.laterTopics.append(LaterTopic(bundleID, after: after))
+        } else {
+            configuration.topics.append(bundleID)
+        }
     }
 
     /// `KEYID team=TEAMID [file=PATH] [environment=NAME] [topic=BUNDLEID]… [related=KEYID] [after=DURATION]
     /// [until=DURATION]`
     private func key(_ words: inout ScriptWords) throws(ScriptComplaint) -> ProviderKey {
-        let id = try words.next("a key ID of ten characters")
-        guard id.text.utf8.count == 10 else { throw ScriptComplaint(id.column, "a key ID has ten characters") }
-        var key = ProviderKey(keyID: id.text, teamID: "")
-        while let option = try words.option() {
+        var key = ProviderKey(keyID: try words.next("a key ID of ten characters").identifier("key"), teamID: "")
+        let known = ["team", "file", "environment", "topic", "related", "after", "until"]
+        try words.options(known) { option throws(ScriptComplaint) in
             switch option.name {
-            case "team":
-                guard option.value.utf8.count == 10 else {
-                    throw ScriptComplaint(option.column, "a team ID has ten characters")
-                }
-                key.teamID = option.value
-            case "file": key.publicKeyPEM = try content(option.value, option.column)
-            case "environment": key.environment = try Self.environment(option.value, option.column)
-            case "topic": key.topics.append(option.value)
-            case "related":
-                guard option.value.utf8.count == 10 else {
-                    throw ScriptComplaint(option.column, "a key ID has ten characters")
-                }
-                key.relatedKeyID = option.value
+            case "team": key.teamID = try option.identifier("team")
+            case "file": key.publicKeyPEM = try content(option)
+            case "environment": key.environment = try option.choice()
+            case "topic": key.topics.append(option.text)
+            case "related": key.relatedKeyID = try option.identifier("key")
             case "after": key.issuedAfter = try option.duration()
-            case "until": key.revokedAfter = try option.duration()
-            default: throw option.unknown(["team", "file", "environment", "topic", "related", "after", "until"])
+            default: key.revokedAfter = try option.duration()
             }
         }
         guard !key.teamID.isEmpty else {
@@ -102,56 +94,23 @@ extension ScriptParser {
     private func channel(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptChannel {
         let id = try words.next("a channel ID in base64")
         // The ID may end with the "=" of base64, so it can look like an option.
-        guard RequestRules.isBase64(Array(id.text.utf8)) else {
-            throw ScriptComplaint(id.column, "a channel ID is base64")
-        }
+        guard RequestRules.isBase64(Array(id.text.utf8)) else { throw id.complaint("a channel ID is base64") }
         var channel = ScriptChannel(bundleID: "", channelID: id.text, policy: .mostRecentMessageStored)
-        while let option = try words.option() {
+        try words.options(["app", "storage"]) { option throws(ScriptComplaint) in
             switch option.name {
-            case "app": channel.bundleID = option.value
-            case "storage":
-                switch option.value {
-                case "none": channel.policy = .noMessageStored
-                case "latest": channel.policy = .mostRecentMessageStored
-                default: throw ScriptComplaint(option.column, "storage is none or latest, not \"\(option.value)\"")
-                }
-            default: throw option.unknown(["app", "storage"])
+            case "app": channel.bundleID = try option.bundleID()
+            default:
+                let storage = try option.choice(of: ScriptStorage.self)
+                channel.policy = storage == .none ? .noMessageStored : .mostRecentMessageStored
             }
         }
-        guard Array(channel.bundleID.utf8)[...].isBundleID else {
+        guard !channel.bundleID.isEmpty else {
             throw ScriptComplaint(words.column, "here the line needs app= and a bundle ID")
         }
         return channel
     }
 }
 
-extension ScriptWords {
-    fileprivate mutating func number(upTo limit: UInt32) throws(ScriptComplaint) -> UInt32 {
-        let word = try next("a number")
-        return try ScriptOption(name: "this", value: word.text, column: word.column).number(upTo: limit)
-    }
-
-    /// `N per DURATION`
-    fileprivate mutating func rate() throws(ScriptComplaint) -> Rate {
-        let count = try count("how many, as in 5 per 10s")
-        try expect("per", "after the number")
-        return Rate(count, per: try duration("how long, as in 10s"))
-    }
-
-    fileprivate mutating func bundleID() throws(ScriptComplaint) -> String {
-        let word = try next("a bundle ID")
-        guard Array(word.text.utf8)[...].isBundleID else {
-            throw ScriptComplaint(word.column, "\"\(word.text)\" is not a bundle ID")
-        }
-        return word.text
-    }
-
-    fileprivate mutating func isOn() throws(ScriptComplaint) -> Bool {
-        let word = try next("on or off")
-        switch word.text {
-        case "on": return true
-        case "off": return false
-        default: throw ScriptComplaint(word.column, "here the line needs on or off, not \"\(word.text)\"")
-        }
-    }
+private enum ScriptStorage: String, CaseIterable {
+    case none, latest
 }

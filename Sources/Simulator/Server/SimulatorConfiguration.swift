@@ -102,10 +102,6 @@ package struct SimulatorConfiguration: Sendable {
     package var acceptsUnknownChannels = false
     /// Channels per bundle ID. Source: "Sending channel management requests to APNs".
     package var maximumChannels = 10_000
-    /// The maximum of requests that the ledger stores; it counts all.
-    package var maximumRecords = 100_000
-    /// The maximum of apns-ids that the ledger remembers to detect duplicates.
-    package var maximumNotificationIDs = 2_000_000
     /// The seed for random choices: the same seed and requests produce the same responses.
     package var seed: UInt64 = 1
 

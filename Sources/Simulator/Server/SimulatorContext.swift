@@ -33,15 +33,12 @@ package final class SimulatorContext {
     ///   - now: relates the two clocks; later instants are converted to wall time with it.
     package init(
         _ configuration: SimulatorConfiguration = SimulatorConfiguration(), script: Script = Script(),
-        identity: TLSContext.Identity, ledger: SimulatorLedger? = nil, channels: ChannelRegistry? = nil, now: Moment
+        identity: TLSContext.Identity, ledger: SimulatorLedger = SimulatorLedger(), channels: ChannelRegistry? = nil,
+        now: Moment
     ) throws(SimulatorError) {
         self.configuration = configuration
         self.script = script
-        self.ledger =
-            ledger
-            ?? SimulatorLedger(
-                maximumRecords: configuration.maximumRecords,
-                maximumNotificationIDs: configuration.maximumNotificationIDs)
+        self.ledger = ledger
         self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
         rules = RequestRules(configuration)
         laterTopics = configuration.laterTopics.map { (now.instant + $0.after, $0.bundleID) }
@@ -110,13 +107,13 @@ package final class SimulatorContext {
     }
 
     func ended(_ record: SimulatorLedger.Record) {
-        ledger.ended(record)
         observer?.ended(record, at: moment(at: record.endedAt).wall)
+        ledger.ended(record)
     }
 
     func failed(connection: Int, _ error: any Error) {
-        ledger.failed(connection: connection, error)
         observer?.failed(connection: connection, error)
+        ledger.count { $0.failedConnections += 1 }
     }
 
     func makeID() -> NotificationID {

@@ -17,8 +17,6 @@ package struct SimulatorOptions: Sendable {
     package var addresses = ["127.0.0.1", "::1"]
     /// The output file for the new authority's certificate, which clients have to trust.
     package var authorityFile: String?
-    /// Whether the ledger stores each payload.
-    package var keepsPayloads = false
 
     package init() {}
 

@@ -20,11 +20,8 @@ package final class SimulatorService {
     ) throws(SimulatorError) {
         let now = SystemClock.now()
         let (identity, authorityPEM) = try options.makeIdentity(now: now.wall)
-        let ledger = SimulatorLedger(
-            maximumRecords: options.configuration.maximumRecords,
-            maximumNotificationIDs: options.configuration.maximumNotificationIDs, keepsPayloads: options.keepsPayloads)
         let context = try SimulatorContext(
-            options.configuration, script: options.script, identity: identity, ledger: ledger, now: now)
+            options.configuration, script: options.script, identity: identity, now: now)
         self.context = context
         self.authorityPEM = authorityPEM
         func listen(_ port: UInt16, _ service: PortService) throws -> SocketListener {

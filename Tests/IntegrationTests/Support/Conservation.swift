@@ -67,7 +67,7 @@ struct Conservation {
         var contradictions = 0
     }
 
-    func pushes(_ ledger: SimulatorLedger) -> Pushes {
+    func pushes(_ ledger: RecordedLedger) -> Pushes {
         var pushes = Pushes()
         var accepted: [Int: Int] = [:]
         var seen: [Int: Int] = [:]

@@ -30,16 +30,14 @@ final class Provider {
     private(set) var hasFarewell = false
 
     static func context(
-        _ script: String = "", _ change: (inout SimulatorConfiguration) -> Void = { _ in }, keepsPayloads: Bool = false
+        _ script: String = "", _ change: (inout SimulatorConfiguration) -> Void = { _ in }
     ) throws -> SimulatorContext {
         var configuration = SimulatorConfiguration()
         change(&configuration)
         let script = try Script(script, file: "test", &configuration)
         let identity = TLSContext.Identity.pemText(
             certificates: server.certificatePEM, privateKey: server.privateKeyPEM)
-        return try SimulatorContext(
-            configuration, script: script, identity: identity, ledger: SimulatorLedger(keepsPayloads: keepsPayloads),
-            now: Samples.start)
+        return try SimulatorContext(configuration, script: script, identity: identity, now: Samples.start)
     }
 
     /// Connects; the simulator allows more than one stream after a first request.

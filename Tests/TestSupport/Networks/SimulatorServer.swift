@@ -11,7 +11,7 @@ package final class SimulatorServer: Sendable {
 
     package let port: UInt16
     package let managementPort: UInt16?
-    package let ledger: SimulatorLedger
+    package let ledger: RecordedLedger
     package let channels: ChannelRegistry
     /// The PEM certificate that clients must trust; `nil` if the options brought a certificate.
     package let authorityPEM: String?
@@ -30,7 +30,7 @@ package final class SimulatorServer: Sendable {
         let commands = try Mailbox<Command>()
         port = service.port
         managementPort = service.managementPort
-        ledger = service.context.ledger
+        ledger = RecordedLedger(observing: service.context)
         channels = service.context.channels
         authorityPEM = service.authorityPEM
         self.commands = commands

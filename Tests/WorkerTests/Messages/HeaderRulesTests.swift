@@ -2,6 +2,7 @@ import AMQP
 import Core
 import SimulatedWorld
 import Simulator
+import TestSupport
 import Testing
 
 @testable import Configuration

@@ -39,7 +39,7 @@ struct PayloadValidationTests {
         let world = try world(.warn)
         try world.request(Self.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
-        #expect(world.ledger.records.compactMap(\.payload) == [Array(Self.payload.utf8)])
+        #expect(world.ledger.records.map(\.payload) == [Array(Self.payload.utf8)])
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "accepted")
         #expect(result.body.contains("\"detail\":\"\(Self.finding)\""))

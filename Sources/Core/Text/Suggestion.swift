@@ -1,6 +1,6 @@
 /// "Did you mean": the candidate closest to a misspelt word.
 package enum Suggestion {
-    /// - Returns: `nil` unless a candidate differs only in case, hyphens and underscores, or in at most about a third
+    /// - Returns: `nil` unless a candidate differs only in case, hyphens and underscores, or in about a third
     ///   of the letters.
     package static func closest(to word: String, among candidates: [String]) -> String? {
         let word = normal(word)
@@ -8,7 +8,7 @@ package enum Suggestion {
         for candidate in candidates {
             let other = normal(candidate)
             let distance = distance(word, other)
-            guard distance <= max(1, max(word.count, other.count) / 3), distance < best?.distance ?? .max else {
+            guard distance <= max(1, (max(word.count, other.count) + 1) / 3), distance < best?.distance ?? .max else {
                 continue
             }
             best = (candidate, distance)
@@ -33,7 +33,7 @@ package enum Suggestion {
     }
 
     /// Normalises `heartbeatSeconds`, `heartbeat-seconds` and `heartbeat_seconds` to the same word.
-    static func normal(_ word: String) -> [UInt8] {
+    package static func normal(_ word: String) -> [UInt8] {
         word.lowercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }
     }
 
