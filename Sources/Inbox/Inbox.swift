@@ -1,4 +1,5 @@
 import Core
+import Decoding
 import DequeModule
 
 /// The latest entries, up to a maximum.
@@ -42,14 +43,12 @@ struct InboxRing {
     /// `{"notifications":[…],"matching":2,"stored":5,"oldest_id":1,"latest_id":5}`
     func json(_ query: InboxQuery) -> [UInt8] {
         let (count, newest) = matches(query)
-        var json = Array("{\"notifications\":[".utf8)
-        for (index, entry) in newest.enumerated() {
-            if index > 0 { json.append(UInt8(ascii: ",")) }
-            entry.append(to: &json)
-        }
-        let oldest = lastID - entries.count + 1
-        json += Array(
-            "],\"matching\":\(count),\"stored\":\(entries.count),\"oldest_id\":\(oldest),\"latest_id\":\(lastID)}".utf8)
+        var json: [UInt8] = []
+        JSONOutput.object([
+            ("notifications", .array(newest.map(\.json))), ("matching", .integer(count)),
+            ("stored", .integer(entries.count)), ("oldest_id", .integer(lastID - entries.count + 1)),
+            ("latest_id", .integer(lastID)),
+        ]).append(to: &json)
         return json
     }
 }

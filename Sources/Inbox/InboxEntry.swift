@@ -12,15 +12,12 @@ package struct InboxEntry: Sendable {
     let deviceToken: [UInt8]
     /// `apns-topic`, or the bundle ID of a broadcast.
     let topic: [UInt8]
-    /// In the order of ``fieldNames``.
-    private let fields: [[UInt8]?]
+    private let fields: Simulator.RequestFields
     private let status: UInt16
     private let reason: String?
     private let cause: String?
     /// Empty for a refused notification, because its payload may have any size.
     private let payload: [UInt8]
-
-    private static let fieldNames = ["channel_id", "push_type", "priority", "expiration", "collapse_id"]
 
     var isAccepted: Bool { status == 200 }
 
@@ -36,49 +33,31 @@ package struct InboxEntry: Sendable {
         if case .broadcast(let bundleID) = target { topic = Array(bundleID) } else { topic = record.fields.topic ?? [] }
         self.time = time
         apnsID = record.apnsID
-        fields = [
-            record.fields.channelID, record.fields.pushType, record.fields.priority, record.fields.expiration,
-            record.fields.collapseID,
-        ]
+        fields = record.fields
         self.status = status
         self.reason = reason
         cause = record.cause
         payload = status == 200 ? record.payload : []
     }
 
-    /// Appends it as a JSON object. A payload that is not JSON becomes `payload_text`.
-    func append(to json: inout [UInt8]) {
-        json.append("{\"id\":")
-        json.append(decimal: id)
-        var texts: [(String, ArraySlice<UInt8>?)] = [
-            ("time", time.rfc3339.utf8Slice), ("apns_id", "\(apnsID)".utf8Slice),
-            ("device_token", deviceToken.isEmpty ? nil : deviceToken[...]), ("topic", topic.isEmpty ? nil : topic[...]),
-        ]
-        texts += zip(Self.fieldNames, fields).map { ($0, $1?[...]) }
-        texts += [("reason", reason?.utf8Slice), ("cause", cause?.utf8Slice)]
+    /// A payload that is not JSON becomes `payload_text`.
+    var json: JSONOutput {
         let isJSON = Self.isJSON(payload)
-        if !isJSON { texts.append(("payload_text", payload[...])) }
-        for (name, value) in texts {
-            json.append(contentsOf: ",\"\(name)\":".utf8)
-            if let value { json.appendJSON(string: value) } else { json.append("null") }
-        }
-        json.append(contentsOf: ",\"status\":\(status),\"payload\":".utf8)
-        if isJSON { json.append(contentsOf: payload) } else { json.append("null") }
-        json.append("}")
+        var members: [(String, JSONOutput)] = [
+            ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns_id", .text(apnsID.description)),
+            ("device_token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
+            ("topic", .bytes(topic.isEmpty ? nil : topic[...])), ("channel_id", .bytes(fields.channelID?[...])),
+            ("push_type", .bytes(fields.pushType?[...])), ("priority", .bytes(fields.priority?[...])),
+            ("expiration", .bytes(fields.expiration?[...])), ("collapse_id", .bytes(fields.collapseID?[...])),
+            ("reason", .optional(reason)), ("cause", .optional(cause)),
+        ]
+        let text = String(decoding: payload, as: UTF8.self)
+        if !isJSON { members.append(("payload_text", .text(text))) }
+        return .object(
+            members + [("status", .integer(Int(status))), ("payload", isJSON ? .json(text) : .null)])
     }
 
     private static func isJSON(_ bytes: [UInt8]) -> Bool {
-        var scanner = JSONScanner()
-        do throws(JSONFailure) {
-            _ = try scanner.value(bytes.span, depth: 0)
-            try scanner.end(bytes.span)
-            return true
-        } catch {
-            return false
-        }
+        (try? JSONPart(bytes[...])) != nil
     }
-}
-
-extension String {
-    fileprivate var utf8Slice: ArraySlice<UInt8> { ArraySlice(utf8) }
 }

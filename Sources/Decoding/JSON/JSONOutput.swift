@@ -1,3 +1,5 @@
+import Core
+
 /// JSON output for programs; keys keep the given order.
 package indirect enum JSONOutput {
     case null
@@ -15,30 +17,48 @@ package indirect enum JSONOutput {
         text.map { .text($0) } ?? .null
     }
 
+    /// Bytes as text, or null.
+    package static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
+        .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
+    }
+
     /// An object with these members, as text.
     package static func text(of members: [(String, JSONOutput)]) -> String {
         JSONOutput.object(members).description
+    }
+
+    package func append(to json: inout [UInt8]) {
+        switch self {
+        case .null: json.append("null")
+        case .boolean(let value): json.append(value ? "true" : "false")
+        case .integer(let value): json.append(decimal: value)
+        case .number(let value): json.append(contentsOf: (value.isFinite ? String(value) : "null").utf8)
+        case .text(let value): json.appendJSON(string: ArraySlice(value.utf8))
+        case .json(let value): json.append(contentsOf: value.utf8)
+        case .array(let elements):
+            json.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { json.append(UInt8(ascii: ",")) }
+                element.append(to: &json)
+            }
+            json.append(UInt8(ascii: "]"))
+        case .object(let members):
+            json.append(UInt8(ascii: "{"))
+            for (index, (name, value)) in members.enumerated() {
+                if index > 0 { json.append(UInt8(ascii: ",")) }
+                json.appendJSON(string: ArraySlice(name.utf8))
+                json.append(UInt8(ascii: ":"))
+                value.append(to: &json)
+            }
+            json.append(UInt8(ascii: "}"))
+        }
     }
 }
 
 extension JSONOutput: CustomStringConvertible {
     package var description: String {
-        switch self {
-        case .null: "null"
-        case .boolean(let value): value ? "true" : "false"
-        case .integer(let value): String(value)
-        case .number(let value): value.isFinite ? String(value) : "null"
-        case .text(let value): Self.quoted(value)
-        case .json(let value): value
-        case .array(let elements): "[\(elements.map(\.description).joined(separator: ","))]"
-        case .object(let members):
-            "{\(members.map { "\(Self.quoted($0.0)):\($0.1.description)" }.joined(separator: ","))}"
-        }
-    }
-
-    private static func quoted(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        bytes.appendJSON(string: ArraySlice(text.utf8))
-        return String(decoding: bytes, as: UTF8.self)
+        var json: [UInt8] = []
+        append(to: &json)
+        return String(decoding: json, as: UTF8.self)
     }
 }

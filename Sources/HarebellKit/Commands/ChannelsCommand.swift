@@ -193,7 +193,7 @@ struct ChannelResult {
         let channel = report.channel
         return JSONOutput.text(of: [
             ("operation", .text(operation.name.description)), ("apns-request-id", .text(id.description)),
-            ("apns-channel-id", .text(channel?.channelID ?? operation.channelID)),
+            ("apns-channel-id", .bytes(channel?.channelID ?? operation.channelID)),
             ("message-storage-policy", channel?.storagePolicyNumber.map { .integer($0) } ?? .null),
             ("channels", channel?.channelIDs.map { .array($0.map { .text($0) }) } ?? .null),
             ("outcome", .text(report.outcome.name.description)),
@@ -219,11 +219,5 @@ extension ChannelReport {
 extension ArraySlice<UInt8>? {
     fileprivate var text: String {
         map { String(decoding: $0, as: UTF8.self) } ?? ""
-    }
-}
-
-extension JSONOutput {
-    fileprivate static func text(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
-        bytes.map { .text(String(decoding: $0, as: UTF8.self)) } ?? .null
     }
 }

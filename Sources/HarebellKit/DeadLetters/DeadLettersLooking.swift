@@ -124,11 +124,6 @@ struct DeadLetterView {
 }
 
 extension JSONOutput {
-    /// Bytes as text, or null.
-    static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
-        .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
-    }
-
     /// A header's value for display. Types that JSON does not have are converted to the nearest one.
     init(_ value: FieldValue) {
         switch value {
