@@ -46,7 +46,9 @@ package struct InboxEntry: Sendable {
         var members: [(String, JSONOutput)] = [
             ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns_id", .text(apnsID.description)),
             ("device_token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
-            ("topic", .bytes(topic.isEmpty ? nil : topic[...])), ("channel_id", .bytes(fields.channelID?[...])),
+            ("topic", .bytes(topic.isEmpty ? nil : topic[...])),
+            ("bundle_id", .bytes(topic.isEmpty ? nil : PushTypeRule.bundleID(of: topic))),
+            ("kind", .text(PushTypeRule.label(of: fields.pushType))), ("channel_id", .bytes(fields.channelID?[...])),
             ("push_type", .bytes(fields.pushType?[...])), ("priority", .bytes(fields.priority?[...])),
             ("expiration", .bytes(fields.expiration?[...])), ("collapse_id", .bytes(fields.collapseID?[...])),
             ("reason", .optional(reason)), ("cause", .optional(cause)),

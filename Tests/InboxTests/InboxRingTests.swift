@@ -80,3 +80,21 @@ struct InboxRingTests {
         #expect(ring.matches(query).count == 10_000)
     }
 }
+
+@Suite("An entry of the inbox")
+struct InboxEntryTests {
+    @Test(
+        "It has the bundle ID and the kind of its push type",
+        arguments: [
+            ("alert", "com.example.app", "com.example.app", "No alert"),
+            ("voip", "com.example.app.voip", "com.example.app", "Incoming call"),
+            ("pushtotalk", "com.example.app.voip-ptt", "com.example.app", "Push to Talk"),
+            ("widgets", "com.example.app.push-type.widgets", "com.example.app", "Widget update"),
+        ])
+    func kind(pushType: String, topic: String, bundleID: String, kind: String) throws {
+        var ring = InboxRing(size: 1)
+        ring.append(try #require(InboxSamples.entry(InboxSamples.record(topic: topic, pushType: pushType))))
+        let json = String(decoding: ring.json(try InboxQuery([], names: [], size: 1)), as: UTF8.self)
+        #expect(json.contains("\"bundle_id\":\"\(bundleID)\",\"kind\":\"\(kind)\""), "\(json)")
+    }
+}

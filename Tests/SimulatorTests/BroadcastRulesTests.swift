@@ -13,15 +13,14 @@ struct BroadcastRulesTests {
         _ configuration: SimulatorConfiguration = .init(),
         keyTopics: [String] = []
     ) -> SimulatedResponse? {
-        let rules = RequestRules(configuration)
+        var rules = RequestRules(configuration)
+        rules.keyTopics = keyTopics.map { Array($0.utf8) }
         let fields = RequestFields(Samples.broadcast(changes))
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
             guard case .broadcast(let bundleID) = try rules.open(fields) else {
                 throw SimulatedResponse(599, "not a broadcast's path")
             }
-            try rules.check(
-                broadcastTo: bundleID, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) }
-            ) { registry.policy(of: $0, bundleID) }
+            try rules.check(broadcastTo: bundleID, fields, body: body) { registry.policy(of: $0, bundleID) }
         }?.withoutCause
     }
 
@@ -90,17 +89,14 @@ struct BroadcastRulesTests {
 
     // MARK: Channel management
 
-    func manage(_ method: String, _ body: String = "", channel: [UInt8]? = nil) -> SimulatedResponse {
+    func manage(_ operation: ScriptOperation, _ body: String = "", channel: [UInt8]? = nil) -> SimulatedResponse {
         var random = SplitMix64(seed: 7)
         for _ in registry.channels(of: Array("com.example.MyApp".utf8)[...]) { _ = random.next() }
-        var fields = RequestFields([
-            HTTP2Header(":method", method), HTTP2Header(":path", "/1/apps/com.example.MyApp/channels"),
-        ])
+        var fields = RequestFields([])
         fields.channelID = channel
-        let rules = RequestRules(SimulatorConfiguration())
         do throws(SimulatedResponse) {
-            return try rules.manage(
-                channelsOf: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry,
+            return try RequestRules(SimulatorConfiguration()).perform(
+                operation, on: Array("com.example.MyApp".utf8)[...], fields, body: Array(body.utf8), registry,
                 random: &random)
         } catch {
             return error.withoutCause
@@ -111,20 +107,18 @@ struct BroadcastRulesTests {
 
     @Test("A channel is created, read, listed and deleted, and then does not exist")
     func lifeOfAChannel() throws {
-        let created = manage("POST", Self.create)
+        let created = manage(.create, Self.create)
         #expect(created.status == 201)
         let channelID = try #require(created.channelID)
         #expect(RequestRules.isBase64(channelID) && channelID.count == 24)
         #expect(
-            manage("GET", channel: channelID).content
+            manage(.read, channel: channelID).content
                 == "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}")
-        let list = try RequestRules(SimulatorConfiguration()).list(
-            channelsOf: Array("com.example.MyApp".utf8)[...], RequestFields([]), registry)
         #expect(
-            list.content == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
-        #expect(manage("DELETE", channel: channelID) == SimulatedResponse(204))
-        #expect(manage("GET", channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
-        #expect(manage("DELETE", channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
+            manage(.list).content == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
+        #expect(manage(.delete, channel: channelID) == SimulatedResponse(204))
+        #expect(manage(.read, channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
+        #expect(manage(.delete, channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
     }
 
     @Test(
@@ -137,19 +131,19 @@ struct BroadcastRulesTests {
             ("{\"push-type\":\"LiveActivity\",\"message-storage-policy\":1,\"colour\":1}", "BadRequestParams"),
         ])
     func badCreation(body: String, reason: String) {
-        #expect(manage("POST", body) == SimulatedResponse(400, reason))
+        #expect(manage(.create, body) == SimulatedResponse(400, reason))
     }
 
     @Test("An app has a limited number of channels")
     func channelLimit() {
-        #expect(manage("POST", Self.create).status == 201)
-        #expect(manage("POST", Self.create).status == 201)
-        #expect(manage("POST", Self.create) == SimulatedResponse(400, "CannotCreateChannelConfig"))
+        #expect(manage(.create, Self.create).status == 201)
+        #expect(manage(.create, Self.create).status == 201)
+        #expect(manage(.create, Self.create) == SimulatedResponse(400, "CannotCreateChannelConfig"))
     }
 
     @Test("A channel request without its channel is refused as such")
     func missingChannel() {
-        #expect(manage("GET") == SimulatedResponse(400, "MissingChannelId"))
-        #expect(manage("DELETE", channel: Array("*".utf8)) == SimulatedResponse(400, "BadChannelId"))
+        #expect(manage(.read) == SimulatedResponse(400, "MissingChannelId"))
+        #expect(manage(.delete, channel: Array("*".utf8)) == SimulatedResponse(400, "BadChannelId"))
     }
 }

@@ -12,13 +12,14 @@ struct RequestRulesTests {
         under configuration: SimulatorConfiguration = .init(),
         keyTopics: [String] = []
     ) -> SimulatedResponse? {
-        let rules = RequestRules(configuration)
+        var rules = RequestRules(configuration)
+        rules.keyTopics = keyTopics.map { Array($0.utf8) }
         let fields = RequestFields(headers)
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
             guard case .device(let token) = try rules.open(fields) else {
                 throw SimulatedResponse(599, "not a device's path")
             }
-            try rules.check(device: token, fields, body: body, keyTopics: keyTopics.map { Array($0.utf8) })
+            try rules.check(device: token, fields, body: body)
         }?.withoutCause
     }
 

@@ -15,6 +15,15 @@ struct ScriptTests {
         try #require(try parse(text).rules.first)
     }
 
+    static func response(
+        _ status: UInt16, _ reason: String, timestamp: Int64? = nil, body: SimulatedResponse.Body = .json
+    ) -> SimulatedResponse {
+        var response = SimulatedResponse(status, reason)
+        response.timestamp = timestamp
+        response.body = body
+        return response
+    }
+
     func complaints(_ text: String) -> String {
         do {
             _ = try parse(text)
@@ -54,13 +63,13 @@ struct ScriptTests {
     func actions() throws {
         #expect(
             try rule("token 00*: 410 Unregistered timestamp=1700000000000").actions
-                == [.respond(SimulatedResponse(410, "Unregistered", timestamp: 1_700_000_000_000))])
+                == [.respond(Self.response(410, "Unregistered", timestamp: 1_700_000_000_000))])
         #expect(
             try rule("token 00*: delay 100ms..2s, status 503 ServiceUnavailable").actions
                 == [.delay(.milliseconds(100) ... .seconds(2)), .respond(SimulatedResponse(503, "ServiceUnavailable"))])
         #expect(
             try rule("token 00*: 400 \"Something new\" body=none").actions == [
-                .respond(SimulatedResponse(400, "Something new", body: .none))
+                .respond(Self.response(400, "Something new", body: .none))
             ])
         #expect(try rule("token 00*: rst REFUSED_STREAM").actions == [.reset(.refusedStream)])
         var goaway = ScriptGoaway(reason: "Shutdown")
@@ -78,7 +87,7 @@ struct ScriptTests {
             try rule("connect: settings streams=1 window=100 table=0 frame=65536").actions == [.settings(settings)])
         #expect(try rule("token 00*: rst CANCEL times=2").actions == [.reset(.cancel, times: 2)])
         #expect(try rule("connect: hold 5s, ping 3").actions == [.hold(.seconds(5)), .ping(3)])
-        var bent = SimulatedResponse(410, "Unregistered", body: .withheld)
+        var bent = Self.response(410, "Unregistered", body: .withheld)
         bent.identifier = .upper
         bent.largestFrame = 1
         bent.hasTrailers = true

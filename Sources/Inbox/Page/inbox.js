@@ -35,11 +35,6 @@ function alertOf(aps) {
     body: localized(alert, 'body', 'loc-key', 'loc-args'),
   };
 }
-const kinds = {
-  voip: 'Incoming call', complication: 'Complication update', fileprovider: 'File Provider signal', mdm: 'MDM command',
-  location: 'Location query', pushtotalk: 'Push to Talk', widgets: 'Widget update', controls: 'Control update',
-  background: 'Background notification', liveactivity: 'Live Activity',
-};
 function soundOf(aps) {
   const sound = member(aps, 'sound');
   if (sound === undefined) return null;
@@ -95,24 +90,21 @@ function card(entry) {
   const alert = alertOf(aps);
   const isSilent = !alert.title && !alert.subtitle && !alert.body;
   const badge = member(aps, 'badge');
-  const topic = entry.topic || '';
-  const app = topic.replace(/\.(voip|voip-ptt|complication|location-query|pushkit\.fileprovider|push-type\.\w+)$/, '');
-  const name = app.split('.').pop() || 'app';
-  const kind = Object.hasOwn(kinds, entry.push_type) ? kinds[entry.push_type] : 'No alert';
+  const name = (entry.bundle_id || '').split('.').pop() || 'app';
   return h('li', { class: 'card' + (isSilent ? ' silent' : ''), 'data-id': entry.id },
     h('div', { class: 'icon', 'aria-hidden': 'true' }, Array.from(name)[0],
       badge !== undefined && badge !== 0 && h('span', { class: 'badge' }, text(badge).slice(0, 6))),
     h('div', {},
       h('div', { class: 'head' }, h('span', { class: 'app' }, name),
         h('time', { datetime: entry.time }, new Date(entry.time).toLocaleTimeString('en-GB'))),
-      isSilent && h('p', { class: 'title' }, kind),
+      isSilent && h('p', { class: 'title' }, entry.kind),
       alert.title && h('h2', { class: 'title' }, alert.title),
       alert.subtitle && h('p', { class: 'subtitle' }, alert.subtitle),
       alert.body && h('p', { class: 'body' }, alert.body),
       stateOf(aps),
       h('div', { class: 'pills' }, pillsOf(entry, aps)),
       h('div', { class: 'from' },
-        topic && filterBy('topic', topic, topic),
+        entry.topic && filterBy('topic', entry.topic, entry.topic),
         entry.device_token && filterBy('device-token', entry.device_token, short(entry.device_token))),
       raw(entry)));
 }

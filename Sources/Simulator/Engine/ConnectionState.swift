@@ -23,17 +23,10 @@ struct StreamTable {
 
 /// The state of a simulated connection's client.
 struct ClientState {
-    /// With the bundle IDs that were known when the connection was bound.
     var rules: RequestRules
     var credential = CredentialBinding()
-    /// Replaces provider tokens if the client presented one.
-    var certificate: ClientCertificate?
     var errors = ErrorTally()
     var indexing = HeaderIndexing()
-
-    init(rules: RequestRules) {
-        self.rules = rules
-    }
 }
 
 /// A connection's progress in the script.

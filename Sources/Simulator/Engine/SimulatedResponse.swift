@@ -36,13 +36,15 @@ package struct SimulatedResponse: Error, Equatable {
 
     package var status: UInt16
     package var reason: String?
+    /// The cause of a refusal, for the log.
+    package var cause: String?
     /// Milliseconds since 1970 UTC; only in a 410 response.
     package var timestamp: Int64?
-    package var body: Body
+    package var body = Body.json
     /// The JSON of a successful response.
-    package var content: String?
+    var content = ""
     /// `apns-channel-id` of a new channel.
-    package var channelID: [UInt8]?
+    var channelID: [UInt8]?
     package var identifier = Identifier.same
     /// The maximum length of a DATA frame, in bytes; `nil` for no limit.
     package var largestFrame: Int?
@@ -50,17 +52,17 @@ package struct SimulatedResponse: Error, Equatable {
     package var hasTrailers = false
     /// The error code of a reset after the response.
     package var resetCode: HTTP2ErrorCode?
-    /// The cause of a refusal, for the log.
-    package var cause: String?
 
-    package init(
-        _ status: UInt16, _ reason: String? = nil, _ cause: String? = nil, timestamp: Int64? = nil, body: Body = .json
-    ) {
+    package init(_ status: UInt16, _ reason: String? = nil, _ cause: String? = nil) {
         self.status = status
         self.reason = reason
-        self.timestamp = timestamp
-        self.body = body
         self.cause = cause
+    }
+
+    init(_ status: UInt16, content: String, channelID: [UInt8]? = nil) {
+        self.init(status)
+        self.content = content
+        self.channelID = channelID
     }
 
     package static let accepted = SimulatedResponse(200)
@@ -75,7 +77,7 @@ package struct SimulatedResponse: Error, Equatable {
             return Array("{\"reason\":\"\(reason ?? "")\",\"padding\":\"".utf8) + [UInt8](repeating: 0x78, count: 65536)
                 + Array("\"}".utf8)
         case .json:
-            guard let reason else { return Array((content ?? "").utf8) }
+            guard let reason else { return Array(content.utf8) }
             if let timestamp { return Array("{\"reason\":\"\(reason)\",\"timestamp\":\(timestamp)}".utf8) }
             return Array("{\"reason\":\"\(reason)\"}".utf8)
         }

@@ -48,7 +48,7 @@ package final class SimulatorEngine: Engine {
     init(context: SimulatorContext, _ service: PortService, number: Int) throws(SimulatorError) {
         self.context = context
         self.service = service
-        client = ClientState(rules: context.rules)
+        client = ClientState(rules: RequestRules(context.configuration))
         self.number = number
         tls = TLSSession(context: context.tls, serverName: nil)
         scriptRun = ScriptRun(context.script)
@@ -112,8 +112,10 @@ package final class SimulatorEngine: Engine {
     }
 
     package func drain(into output: inout ByteQueue) {
-        if case .ended = phase { return tls.drain(into: &output) }
-        if case .handshaking = phase { return tls.drain(into: &output) }
+        switch phase {
+        case .handshaking, .ended: return tls.drain(into: &output)
+        case .open, .draining, .ending: break
+        }
         do {
             try http.drain(into: &leaving)
             try sendDeferredFrames()
@@ -177,7 +179,7 @@ package final class SimulatorEngine: Engine {
         phase = .open
         if tls.isResumed { ledger.count { $0.resumedConnections += 1 } }
         if let shown = tls.peerCertificate {
-            client.certificate = ClientCertificate(shown)
+            client.rules.certificate = ClientCertificate(shown)
             authenticated(at: now)
         }
         for (index, rule) in context.script.rules.enumerated() {
@@ -221,8 +223,7 @@ package final class SimulatorEngine: Engine {
     /// Ends the connection because of a TLS or HTTP/2 error by the client; pending output is still sent.
     func fail(_ error: any Error) {
         switch phase {
-        case .ending, .ended: phase = .ended
-        case .handshaking: phase = .ended
+        case .handshaking, .ending, .ended: phase = .ended
         case .open, .draining: phase = error is HTTP2Error ? .ending(withCloseNotify: true) : .ended
         }
         guard !hasFailed else { return }

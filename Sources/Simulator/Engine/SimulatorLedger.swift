@@ -34,14 +34,9 @@ package final class SimulatorLedger: Sendable {
         }
     }
 
-    fileprivate struct Sightings {
-        var seen = 0
-        var accepted = 0
-    }
-
     private struct State {
         var statistics = SimulatorStatistics()
-        var sightings: [NotificationID: Sightings] = [:]
+        var sightings: [NotificationID: (seen: Int, isAccepted: Bool)] = [:]
     }
 
     private let state = Guarded(State())
@@ -72,7 +67,8 @@ package final class SimulatorLedger: Sendable {
             state.statistics.headerBytes += headerBytes
             state.statistics.payloadBytes += payloadBytes
             guard state.sightings.count < maximumIDs || state.sightings[id] != nil else { return 1 }
-            let attempt = state.sightings[id, default: Sightings()].next()
+            state.sightings[id, default: (0, false)].seen += 1
+            let attempt = state.sightings[id]?.seen ?? 1
             if attempt > 1 { state.statistics.repeated += 1 }
             return attempt
         }
@@ -84,24 +80,13 @@ package final class SimulatorLedger: Sendable {
             case .responded(let status, let reason):
                 state.statistics.responses[status, default: 0] += 1
                 if let reason { state.statistics.reasons[reason, default: 0] += 1 }
-                if status == 200, state.sightings[record.apnsID]?.accept() == true { state.statistics.duplicates += 1 }
+                guard status == 200, let sighting = state.sightings[record.apnsID] else { return }
+                if sighting.isAccepted { state.statistics.duplicates += 1 }
+                state.sightings[record.apnsID]?.isAccepted = true
             case .silent: state.statistics.silences += 1
             case .reset: state.statistics.resets += 1
             case .lost: state.statistics.lost += 1
             }
         }
-    }
-}
-
-extension SimulatorLedger.Sightings {
-    fileprivate mutating func next() -> Int {
-        seen += 1
-        return seen
-    }
-
-    /// - Returns: whether it had been accepted before.
-    fileprivate mutating func accept() -> Bool {
-        accepted += 1
-        return accepted > 1
     }
 }

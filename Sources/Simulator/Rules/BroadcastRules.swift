@@ -10,8 +10,8 @@ extension RequestRules {
     static let maximumBroadcastPayload = 5120
 
     /// - Parameter policy: returns the storage policy of a channel of this app; `nil` if the channel does not exist.
-    package func check(
-        broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
+    func check(
+        broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
         policy: (ArraySlice<UInt8>) -> ChannelRegistry.StoragePolicy?
     ) throws(SimulatedResponse) {
         try Self.check("apns-request-id", fields.requestID)
@@ -24,7 +24,7 @@ extension RequestRules {
             throw SimulatedResponse(
                 400, "InvalidPushType", "apns-push-type of a broadcast is \(quoted(pushType)), not liveactivity")
         }
-        try check(bundleID: bundleID, keyTopics)
+        try check(bundleID: bundleID)
         let policy = policy(try Self.channelID(fields))
         guard policy != nil || configuration.acceptsUnknownChannels else { throw Self.unknownChannel }
 
@@ -47,13 +47,13 @@ extension RequestRules {
         400, "ChannelNotRegistered", "the app has no channel with this apns-channel-id")
 
     /// Checks the bundle ID in the path of a broadcast or a channel management request.
-    func check(bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) throws(SimulatedResponse) {
-        guard !endsAsSuffix(bundleID) else {
+    func check(bundleID: ArraySlice<UInt8>) throws(SimulatedResponse) {
+        guard PushTypeRule.suffixed(bundleID) == nil || topics.contains(Array(bundleID)) else {
             throw SimulatedResponse(
                 400, "TopicDisallowed",
                 "the path has \(quoted(bundleID)), a topic with a suffix and not a bundle ID")
         }
-        guard isAllowed(bundleID, keyTopics) else {
+        guard isAllowed(bundleID, certificate?.topics ?? keyTopics) else {
             throw SimulatedResponse(403, "TopicMismatch", Self.unknown(bundleID))
         }
     }

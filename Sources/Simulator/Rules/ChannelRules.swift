@@ -21,40 +21,27 @@ package enum ScriptOperation: String, CaseIterable, Sendable {
 /// Sources: "Sending channel management requests to APNs" and "Handling error responses from Apple Push Notification
 /// service".
 extension RequestRules {
-    func manage(
-        channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8], keyTopics: [[UInt8]] = [],
+    func perform(
+        _ operation: ScriptOperation, on bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
     ) throws(SimulatedResponse) -> SimulatedResponse {
-        try check(channelsOf: bundleID, fields, keyTopics)
-        if fields.method?.equals("POST") == true { return try create(bundleID, body, registry, random: &random) }
-        let channelID = try Self.channelID(fields)
-        if fields.method?.equals("DELETE") == true {
-            guard registry.remove(Array(channelID), of: bundleID) else { throw Self.unknownChannel }
+        try Self.check("apns-request-id", fields.requestID)
+        try check(bundleID: bundleID)
+        switch operation {
+        case .create: return try create(bundleID, body, registry, random: &random)
+        case .list:
+            let names = registry.channels(of: bundleID).map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
+            return SimulatedResponse(200, content: "{\"channels\":[\(names.joined(separator: ","))]}")
+        case .read:
+            guard let policy = registry.policy(of: try Self.channelID(fields), bundleID) else {
+                throw Self.unknownChannel
+            }
+            return SimulatedResponse(
+                200, content: "{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}")
+        case .delete:
+            guard registry.remove(Array(try Self.channelID(fields)), of: bundleID) else { throw Self.unknownChannel }
             return SimulatedResponse(204)
         }
-        guard let policy = registry.policy(of: channelID, bundleID) else { throw Self.unknownChannel }
-        var response = SimulatedResponse.accepted
-        response.content = "{\"message-storage-policy\":\(policy.rawValue),\"push-type\":\"LiveActivity\"}"
-        return response
-    }
-
-    func list(
-        channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, keyTopics: [[UInt8]] = [],
-        _ registry: ChannelRegistry
-    ) throws(SimulatedResponse) -> SimulatedResponse {
-        try check(channelsOf: bundleID, fields, keyTopics)
-        let names = registry.channels(of: bundleID).map { "\"\(String(decoding: $0, as: UTF8.self))\"" }
-        var response = SimulatedResponse.accepted
-        response.content = "{\"channels\":[\(names.joined(separator: ","))]}"
-        return response
-    }
-
-    /// The checks common to all four operations.
-    private func check(
-        channelsOf bundleID: ArraySlice<UInt8>, _ fields: RequestFields, _ keyTopics: [[UInt8]]
-    ) throws(SimulatedResponse) {
-        try Self.check("apns-request-id", fields.requestID)
-        try check(bundleID: bundleID, keyTopics)
     }
 
     private func create(
@@ -88,9 +75,7 @@ extension RequestRules {
             throw SimulatedResponse(
                 400, "CannotCreateChannelConfig", "the app has as many channels as are allowed")
         }
-        var response = SimulatedResponse(201)
-        response.channelID = channelID
-        return response
+        return SimulatedResponse(201, content: "", channelID: channelID)
     }
 
     /// Sixteen random bytes in base64.

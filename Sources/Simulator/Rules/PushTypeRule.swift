@@ -4,60 +4,60 @@ import Core
 ///
 /// Source: "Sending notification requests to APNs", "Know when to use push types". The simulator does not share the
 /// sender's table, so that a mistake in one of them shows.
-struct PushTypeRule: Sendable {
+package struct PushTypeRule: Sendable {
     let name: StaticString
     /// The suffix after the bundle ID in `apns-topic`. Empty if the topic is the bundle ID or the UID of an MDM
     /// certificate.
-    let suffix: StaticString
+    private(set) var suffix: StaticString = ""
+    /// What the inbox calls a notification without an alert.
+    private(set) var label: StaticString = "No alert"
     /// Bytes.
-    let maximumPayload: Int
+    private(set) var maximumPayload = 4096
     /// Whether Apple's examples of this type all have an `aps` dictionary. PushKit, File Provider and MDM payloads do
     /// not need one.
-    let needsAps: Bool
+    private(set) var needsAps = true
     /// Whether a certificate may send it; the others require a provider token.
-    let allowsCertificate: Bool
+    private(set) var allowsCertificate = true
     /// The valid values of `apns-priority`.
-    let priorities: [StaticString]
+    private(set) var priorities: [StaticString] = ["10", "5", "1"]
     /// The prefix of every topic of this type; may be empty.
-    let prefix: StaticString
-
-    private init(
-        _ name: StaticString, _ suffix: StaticString = "", maximumPayload: Int = 4096, needsAps: Bool = true,
-        allowsCertificate: Bool = true, priorities: [StaticString] = Self.allPriorities, prefix: StaticString = ""
-    ) {
-        self.name = name
-        self.suffix = suffix
-        self.maximumPayload = maximumPayload
-        self.needsAps = needsAps
-        self.allowsCertificate = allowsCertificate
-        self.priorities = priorities
-        self.prefix = prefix
-    }
-
-    static let allPriorities: [StaticString] = ["10", "5", "1"]
+    private(set) var prefix: StaticString = ""
 
     static let all = [
-        PushTypeRule("alert"),
+        Self(name: "alert"),
         // "Always use priority 5. Using priority 10 is an error."
-        PushTypeRule("background", priorities: ["5"]),
-        PushTypeRule("complication", ".complication", needsAps: false),
-        PushTypeRule("controls", ".push-type.controls"),
-        PushTypeRule("fileprovider", ".pushkit.fileprovider", needsAps: false),
-        PushTypeRule("liveactivity", ".push-type.liveactivity", allowsCertificate: false),
-        PushTypeRule("location", ".location-query", needsAps: false, allowsCertificate: false),
+        Self(name: "background", label: "Background notification", priorities: ["5"]),
+        Self(name: "complication", suffix: ".complication", label: "Complication update", needsAps: false),
+        Self(name: "controls", suffix: ".push-type.controls", label: "Control update"),
+        Self(name: "fileprovider", suffix: ".pushkit.fileprovider", label: "File Provider signal", needsAps: false),
+        Self(
+            name: "liveactivity", suffix: ".push-type.liveactivity", label: "Live Activity", allowsCertificate: false),
+        Self(
+            name: "location", suffix: ".location-query", label: "Location query", needsAps: false,
+            allowsCertificate: false),
         // "You must use the topic from the UID attribute in the subject of your MDM push certificate", which "must
         // begin with the com.apple.mgmt. prefix" (Device Management, "MDM", Topic).
-        PushTypeRule("mdm", needsAps: false, prefix: "com.apple.mgmt."),
-        PushTypeRule("pushtotalk", ".voip-ptt", needsAps: false),
-        PushTypeRule("voip", ".voip", maximumPayload: 5120, needsAps: false),
-        PushTypeRule("widgets", ".push-type.widgets"),
+        Self(name: "mdm", label: "MDM command", needsAps: false, prefix: "com.apple.mgmt."),
+        Self(name: "pushtotalk", suffix: ".voip-ptt", label: "Push to Talk", needsAps: false),
+        Self(name: "voip", suffix: ".voip", label: "Incoming call", maximumPayload: 5120, needsAps: false),
+        Self(name: "widgets", suffix: ".push-type.widgets", label: "Widget update"),
     ]
 
     /// The rules for a request without `apns-push-type` whose topic has none of the suffixes.
-    static let unstated = PushTypeRule("")
+    static let unstated = Self(name: "")
 
     static func named(_ name: some Collection<UInt8>) -> PushTypeRule? {
         all.first { name.equals($0.name) }
+    }
+
+    /// What the inbox calls a notification without an alert.
+    package static func label(of name: [UInt8]?) -> String {
+        (named(name ?? []) ?? .unstated).label.description
+    }
+
+    /// A topic without the suffix of a push type.
+    package static func bundleID(of topic: [UInt8]) -> ArraySlice<UInt8> {
+        topic.dropLast(suffixed(topic[...])?.suffix.utf8CodeUnitCount ?? 0)
     }
 
     /// The row whose suffix ends `topic`.

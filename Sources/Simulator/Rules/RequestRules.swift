@@ -14,18 +14,16 @@ package struct RequestRules: Sendable {
     static let maximumCollapseID = 64
 
     let configuration: SimulatorConfiguration
-    private var topics: [[UInt8]]
-    private let allowsAllTopics: Bool
+    /// The bundle IDs that were known when the connection was bound.
+    var topics: [[UInt8]]
+    /// Of the client; `nil` with provider tokens.
+    var certificate: ClientCertificate?
+    /// The bundle IDs of the provider token's key; empty for all.
+    var keyTopics: [[UInt8]] = []
 
-    package init(_ configuration: SimulatorConfiguration) {
+    init(_ configuration: SimulatorConfiguration) {
         self.configuration = configuration
         topics = configuration.topics.map { Array($0.utf8) }
-        allowsAllTopics = configuration.topics.isEmpty && configuration.laterTopics.isEmpty
-    }
-
-    /// Registers a bundle ID.
-    mutating func allow(topic bundleID: String) {
-        topics.append(Array(bundleID.utf8))
     }
 
     /// Checks method, path and repeated headers.
@@ -62,13 +60,8 @@ package struct RequestRules: Sendable {
     }
 
     /// Checks the headers and the payload of a notification to a device.
-    ///
-    /// - Parameters:
-    ///   - certificate: of the client; `nil` with provider tokens.
-    ///   - keyTopics: the bundle IDs of the provider token's key; empty for all.
-    package func check(
-        device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
-        certificate: ClientCertificate? = nil, keyTopics: [[UInt8]] = []
+    func check(
+        device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8]
     ) throws(SimulatedResponse) {
         try Self.check("apns-id", fields.id)
         guard token.count % 2 == 0, token.isHexadecimal else {
@@ -80,12 +73,12 @@ package struct RequestRules: Sendable {
             throw SimulatedResponse(
                 400, "InvalidPushType", "apns-push-type is \(quoted(name)), not one of Apple's")
         }
-        guard let topic = topic(fields, certificate) else {
+        guard let topic = fields.topic.flatMap({ $0.isEmpty ? nil : $0[...] }) ?? certificate?.defaultTopic else {
             throw SimulatedResponse(400, "MissingTopic", "apns-topic is missing")
         }
-        let suffixed = isListed(topic, keyTopics) ? nil : PushTypeRule.suffixed(topic)
+        let suffixed = isListed(topic) ? nil : PushTypeRule.suffixed(topic)
         let rule = stated ?? suffixed ?? .unstated
-        try check(topic: topic, rule, certificate, keyTopics)
+        try check(topic: topic, rule)
         if let expiration = fields.expiration { _ = try Self.seconds(expiration) }
         if let priority = fields.priority { try Self.check(priority: priority, rule) }
         if let collapseID = fields.collapseID, collapseID.count > Self.maximumCollapseID {
@@ -96,21 +89,14 @@ package struct RequestRules: Sendable {
         try check(payload: body, rule, isPriority10: stated == nil && fields.priority?.equals("10") == true)
     }
 
-    private func topic(_ fields: RequestFields, _ certificate: ClientCertificate?) -> ArraySlice<UInt8>? {
-        if let topic = fields.topic, !topic.isEmpty { return topic[...] }
-        return certificate?.defaultTopic
-    }
-
-    private func check(
-        topic: ArraySlice<UInt8>, _ rule: PushTypeRule, _ certificate: ClientCertificate?, _ keyTopics: [[UInt8]]
-    ) throws(SimulatedResponse) {
+    private func check(topic: ArraySlice<UInt8>, _ rule: PushTypeRule) throws(SimulatedResponse) {
         func bad(_ cause: String) -> SimulatedResponse {
             SimulatedResponse(400, "BadTopic", "apns-topic is \(quoted(topic))\(cause)")
         }
         guard topic.isBundleID else { throw bad(", which is not a bundle ID") }
         guard topic.hasPrefix(rule.prefix) else { throw bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
         guard topic.hasSuffix(rule.suffix) else { throw bad("; a topic of \(rule.name) ends with \(rule.suffix)") }
-        guard rule.suffix.utf8CodeUnitCount > 0 || !endsAsSuffix(topic, keyTopics) else {
+        guard rule.suffix.utf8CodeUnitCount > 0 || !endsAsSuffix(topic) else {
             throw bad(", which has the suffix of another push type than \(quoted(rule.name))")
         }
         if let certificate, !certificate.allows(topic, rule) {
@@ -126,17 +112,18 @@ package struct RequestRules: Sendable {
 
     /// Whether a topic must have the suffix of a push type. A bundle ID may end like a suffix, which is only known for
     /// listed ones.
-    func endsAsSuffix(_ topic: ArraySlice<UInt8>, _ keyTopics: [[UInt8]] = []) -> Bool {
-        PushTypeRule.suffixed(topic) != nil && !isListed(topic, keyTopics)
+    func endsAsSuffix(_ topic: ArraySlice<UInt8>) -> Bool {
+        PushTypeRule.suffixed(topic) != nil && !isListed(topic)
     }
 
-    private func isListed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
-        topics.contains { $0.elementsEqual(bundleID) } || keyTopics.contains { $0.elementsEqual(bundleID) }
+    private func isListed(_ bundleID: ArraySlice<UInt8>) -> Bool {
+        (topics + keyTopics).contains { $0.elementsEqual(bundleID) }
     }
 
     /// Whether both the service and the provider token's key accept a bundle ID.
     func isAllowed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
-        (allowsAllTopics || topics.contains { $0.elementsEqual(bundleID) })
+        let allowsAll = configuration.topics.isEmpty && configuration.laterTopics.isEmpty
+        return (allowsAll || topics.contains { $0.elementsEqual(bundleID) })
             && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
     }
 

@@ -14,10 +14,7 @@ package final class SimulatorContext {
     package let script: Script
     package let ledger: SimulatorLedger
     package let channels: ChannelRegistry
-    /// With the bundle IDs registered so far.
-    private(set) var rules: RequestRules
-    /// Bundle IDs to be registered, latest first.
-    private var laterTopics: [(due: Instant, bundleID: String)]
+    private let startedAt: Instant
     package var observer: (any SimulatorObserver)?
     let keys: ProviderKeyRing
     let tls: TLSContext
@@ -40,9 +37,7 @@ package final class SimulatorContext {
         self.script = script
         self.ledger = ledger
         self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
-        rules = RequestRules(configuration)
-        laterTopics = configuration.laterTopics.map { (now.instant + $0.after, $0.bundleID) }
-            .sorted { $0.due > $1.due }
+        startedAt = now.instant
         connections = RateWindow(from: now.instant)
         keys = try ProviderKeyRing(
             configuration.keys, publicKeyPEM: configuration.publicKeyPEM, startedAt: now.instant)
@@ -75,13 +70,10 @@ package final class SimulatorContext {
         return try SimulatorEngine(context: self, service, number: lastNumber)
     }
 
-    /// The rules for a connection that is bound now, with the bundle IDs registered so far.
-    func rules(at now: Instant) -> RequestRules {
-        while let next = laterTopics.last, next.due <= now {
-            laterTopics.removeLast()
-            rules.allow(topic: next.bundleID)
-        }
-        return rules
+    /// The bundle IDs registered so far.
+    func topics(at now: Instant) -> [[UInt8]] {
+        let later = configuration.laterTopics.filter { startedAt + $0.after <= now }.map(\.bundleID)
+        return (configuration.topics + later).map { Array($0.utf8) }
     }
 
     /// - Returns: `false` if the device (token in lower case) has reached its limit.
