@@ -14,7 +14,7 @@ let rules: [SwiftSetting] =
 
 /// The files of the dashboard's page, which the binary contains.
 let dashboard = [
-    "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "dead-letters.js", "main.js",
+    "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "main.js",
 ]
 
 /// The files of the inbox's page, likewise.

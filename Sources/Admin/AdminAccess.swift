@@ -9,14 +9,13 @@ struct AdminAccess {
     func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
         switch page?.access {
         case .unrestricted: true
-        case .readers, nil: token == nil || hasToken(authorization)
-        case .operators: hasToken(authorization)
+        case .readers, nil: hasToken(authorization)
         }
     }
 
     /// Source: RFC 6750, section 2.1.
     private func hasToken(_ authorization: String?) -> Bool {
-        guard let token else { return false }
+        guard let token else { return true }
         guard let authorization else { return false }
         let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return false }

@@ -7,8 +7,6 @@ package struct AdminPage: Sendable {
         case unrestricted
         /// Clients with the token; all clients if no token is configured.
         case readers
-        /// Clients with the token; no clients if no token is configured.
-        case operators
     }
 
     /// For example `/metrics`.
@@ -17,8 +15,6 @@ package struct AdminPage: Sendable {
     package enum Method: Sendable {
         /// Includes HEAD.
         case get
-        /// A command with a JSON body.
-        case post
         case delete
     }
 
@@ -34,7 +30,6 @@ package struct AdminPage: Sendable {
     var methods: String {
         switch method {
         case .get: "GET, HEAD"
-        case .post: "POST"
         case .delete: "DELETE"
         }
     }
@@ -42,7 +37,6 @@ package struct AdminPage: Sendable {
     func takes(_ method: String) -> Bool {
         switch self.method {
         case .get: method == "GET" || method == "HEAD"
-        case .post: method == "POST"
         case .delete: method == "DELETE"
         }
     }
@@ -57,21 +51,14 @@ package struct AdminRequest: Sendable {
     package let receivedAt: Instant
     /// Whether it was passed before without a response.
     package let isRepeated: Bool
-    /// The body of a command.
-    package let body: [UInt8]
-    /// The client's numeric address.
-    package let peer: String
 
     package init(
-        page: AdminPage, query: [(name: String, value: String)] = [], receivedAt: Instant, isRepeated: Bool,
-        body: [UInt8] = [], peer: String = ""
+        page: AdminPage, query: [(name: String, value: String)] = [], receivedAt: Instant, isRepeated: Bool
     ) {
         self.page = page
         self.query = query
         self.receivedAt = receivedAt
         self.isRepeated = isRepeated
-        self.body = body
-        self.peer = peer
     }
 }
 
@@ -99,7 +86,7 @@ package struct AdminResponse: Sendable {
     }
 }
 
-/// Provides the admin server's pages and executes its commands.
+/// Provides the admin server's pages.
 package protocol AdminPages: AnyObject {
     var pages: [AdminPage] { get }
 

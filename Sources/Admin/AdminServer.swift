@@ -10,14 +10,11 @@ package import System
 package final class AdminServer {
     /// libmicrohttpd's memory for a request and the head of its response, in bytes. Longer requests get 414 or 431.
     package static let maximumMemory = 16_384
-    /// The maximum size of a command, in bytes. Longer ones get 413.
-    package static let maximumBody = 4_096
     /// libmicrohttpd's maximum number of sockets, including those being closed.
     private static let maximumSockets = 2 * AdminConnections.maximum
 
     private final class Connection {
         let raw: DaemonConnection
-        let peer: String
         /// Whether its page is not ready, and whether it ever was not.
         var isWaiting = false {
             didSet { hasWaited = hasWaited || isWaiting }
@@ -27,14 +24,9 @@ package final class AdminServer {
         var requestedAt: Instant?
         /// Whether it must be closed.
         var isLeaving = false
-        /// The command whose body is being read.
-        var command: AdminPage?
-        var body: [UInt8] = []
-        var isTooLong = false
 
-        init(_ raw: DaemonConnection, from peer: String) {
+        init(_ raw: DaemonConnection) {
             self.raw = raw
-            self.peer = peer
         }
     }
 
@@ -89,20 +81,18 @@ package final class AdminServer {
     private func startDaemon(on loop: EventLoop) throws(EventLoopError) {
         let daemon = try unsafe Daemon(
             context: Unmanaged.passUnretained(self).toOpaque(),
-            onRequest: { server, connection, path, method, version, upload, size, _ in
+            onRequest: { server, connection, path, method, version, _, size, _ in
                 guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method,
                     let version = unsafe version
                 else {
                     return .NO
                 }
-                let server = unsafe AdminServer.of(server)
-                if let upload = unsafe upload, let size = unsafe size, unsafe size.pointee > 0 {
-                    let part = unsafe UnsafeRawBufferPointer(start: upload, count: size.pointee)
-                    unsafe server.received(Array(part), on: DaemonConnection(connection))
+                // No page has use for a body: it is discarded.
+                if let size = unsafe size, unsafe size.pointee > 0 {
                     unsafe size.pointee = 0
                     return .YES
                 }
-                let isHandled = unsafe server.requested(
+                let isHandled = unsafe AdminServer.of(server).requested(
                     DaemonConnection(connection), path: String(cString: path), method: String(cString: method),
                     version: String(cString: version))
                 return isHandled ? .YES : .NO
@@ -141,7 +131,7 @@ package final class AdminServer {
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
-        connections[lastNumber] = Connection(connection, from: arriving)
+        connections[lastNumber] = Connection(connection)
         statistics.connections += 1
         if let leaving = limits.opened(lastNumber, from: arriving, at: now.instant) { end(leaving) }
         return lastNumber
@@ -172,8 +162,7 @@ package final class AdminServer {
 
     // MARK: Requests
 
-    /// Called when a request's head is complete, when a command's body is complete, and when an unanswered request is
-    /// repeated.
+    /// Called when a request's head is complete, and when an unanswered request is repeated.
     ///
     /// - Returns: `false` to close the connection.
     private func requested(
@@ -181,10 +170,6 @@ package final class AdminServer {
     ) -> Bool {
         let state = state(of: connection)
         guard !state.isLeaving else { return false }
-        if let command = state.command {
-            guard !state.isTooLong else { return respond(connection, command, Self.tooLong) }
-            return show(command, connection)
-        }
         let candidates = pages.pages.filter { $0.path.description == path }
         let page = candidates.first { $0.takes(method) } ?? candidates.first
         let host: HostName?
@@ -203,9 +188,6 @@ package final class AdminServer {
                 .text(403, "403 only loopback host names are allowed; set admin.token_file to allow others"))
         }
         guard access.allows(page, connection.header("Authorization")) else {
-            guard access.token != nil else {
-                return respond(connection, page, .text(403, "403 operations require admin.token_file"))
-            }
             return respond(connection, page, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
         }
         guard let page else { return respond(connection, page, .text(404, "404 page not found")) }
@@ -213,28 +195,7 @@ package final class AdminServer {
             let methods = candidates.map(\.methods).joined(separator: ", ")
             return respond(connection, page, .text(405, "405 expected \(methods)"), ("Allow", methods))
         }
-        return page.method == .post ? begin(page, connection) : show(page, connection)
-    }
-
-    /// Called before a command's body is read.
-    private func begin(_ command: AdminPage, _ connection: DaemonConnection) -> Bool {
-        // A cross-site form cannot send this content type.
-        let type = connection.header("Content-Type")?.prefix { $0 != ";" && $0 != " " }
-        guard type?.lowercased() == "application/json" else {
-            return respond(connection, command, .text(415, "415 expected Content-Type: application/json"))
-        }
-        if let length = connection.header("Content-Length").flatMap({ Int($0) }), length > Self.maximumBody {
-            return respond(connection, command, Self.tooLong)
-        }
-        state(of: connection).command = command
-        return true
-    }
-
-    private static let tooLong = AdminResponse.text(413, "413 the body has more than \(maximumBody) bytes")
-
-    private func received(_ part: [UInt8], on connection: DaemonConnection) {
-        let state = state(of: connection)
-        if state.body.count + part.count <= Self.maximumBody { state.body += part } else { state.isTooLong = true }
+        return show(page, connection)
     }
 
     private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
@@ -242,8 +203,7 @@ package final class AdminServer {
         let receivedAt = state.requestedAt ?? now.instant
         state.requestedAt = receivedAt
         let request = AdminRequest(
-            page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.hasWaited, body: state.body,
-            peer: state.peer)
+            page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.hasWaited)
         guard let content = pages.respond(request, at: now) else {
             state.isWaiting = true
             connection.suspend()

@@ -46,9 +46,6 @@ package struct ProcessSnapshot: Sendable {
     /// Seconds until the broker's password expires; `nil` where it does not.
     package var passwordExpiresIn: Int64?
     package var admin: AdminStatistics
-    /// Whether dead-letter operations over HTTP are enabled.
-    package var acceptsOperations: Bool
-    package var orders: DeadLetterOperationTally
     package var spans: SpanCounts
     package var process: ProcessUsage
     /// The time of this state.
@@ -56,17 +53,14 @@ package struct ProcessSnapshot: Sendable {
 
     package init(
         workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
-        acceptsOperations: Bool = false, passwordExpiresIn: Int64? = nil,
-        orders: DeadLetterOperationTally = DeadLetterOperationTally(), spans: SpanCounts = SpanCounts(),
-        process: ProcessUsage = ProcessUsage(), at: Moment
+        passwordExpiresIn: Int64? = nil, spans: SpanCounts = SpanCounts(), process: ProcessUsage = ProcessUsage(),
+        at: Moment
     ) {
         self.workers = workers
         self.needsEveryApp = needsEveryApp
         self.credentials = credentials
         self.passwordExpiresIn = passwordExpiresIn
         self.admin = admin
-        self.acceptsOperations = acceptsOperations
-        self.orders = orders
         self.spans = spans
         self.process = process
         self.at = at

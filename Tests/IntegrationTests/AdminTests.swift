@@ -214,6 +214,13 @@ extension ProcessTests {
             #expect(page.status == 200)
             #expect(page.body.hasPrefix("<!doctype html>"))
             #expect(!page.body.contains("sesame"))
+            // It only reads.
+            for path in ["/", "/livez", "/metrics", "/readyz", "/state"] {
+                for method in ["POST", "PUT", "PATCH", "DELETE"] {
+                    let change = try Self.get(worker, path, Self.authorization + ["--request", method])
+                    #expect(change.status == 405, "\(method) \(path)")
+                }
+            }
             // The port that the worker was assigned.
             settings.admin = "{ listen: \"0.0.0.0:\(port)\", token_file: \(file) }"
             let probe = ["ready", "--config", try stage.write(settings, to: "probe.yaml")]
@@ -225,167 +232,6 @@ extension ProcessTests {
             let late = try ChildProcess(stage.binary, probe)
             #expect(try late.waitForExit() == .exited(69), "\(late.report)")
             #expect(late.text(.errors).contains("0.0.0.0:\(port): Connection refused"), "\(late.report)")
-            try stage.removeQueues()
-        }
-
-        private typealias Object = [String: Any]
-
-        /// The response of `/dead-letters/run` once the run has ended.
-        private static func order(_ worker: ChildProcess, _ name: String, _ body: String) throws -> Object {
-            let command = authorization + ["--header", "Content-Type: application/json", "--data", body]
-            let begun = try get(worker, "/dead-letters/\(name)", command)
-            #expect(begun.status == 202, "\(begun.body)")
-            return try eventually("the end of \(name); \(worker.report)") { () -> Object? in
-                let page = try get(worker, "/dead-letters/run", authorization)
-                let object = try JSONSerialization.jsonObject(with: Data(page.body.utf8)) as? Object
-                return object?["running"] as? Bool == false ? object : nil
-            }
-        }
-
-        @Test("Dead letters are counted, tried and replayed over HTTP with the token, and none is lost")
-        func deadLetters() throws {
-            let stage = try Stage(script: "")
-            let file = try stage.directory.write("open-sesame\n", to: "token")
-            var settings = Stage.Settings()
-            settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(file) }"
-            let worker = try stage.start(settings)
-            let count = 30
-            try stage.client.publish(
-                (0..<count).map { index in
-                    index < 10
-                        ? stage.requests.message(index, to: stage.quorumQueue, body: "{")
-                        : stage.requests.message(
-                            index, to: stage.quorumQueue, body: Requests.body(index, beginning: "4e7"))
-                })
-            _ = try eventually("the dead letters; \(worker.report)") { () -> Bool? in
-                try stage.client.count(stage.deadLetterQueue) == 10 ? true : nil
-            }
-            for name in ["look", "replay", "stop"] {
-                let refused = try Self.get(
-                    worker, "/dead-letters/\(name)", ["--header", "Content-Type: application/json", "--data", "{}"])
-                #expect(refused.status == 401)
-            }
-            let look = try Self.order(worker, "look", "{}")
-            #expect(look["end"] as? String == "complete", "\(look)")
-            #expect(look["messages"] as? Int == 10)
-            let group = try #require((look["groups"] as? [Object])?.first)
-            #expect(group["outcome"] as? String == "invalid")
-            #expect(group["count"] as? Int == 10)
-            #expect(group["target"] as? String == stage.quorumQueue)
-            let dry = try Self.order(worker, "replay", "{\"outcomes\":[\"rejected\"],\"dry_run\":true}")
-            #expect(dry["chosen"] as? Int == 0)
-            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 10)
-            let replay = try Self.order(worker, "replay", "{\"outcomes\":[\"invalid\"],\"limit\":4,\"rate\":100}")
-            #expect(replay["end"] as? String == "complete", "\(replay)")
-            #expect(replay["replayed"] as? Int == 4)
-            #expect(replay["left"] as? Int == 6)
-            // They are as wrong as before, and are dead-lettered again.
-            let again = try eventually("what comes back; \(worker.report)") { () -> Object? in
-                guard try stage.client.count(stage.deadLetterQueue) == 10 else { return nil }
-                let look = try Self.order(worker, "look", "{}")
-                let groups = look["groups"] as? [Object] ?? []
-                return groups.first?["replayed"] as? Int == 4 ? look : nil
-            }
-            #expect(again["messages"] as? Int == 10)
-            let page = try Self.metrics(worker, Self.authorization)
-            func ended(_ order: String) -> Double? {
-                page.sum("harebell_dead_letter_orders_total", ["order": order, "end": "complete"])
-            }
-            #expect(ended("replay") == 1)
-            #expect(try #require(ended("look")) >= 3)
-            #expect(page.sum("harebell_dead_letter_orders_total", ["end": "failed"]) == 0)
-            #expect(page.sum("harebell_admin_requests_total", ["page": "/dead-letters/replay", "status": "401"]) == 1)
-            #expect(page.sum("harebell_admin_requests_total", ["page": "/dead-letters/replay", "status": "202"]) == 2)
-            let log = try #require(worker.text(.errors).split(separator: "\n").first { $0.contains("being replayed") })
-            for field in ["from=127.0.0.1", "limit=4", "outcomes=invalid", "rate=100"] {
-                #expect(log.contains(field), "\(log)")
-            }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 10)
-            try stage.removeQueues()
-        }
-
-        @Test("A replay over HTTP only targets configured queues, and names what it skips")
-        func foreignTarget() throws {
-            let stage = try Stage(script: "")
-            let file = try stage.directory.write("open-sesame\n", to: "token")
-            var settings = Stage.Settings()
-            settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(file) }"
-            let worker = try stage.start(settings)
-            let victim = "\(stage.name).payments"
-            try stage.client.declare(victim)
-            try stage.client.publish(
-                (0..<6).map { index in
-                    var letter = stage.requests.message(index, to: stage.deadLetterQueue, body: Requests.body(index))
-                    let headers: FieldTable = [
-                        "harebell-outcome": .string("rejected"),
-                        "harebell-queue": .string(index == 2 ? victim : stage.quorumQueue),
-                    ]
-                    letter.properties.headers = headers
-                    return letter
-                })
-            let look = try Self.order(worker, "look", "{}")
-            let groups = try #require(look["groups"] as? [Object])
-            let targets = [stage.quorumQueue, victim].map { queue in
-                groups.first { $0["queue"] as? String == queue }?["target"] as? String
-            }
-            #expect(targets == [stage.quorumQueue, nil], "\(look)")
-            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 6)
-            let replay = try Self.order(worker, "replay", "{}")
-            #expect(replay["end"] as? String == "complete", "\(replay)")
-            #expect(replay["replayed"] as? Int == 5)
-            #expect(replay["refused"] as? Int == 1)
-            #expect(replay["left"] as? Int == 1)
-            let complaint = try #require((replay["complaints"] as? [String])?.first)
-            #expect(complaint.hasPrefix("queue \"\(victim)\" is not a request queue"), "\(complaint)")
-            #expect(complaint.hasSuffix("(first: message id \(stage.requests.messageID(2)))"), "\(complaint)")
-            var responded: Set<Int> = []
-            try stage.client.consume([stage.resultQueue]) { delivery in
-                responded.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
-                return responded.count == 5
-            }
-            #expect(responded == [0, 1, 3, 4, 5])
-            #expect(try stage.client.count(victim) == 0)
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            try stage.client.waitUntilLeft(stage.deadLetterQueue, by: worker, messages: 1)
-            try stage.client.ask(.deleteQueue(victim))
-            try stage.removeQueues()
-        }
-
-        @Test("A running replay ends in order when the worker drains, and nothing is lost")
-        func drainDuringReplay() throws {
-            let stage = try Stage(script: "")
-            let file = try stage.directory.write("open-sesame\n", to: "token")
-            var settings = Stage.Settings()
-            settings.admin = "{ listen: \"127.0.0.1:0\", token_file: \(file) }"
-            let worker = try stage.start(settings)
-            try stage.client.publish((0..<60).map { stage.requests.message($0, to: stage.quorumQueue, body: "{") })
-            _ = try eventually("the dead letters; \(worker.report)") { () -> Bool? in
-                try stage.client.count(stage.deadLetterQueue) == 60 ? true : nil
-            }
-            let asJSON = Self.authorization + ["--header", "Content-Type: application/json", "--data"]
-            let command = asJSON + ["{\"rate\":2}"]
-            #expect(try Self.get(worker, "/dead-letters/replay", command).status == 202)
-            _ = try eventually("the first one; \(worker.report)") { () -> Bool? in
-                let page = try Self.get(worker, "/dead-letters/run", Self.authorization)
-                let object = try JSONSerialization.jsonObject(with: Data(page.body.utf8)) as? Object
-                return object?["replayed"] as? Int ?? 0 > 0 ? true : nil
-            }
-            #expect(try Self.get(worker, "/dead-letters/replay", command).status == 409)
-            #expect(try Self.get(worker, "/dead-letters/stop", asJSON + ["{}"]).status == 200)
-            _ = try worker.waitForLine(.errors) { $0.contains("being stopped") && $0.contains("from=127.0.0.1") }
-            _ = try worker.waitForLine(.errors) { $0.contains("end=interrupted") }
-            #expect(try Self.get(worker, "/dead-letters/replay", command).status == 202)
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            #expect(worker.report.contains("end=interrupted"), "\(worker.report)")
-            let left = try eventually("what is given back") { () -> Int? in
-                let count = try stage.client.count(stage.deadLetterQueue) + stage.client.count(stage.quorumQueue)
-                return count == 60 ? count : nil
-            }
-            #expect(left == 60)
             try stage.removeQueues()
         }
 

@@ -69,7 +69,7 @@ extension ProcessTests {
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("check user, password") }
 
             let arguments = FileManager.default.contents(atPath: "/proc/\(worker.processID)/cmdline") ?? Data()
-            var said = try ["/metrics", "/readyz", "/livez", "/state", "/", "/dead-letters/run", "/nothing"].map {
+            var said = try ["/metrics", "/readyz", "/livez", "/state", "/", "/nothing"].map {
                 try Self.page($0, of: worker)
             }
             worker.signal(SIGTERM)

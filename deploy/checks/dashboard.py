@@ -56,31 +56,6 @@ def sign_in(tab, token):
     tab.wait("!document.querySelector('#content').hidden")
 
 
-def replay(tab):
-    """Looks at the dead letters, chooses a group, and sends three of them back; without the confirmation nothing goes.
-    """
-    tab.wait("document.querySelector('#look') && !document.querySelector('#look').disabled")
-    tab.value("document.querySelector('#look').click()")
-    tab.wait("document.querySelector('#orders table button')")
-    tab.value("document.querySelector('#orders table button').click()")
-    tab.wait("document.querySelector('#replay')")
-    check(tab.value("document.querySelector('#replay').disabled"), "a replay needs no confirmation")
-    tab.value("document.querySelector('#limit').value = '3'; document.querySelector('#confirmed').click()")
-    tab.value("document.querySelector('#replay').click()")
-    tab.wait("document.querySelector('#replayed')")
-    said = tab.value("document.querySelector('#replayed').textContent")
-    check(said.startswith("3 replayed"), f"the replay says {said}")
-    tab.value("document.querySelector('#look').click()")
-    tab.wait("document.querySelector('#orders table button')")
-    # The tile and the table below it count the same.
-    tab.wait("""(() => {
-      const cells = [...document.querySelectorAll('#orders tbody tr')].map((row) => row.cells[4].textContent);
-      const tile = [...document.querySelectorAll('.tile')].pop().querySelector('b').textContent;
-      const count = (text) => Number(text.replaceAll(',', ''));
-      return cells.length > 0 && count(tile) === cells.reduce((sum, text) => sum + count(text), 0);
-    })()""")
-
-
 def look(browser, address, token, scheme, width):
     tab = Tab(browser, scheme, width)
     tab.open(address + "/")
@@ -107,7 +82,6 @@ def look(browser, address, token, scheme, width):
     background = tab.value("getComputedStyle(document.body).backgroundColor")
     red = int(background.split("(")[1].split(",")[0])
     check((red > 200) == (scheme == "light"), f"{scheme}: the background is {background}")
-    replay(tab)
     complaints = [text for text in tab.complaints() if text not in EXPECTED]
     check(not complaints, f"the console says {complaints}")
     outside = {url for url in tab.requests() if not url.startswith((address + "/", "data:"))}

@@ -9,5 +9,5 @@ package enum DashboardPage {
     package static let document = AdminDocument(
         html: PackageResources.dashboard_html, style: PackageResources.dashboard_css,
         script: PackageResources.elements_js + PackageResources.chart_js + PackageResources.sections_js
-            + PackageResources.dead_letters_js + PackageResources.main_js)
+            + PackageResources.main_js)
 }

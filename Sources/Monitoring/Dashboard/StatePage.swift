@@ -31,7 +31,6 @@ package struct StatePage {
             ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
             ("blocked", .boolean(health.isBlocked)), ("publishing", .integer(health.publishing)),
             ("standstill", .integer(snapshots.count(where: \.isSuspended))),
-            ("takes_orders", .boolean(seen.acceptsOperations)),
             ("unsettled", .integer(snapshots.reduce(0) { $0 + $1.counters.unsettled })),
             ("unconfirmed", .integer(snapshots.reduce(0) { $0 + $1.counters.unconfirmed })),
             ("oldest_unsettled_seconds", .seconds(snapshots.map(\.longestUnsettled).max() ?? .zero)),

@@ -45,15 +45,10 @@ function time(seconds) {
 }
 
 const tokenKey = 'harebell-token';
-async function ask(path, body) {
+async function ask(path) {
   const token = sessionStorage.getItem(tokenKey);
   const request = { cache: 'no-store', headers: {} };
   if (token) request.headers.Authorization = 'Bearer ' + token;
-  if (body !== undefined) {
-    request.method = 'POST';
-    request.headers['Content-Type'] = 'application/json';
-    request.body = JSON.stringify(body);
-  }
   request.signal = AbortSignal.timeout(8000);
   const answer = await fetch(path, request);
   if (answer.status === 401 && sessionStorage.getItem(tokenKey) === token) askForToken(token !== null);

@@ -87,7 +87,6 @@ function render(state) {
   showPools(state);
   showQueues(state, recent);
   showWorkers(state);
-  showOrders(state);
 }
 let isRunning = false;
 async function run() {

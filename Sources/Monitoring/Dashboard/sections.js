@@ -24,7 +24,7 @@ function showTiles(state, recent) {
   const depths = state.queues.map((queue) => queue.messages).filter((messages) => messages !== null);
   const backlog = depths.length ? sum(depths, (n) => n) : null;
   const source = [backlog, recent ? rate(recent.rate) : null, spread, waiting, streams, state.unsettled,
-    state.unconfirmed, Math.round(state.oldest_unsettled_seconds * 10), state.totals, deadLetters];
+    state.unconfirmed, Math.round(state.oldest_unsettled_seconds * 10), state.totals];
   show('tiles', source, () => [
     tile('Backlog', backlog === null ? '–' : number(backlog), '', 'messages'),
     tile('Throughput', recent ? rate(recent.rate) : '–', '/s', 'notifications'),
@@ -34,8 +34,7 @@ function showTiles(state, recent) {
       state.unsettled ? 'oldest ' + time(state.oldest_unsettled_seconds) : 'deliveries'),
     tile('Unconfirmed', number(state.unconfirmed), '', 'publishes'),
     tile('Parked', number(state.totals.parked), '', 'since start'),
-    tile('Dead letters', deadLetters === null ? '–' : number(deadLetters), '',
-      number(state.totals.dead_letters) + ' since start'),
+    tile('Dead letters', number(state.totals.dead_letters), '', 'since start'),
   ]);
 }
 

@@ -66,7 +66,7 @@ extension Metric {
 
     // MARK: Admin server
 
-    static let admin = [adminConnections, adminRefusals, adminRequests, deadLetterOperations]
+    static let admin = [adminConnections, adminRefusals, adminRequests]
 
     static let adminConnections = Metric(
         "harebell_admin_connections", .gauge, "Connections with the admin server.",
@@ -78,13 +78,6 @@ extension Metric {
     static let adminRequests = Metric(
         "harebell_admin_requests_total", .counter, by: ["page", "status"], "Requests to the admin server.",
         advice: "`page` is a [path](../operate/observability.md) or `other`. Many 401: a client has a wrong token.")
-    static let deadLetterOperations = Metric(
-        "harebell_dead_letter_orders_total", .counter, by: ["order", "end"],
-        "Dead-letter operations over HTTP by outcome.",
-        advice: """
-            `order` is `look`, `replay` or `stop`; `end` as in [dead letters](../operate/dead-letters.md#over-http). \
-            The log has each replay.
-            """)
 
     // MARK: Process
 

@@ -230,8 +230,6 @@ package struct MetricsPage {
         for (labels, count) in requests.sorted(by: { $0.labels.lexicographicallyPrecedes($1.labels) }) {
             text.sample(labels, .count(count))
         }
-        text.begin(.deadLetterOperations)
-        for (order, end, count) in seen.orders.all { text.sample([order, end], .count(count)) }
     }
 
     private mutating func writeProcess() {

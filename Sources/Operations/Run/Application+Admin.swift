@@ -68,9 +68,8 @@ extension Application {
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             admin: admin.server?.statistics ?? AdminStatistics(),
-            acceptsOperations: plan.configuration.admin?.token != nil,
-            passwordExpiresIn: file.password?.secondsLeft(at: now.wall), orders: deadLetters.orders,
-            spans: traces?.counts ?? SpanCounts(), process: admin.process.read(), at: now)
+            passwordExpiresIn: file.password?.secondsLeft(at: now.wall), spans: traces?.counts ?? SpanCounts(),
+            process: admin.process.read(), at: now)
     }
 }
 
@@ -78,16 +77,14 @@ extension Application: AdminPages {
     package var pages: [AdminPage] {
         [
             AdminPage("/", .unrestricted), AdminPage("/livez", .unrestricted), AdminPage("/readyz"),
-            AdminPage("/metrics"),
-            AdminPage("/state"),
-        ] + Self.deadLetterPages
+            AdminPage("/metrics"), AdminPage("/state"),
+        ]
     }
 
     package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         let path = request.page.path.description
         if path == "/" { return DashboardPage.document.response }
         if path == "/livez" { return livez(at: now) }
-        if let response = deadLetterResponse(request, at: now) { return response }
         guard request.isRepeated else {
             workers.ask(workers.watch.want(at: now.instant))
             admin.isWaitingForWorkers = true

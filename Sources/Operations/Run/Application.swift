@@ -68,9 +68,6 @@ package final class Application: LoopOwner {
     /// For `harebell_certificate_expiry_seconds` and the expiry warnings.
     package internal(set) var certificates: CertificateWatch
     var admin: AdminState
-    let deadLetters: DeadLetterService
-    /// Made before the workers start.
-    private(set) var resolver: Resolver?
     /// `nil` where nothing is traced.
     private(set) var traces: TraceExporter?
     var service: ServiceNotifier
@@ -90,7 +87,6 @@ package final class Application: LoopOwner {
         self.onReady = onReady
         loop = try EventLoop()
         workers = try WorkerThreads(plan, at: loop.now.instant)
-        deadLetters = try DeadLetterService()
         admin = AdminState(process: ProcessMeter(at: loop.now))
         certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
         let watch = FileWatch(
@@ -109,10 +105,8 @@ package final class Application: LoopOwner {
         SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(workers.reports) { [unowned self] in workerReported($0) }
-        try loop.attach(deadLetters.reports) { [unowned self] in deadLettersProgressed($0) }
         if let end = startAdmin() { return end }
         let resolver = try Resolver()
-        self.resolver = resolver
         if let end = try startTracing(resolver) { return end }
         logStart()
         try workers.start(plan, resolver, log, body: body)
@@ -144,7 +138,6 @@ package final class Application: LoopOwner {
     private func joinWorkers() {
         let latest = max(shutdown.deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
         let stuck = workers.join(until: latest)
-        if !deadLetters.end(until: latest) { log.warning("a dead-letter operation does not end: it is abandoned") }
         guard !stuck.isEmpty else { return }
         log.critical("workers do not end: they are abandoned", metadata: ["workers": "\(stuck)"])
         if shutdown.end == .drained { shutdown.end = .cutShort }
@@ -169,7 +162,6 @@ package final class Application: LoopOwner {
 
     private func drain() {
         shutdown.isDraining = true
-        deadLetters.stop()
         service.notify(.stopping)
         let limit = plan.configuration.drainDeadline
         shutdown.deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
@@ -202,7 +194,7 @@ package final class Application: LoopOwner {
     }
 
     func stopWhenEnded() {
-        guard workers.haveEnded, !deadLetters.isBusy else { return }
+        guard workers.haveEnded else { return }
         traces?.endSoon(at: loop.now.instant)
         if traces?.isIdle ?? true { loop.stop() }
     }

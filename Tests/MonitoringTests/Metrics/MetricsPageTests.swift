@@ -317,10 +317,6 @@ struct MetricsPageTests {
             .init(page: "/metrics", status: 200): 7, .init(page: "/metrics", status: 401): 2,
             .init(page: "other", status: 404): 1,
         ]
-        processSnapshot.orders.add("replay", "aborted")
-        processSnapshot.orders.add("replay", "aborted")
-        processSnapshot.orders.add("look", "complete")
-        processSnapshot.orders.add("stop", "complete")
         func page() throws -> PrometheusPage {
             try PrometheusPage(String(decoding: MetricsPage.render(processSnapshot), as: UTF8.self))
         }
@@ -336,11 +332,6 @@ struct MetricsPageTests {
         #expect(known.sum("harebell_admin_requests_total", ["page": "/metrics", "status": "200"]) == 7)
         #expect(known.sum("harebell_admin_requests_total", ["status": "401"]) == 2)
         #expect(known.sum("harebell_admin_requests_total", ["page": "other"]) == 1)
-        #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "aborted"]) == 2)
-        #expect(known.sum("harebell_dead_letter_orders_total", ["order": "replay", "end": "complete"]) == 0)
-        #expect(known.sum("harebell_dead_letter_orders_total") == 4)
-        #expect(
-            known.samples(of: "harebell_dead_letter_orders_total").count == 2 * DeadLetterOperationTally.ends.count + 1)
         #expect(known.sum("process_cpu_seconds_total") == 12.34)
         #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
         #expect(known.sum("process_virtual_memory_bytes") == 900_000_000)
