@@ -214,6 +214,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
-            "IntegrationTests", ["Operations", "Runtime", "AMQP", "Core", "System", "TLS", "Simulator"]),
+            "IntegrationTests",
+            ["Operations", "Runtime", "AMQP", "Core", "System", "TLS", "Simulator", "SimulatedWorld"]),
     ]
 )

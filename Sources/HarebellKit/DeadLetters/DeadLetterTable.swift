@@ -3,36 +3,37 @@ import Operations
 
 /// The dead letters that match a filter, in groups, as text or JSON.
 struct DeadLetterTable {
-    private let queue: String
-    private let atStart: Int
-    private let seen: Int
+    private let run: DeadLetterRun
     private let groups: DeadLetterGroups
     /// The destination of each group; `nil` omits the column.
     private let target: ((DeadLetterGroups.Key) -> String?)?
 
-    /// Scans the queue.
+    /// Reads the queue.
     init(
         _ access: DeadLetterAccess, _ options: DeadLetterOptions, target: ((DeadLetterGroups.Key) -> String?)? = nil
     ) throws {
         var groups = DeadLetterGroups()
-        let scan = try access.scan(options.filter, limit: options.limit) { _, letter in
-            groups.add(letter)
-            return true
-        }
-        (queue, atStart, seen) = (access.queue, scan.atStart, scan.seen)
+        run = try access.read({
+            options.select(&$0)
+            $0.filter.isForReplay = target != nil
+        }) { groups.add($1) }
         self.groups = groups
         self.target = target
     }
 
-    func show(asJSON: Bool, withSeen: Bool = false) {
+    func show(asJSON: Bool) {
+        let queue = run.settings.queue
         if asJSON {
-            var members: [(String, JSONOutput)] = [("queue", .text(queue)), ("messages", .integer(atStart))]
-            if withSeen { members.append(("seen", .integer(seen))) }
-            printLine(json: members + [("chosen", .integer(groups.total))] + groups.members(target: target))
+            let members: [(String, JSONOutput)] = [
+                ("queue", .text(queue)), ("messages", .integer(run.tally.atStart)),
+                ("seen", .integer(run.tally.seen)), ("chosen", .integer(groups.total)),
+            ]
+            printLine(json: members + groups.members(target: target))
         } else {
             if groups.total > 0 { printLine(lines: lines) }
-            printLine("\(groups.total) of \(atStart) messages in \(queue)")
+            printLine("\(groups.total) of \(run.tally.atStart) messages in \(queue)")
         }
+        if run.tally.accepted > 0 { complain(DeadLetterAccess.acceptedStay(run.tally.accepted)) }
     }
 
     private var lines: [String] {

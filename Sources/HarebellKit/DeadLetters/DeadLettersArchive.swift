@@ -27,64 +27,31 @@ struct DeadLettersExport: ConfiguredCommand {
     var discard = false
 
     func run(_ registry: DecoderRegistry) throws {
-        let access = try DeadLetterAccess(options, registry, verb: "export")
+        let access = try options.access(registry, verb: "export")
         let writer: LineWriter
         do throws(WholeFile.Failure) {
             writer = try LineWriter(creating: file)
         } catch {
             throw ValidationError("--file: cannot create \(file): \(error)")
         }
-        if discard {
-            let run = try access.run(
-                .export { lines in
-                    for line in lines { try writer.write(line) }
-                    try writer.sync()
-                }, access.runSettings)
-            return try access.report(run, "exported")
+        // A copy that did not end in order is of no use; a removed message is only in the file.
+        var isOfUse = false
+        defer { if !isOfUse { writer.remove() } }
+        let export = DeadLetterRun.Action.export(discards: discard) { lines in
+            for line in lines { try writer.write(line) }
+            // A message is removed only after its line is on the disk.
+            if discard { try writer.sync() }
         }
-        try copy(access, to: writer)
-    }
-
-    private func copy(_ access: DeadLetterAccess, to writer: LineWriter) throws {
-        var exported = 0
-        var unreadable = 0
-        var failure: WholeFile.Failure?
-        let scan = try access.scan(options.filter, limit: options.limit) { delivery, _ in
-            let line: [UInt8]
-            do throws(AMQPError) {
-                line = try ArchiveWriter.line(delivery, from: access.queue)
-            } catch {
-                unreadable += 1
-                return true
-            }
-            do throws(WholeFile.Failure) {
-                try writer.write(line)
-                exported += 1
-                return true
-            } catch {
-                failure = error
-                return false
-            }
-        }
+        let run = try access.run(export, options.select)
+        isOfUse = run.tally.removed > 0
         do throws(WholeFile.Failure) {
-            if let failure { throw failure }
             try writer.sync()
         } catch {
             complain("cannot write \(file): \(error)")
             throw Status.internal
         }
-        if options.json {
-            printLine(json: [
-                ("queue", .text(access.queue)), ("messages", .integer(scan.atStart)),
-                ("exported", .integer(exported)), ("refused", .integer(unreadable)),
-            ])
-        } else {
-            printLine("exported    \(exported) of \(scan.atStart) messages")
-        }
-        guard unreadable == 0 else {
-            complain("\(unreadable) messages have headers that cannot be read whole: they are not in the file")
-            throw Status.refused
-        }
+        isOfUse = isOfUse || run.end == .complete
+        try access.report(run, "exported")
     }
 }
 
@@ -117,40 +84,26 @@ struct DeadLettersImport: ConfiguredCommand {
     var json = false
 
     func validate() throws {
-        guard rate.map((1...1_000_000).contains) ?? true else { throw ValidationError("--rate is 1 to 1000000") }
+        try DeadLetterRun.Settings.check(rate: rate)
     }
 
     func run(_ registry: DecoderRegistry) throws {
-        let settings = try configuration.load(registry).configuration
-        let queue = to ?? settings.deadLetter.routingKey
-        let count = try check(settings)
-        guard !dryRun else { return report(queue, count, ArchiveImport.Tally()) }
-        let runner = try LoopRunner()
-        let lines = try open(settings)
-        let publisher = try runner.connections("harebell dead-letters import", settings.broker)(.publisher)
-        let run = ArchiveImport(to: queue, count: count, rate: rate, publisher: publisher, at: runner.now) {
-            try lines.next().map { try ArchivedMessage(line: $0) }
+        let access = try DeadLetterAccess(configuration, registry, queue: to, asJSON: json, verb: "import")
+        let count = try check(access.settings)
+        guard !dryRun else {
+            if json {
+                printLine(
+                    json: [("queue", .text(access.queue)), ("messages", .integer(count)), ("imported", .integer(0))])
+            } else {
+                printLine("\(count) messages can be imported into \(access.queue)")
+            }
+            return
         }
-        try runner.run(run, showing: ProgressBar(isWanted: !json))
-        report(queue, count, run.tally)
-        if let complaint = run.tally.complaint { complain(complaint) }
-        if case .failed(let message) = run.end {
-            complain(message)
-            throw Status.unavailable
-        }
-        if run.end == .stopped || run.tally.refused > 0 || run.tally.uncertain > 0 { throw Status.refused }
-    }
-
-    private func report(_ queue: String, _ count: Int, _ tally: ArchiveImport.Tally) {
-        if json {
-            printLine(json: [
-                ("queue", .text(queue)), ("messages", .integer(count)),
-                ("imported", .integer(tally.confirmed)), ("refused", .integer(tally.refused)),
-                ("uncertain", .integer(tally.uncertain)),
-            ])
-        } else {
-            printLine("imported    \(tally.confirmed) of \(count) messages into \(queue)")
-        }
+        let lines = try open(access.settings)
+        let run = try access.run(
+            .publish(count: count) { try lines.next().map { line in try ArchivedMessage(line: line) } }
+        ) { $0.rate = rate }
+        try access.report(run, "imported")
     }
 
     private func open(_ settings: Configuration) throws -> LineReader {

@@ -13,8 +13,8 @@ struct DeadLettersList: ConfiguredCommand {
     @OptionGroup var options: DeadLetterOptions
 
     func run(_ registry: DecoderRegistry) throws {
-        let access = try DeadLetterAccess(options, registry, verb: "list")
-        try DeadLetterTable(access, options).show(asJSON: options.json, withSeen: true)
+        let access = try options.access(registry, verb: "list")
+        try DeadLetterTable(access, options).show(asJSON: options.json)
     }
 }
 
@@ -39,23 +39,22 @@ struct DeadLettersShow: ConfiguredCommand {
     var showPayloads = false
 
     func run(_ registry: DecoderRegistry) throws {
-        let access = try DeadLetterAccess(options, registry, verb: "show")
-        var filter = options.filter
-        filter.id = id
+        let access = try options.access(registry, verb: "show")
         var views: [DeadLetterView] = []
         let isOpen = showPayloads || access.settings.log.showPayloads
-        let scan = try access.scan(filter, limit: options.limit ?? Self.defaultLimit) { delivery, letter in
-            views.append(DeadLetterView(delivery, letter, access.reader, showsPayloads: isOpen))
-            return true
-        }
+        let run = try access.read({
+            options.select(&$0)
+            $0.filter.id = id
+            $0.limit = options.limit ?? Self.defaultLimit
+        }) { views.append(DeadLetterView($0, $1, access.reader, showsPayloads: isOpen)) }
         if options.json {
             printLine(json: [
-                ("queue", .text(access.queue)), ("messages", .integer(scan.atStart)),
+                ("queue", .text(access.queue)), ("messages", .integer(run.tally.atStart)),
                 ("dead_letters", .array(views.map(\.json))),
             ])
         } else {
             for view in views { printLine(lines: view.lines + [""]) }
-            printLine("\(views.count) of \(scan.atStart) messages in \(access.queue)")
+            printLine("\(views.count) of \(run.tally.atStart) messages in \(access.queue)")
         }
         if id != nil, views.isEmpty { throw Status.refused }
     }
@@ -124,28 +123,8 @@ struct DeadLetterView {
 }
 
 extension JSONOutput {
-    /// A header's value for display. Types that JSON does not have are converted to the nearest one.
-    init(_ value: FieldValue) {
-        switch value {
-        case .boolean(let value): self = .boolean(value)
-        case .int8(let value): self = .integer(Int(value))
-        case .uint8(let value): self = .integer(Int(value))
-        case .int16(let value): self = .integer(Int(value))
-        case .uint16(let value): self = .integer(Int(value))
-        case .int32(let value): self = .integer(Int(value))
-        case .uint32(let value): self = .integer(Int(value))
-        case .int64(let value): self = .integer(Int(value))
-        case .uint64(let value): self = .integer(Int(clamping: value))
-        case .float(let value): self = .number(Double(value))
-        case .double(let value): self = .number(value)
-        case .decimal(let scale, let value): self = .text("\(value)e-\(scale)")
-        case .text(let bytes), .bytes(let bytes): self = .text(String(decoding: bytes, as: UTF8.self))
-        case .timestamp(let seconds):
-            self = .text(WallTime(milliseconds: Int64(clamping: seconds) &* 1000).inUTC)
-        case .array(let values): self = .array(values.map { JSONOutput($0) })
-        case .table(let table):
-            self = .object(table.entries.map { (String(decoding: $0.name, as: UTF8.self), JSONOutput($0.value)) })
-        case .void: self = .null
-        }
+    /// Bytes as text, or null.
+    static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
+        .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
     }
 }

@@ -18,6 +18,8 @@ package struct DeadLetterFilter: Sendable {
     package var origin: String?
     /// An `apns-id` or a message id.
     package var id: String?
+    /// Leaves letters of requests that APNs accepted, unless that outcome is asked for: a replay would notify again.
+    package var isForReplay = false
 
     package init() {}
 
@@ -25,6 +27,11 @@ package struct DeadLetterFilter: Sendable {
     package var isEmpty: Bool {
         outcomes.isEmpty && reasons.isEmpty && topic == nil && environment == nil && since == nil && until == nil
             && origin == nil && id == nil
+    }
+
+    func leaves(_ letter: DeadLetter) -> Bool {
+        let accepted = "\(Outcome.accepted.name)"
+        return isForReplay && letter.outcome == accepted && !outcomes.contains(accepted)
     }
 
     /// - Parameter reader: finds the app if the filter needs it.

@@ -103,16 +103,24 @@ package struct OneOffResult: Sendable {
 
     /// The non-null scalar members of the JSON, for operators.
     package var members: [(name: String, value: String)] {
-        do throws(ArchiveFailure) {
-            guard case .object(let members) = try JSONNode(json[...]) else { return [] }
-            return members.compactMap { name, node in
-                switch node {
-                case .string(let text): (name, String(decoding: text, as: UTF8.self))
-                case .integer(let integer): (name, String(integer))
-                case .boolean(let boolean): (name, String(boolean))
-                case .null, .array, .object: nil
-                }
+        let bytes = json[...]
+        var scanner = JSONScanner()
+        var members: [(name: String, value: String)] = []
+        func text(_ value: JSONValue) -> String? {
+            let text = value.kind == .string ? bytes.text(of: value) : bytes.slice(value.range)
+            return text.map { String(decoding: $0, as: UTF8.self) }
+        }
+        do throws(JSONFailure) {
+            guard scanner.open(bytes.span, "{") else { return [] }
+            var isFirst = true
+            while let key = try scanner.nextKey(bytes.span, isFirst: isFirst) {
+                isFirst = false
+                let value = try scanner.value(bytes.span, depth: 1)
+                guard ![.null, .array, .object].contains(value.kind), let name = text(key), let text = text(value)
+                else { continue }
+                members.append((name, text))
             }
+            return members
         } catch {
             // A worker of another release, or another result format, may write JSON that this version cannot read.
             return [("result", String(decoding: json, as: UTF8.self))]

@@ -7,7 +7,8 @@ package import System
 
 /// Runs a ``Run`` on an event loop with sockets until it is finished.
 package final class LoopRunner: LoopOwner {
-    private static let handled: [Int32] = [SIGINT, SIGTERM]
+    /// The signals that stop a run.
+    package static let handled: [Int32] = [SIGINT, SIGTERM]
 
     package let loop: EventLoop
     package let network: SocketNetwork

@@ -3,15 +3,22 @@ import Glibc
 /// A file that is written line by line, and durable when ``sync()`` returns. Only its owner may read it.
 package final class LineWriter {
     private let descriptor: Int32
+    private let path: String
 
     /// - Throws: if it cannot be created, for example because it exists already.
     package init(creating path: String) throws(WholeFile.Failure) {
         descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw WholeFile.lastFailure() }
+        self.path = path
     }
 
     deinit {
         close(descriptor)
+    }
+
+    /// Removes the file, for work that has failed.
+    package func remove() {
+        _ = unsafe unlink(path)
     }
 
     /// Writes a line and a newline.

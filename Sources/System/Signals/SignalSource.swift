@@ -26,9 +26,18 @@ package final class SignalSource: ReadinessHandler {
 
     /// Blocks `signals` in this thread and the threads that it starts.
     package static func block(_ signals: [Int32]) {
+        mask(SIG_BLOCK, signals)
+    }
+
+    /// Ends ``block(_:)`` in this thread: the signals have their usual effect.
+    package static func unblock(_ signals: [Int32]) {
+        mask(SIG_UNBLOCK, signals)
+    }
+
+    private static func mask(_ how: Int32, _ signals: [Int32]) {
         var set = set(of: signals)
-        let result = unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
-        precondition(result == 0, "blocking signals takes valid arguments")
+        let result = unsafe pthread_sigmask(how, &set, nil)
+        precondition(result == 0, "the mask of signals takes valid arguments")
     }
 
     /// Ignores SIGPIPE: a write to a closed socket or pipe fails with `EPIPE` instead of ending the process.

@@ -3,6 +3,7 @@ import Operations
 import Core
 import Foundation
 import Glibc
+import SimulatedWorld
 import System
 import TestSupport
 import Testing
@@ -254,9 +255,9 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("one run at a time: a second one names the first, which continues")
-        func lock() throws {
-            let queues = try queues("classic")
+        @Test("one run at a time: a second one names the first, which continues", arguments: ["quorum", "classic"])
+        func lock(type: String) throws {
+            let queues = try queues(type)
             try put(100, into: queues)
             let first = try start(["replay", "--queue", queues.dead, "--rate", "20", "--yes", "--json"])
             try eventually("the first one's start; \(first.report)", within: .seconds(30)) {
@@ -266,6 +267,19 @@ extension ProcessTests {
             #expect(second.exit == .exited(69), "\(second)")
             #expect(second.errors.contains("\(queues.dead).replay.lock"), "\(second)")
             #expect(try second.object()["end"] as? String == "locked")
+            // Reading ones would count wrong: the first one holds the messages.
+            let copy = stage.directory.file("copy.jsonl")
+            for command in [
+                ["list"], ["list", "--json"], ["show"], ["replay", "--dry-run"], ["discard", "--all", "--dry-run"],
+                ["export", "--file", copy], ["export", "--file", copy, "--discard"],
+            ] {
+                let process = try start([command[0], "--queue", queues.dead] + command.dropFirst())
+                #expect(try process.waitForExit() == .exited(69), "\(command): \(process.report)")
+                #expect(process.text(.errors).contains("\(queues.dead).replay.lock"), "\(process.report)")
+                #expect(process.text().isEmpty, "\(command): \(process.report)")
+                #expect(!FileManager.default.fileExists(atPath: copy), "\(command)")
+            }
+            #expect(!first.hasEnded, "\(first.report)")
             #expect(try first.waitForExit() == .exited(0), "\(first.report)")
             #expect(try numbers(queues.target) == Array(0..<100))
             try remove(queues)
@@ -466,6 +480,66 @@ extension ProcessTests {
             return results
         }
 
+        /// Runs a replay at a terminal, and types as soon as it asks.
+        private func replayAtTerminal(_ queue: String, typing keys: String) throws -> ChildProcess {
+            let seen = stage.directory.file("terminal")
+            let replay = "'\(stage.binary)' dead-letters replay --config '\(stage.directory.file("harebell.yaml"))'"
+            let process = try ChildProcess(
+                "/bin/sh",
+                [
+                    "-c",
+                    """
+                    (until grep -q 'Replay them' '\(seen)'; do sleep 0.05; done; printf '\(keys)') 2> /dev/null |
+                        script --quiet --flush --return --command "\(replay) --queue \(queue)" '\(seen)'
+                    """,
+                ])
+            try process.waitForExit()
+            try stage.client.waitUntilLeft(queue, by: process, messages: 3)
+            return process
+        }
+
+        @Test("at a terminal a replay asks; with no or Ctrl-C nothing is changed")
+        func question() throws {
+            let queues = try queues("classic")
+            try put(3, into: queues)
+            let declined = try replayAtTerminal(queues.dead, typing: "n\\n")
+            #expect(declined.exit == .exited(0), "\(declined.report)")
+            #expect(declined.text().contains("nothing was changed"), "\(declined.report)")
+            let interrupted = try replayAtTerminal(queues.dead, typing: "\\003")
+            #expect(interrupted.exit == .exited(128 + SIGINT), "\(interrupted.report)")
+            #expect(try numbers(queues.target).isEmpty)
+            #expect(try numbers(queues.dead) == Array(0..<3))
+            try remove(queues)
+        }
+
+        @Test("a replay leaves letters of requests that APNs accepted, unless that outcome is asked for")
+        func accepted() throws {
+            let queues = try queues("quorum")
+            try put(3, into: queues)
+            var properties = MessageProperties()
+            properties.messageID = Array("3".utf8)
+            properties.headers = [
+                "harebell-outcome": .string("accepted"), "harebell-queue": .string(queues.target),
+                "harebell-result": .string("{}"),
+            ]
+            try stage.client.publish([
+                Publication(
+                    routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                    body: ArraySlice("{}".utf8))
+            ])
+            let dry = try run("replay", "--queue", queues.dead, "--dry-run", "--json", left: 4)
+            #expect(try dry.number("chosen") == 3, "\(dry)")
+            #expect(dry.errors.contains("1 stay because APNs accepted their requests"), "\(dry)")
+            let end = try run("replay", "--queue", queues.dead, "--yes", "--json", left: 1)
+            #expect(end.exit == .exited(0), "\(end)")
+            #expect(end.errors.contains("--outcome accepted"), "\(end)")
+            #expect(try numbers(queues.target) == [0, 1, 2])
+            let asked = try run("replay", "--queue", queues.dead, "--outcome", "accepted", "--json", left: 0)
+            #expect(try asked.number("replayed") == 1, "\(asked)")
+            #expect(try numbers(queues.target) == [3])
+            try remove(queues)
+        }
+
         @Test("a wrong command line is 64, a missing queue 69")
         func usage() throws {
             for arguments in [
@@ -481,11 +555,13 @@ extension ProcessTests {
             let everything = try run("replay")
             #expect(everything.exit == .exited(64), "\(everything)")
             #expect(everything.errors.contains("there is no filter: --yes replays all dead letters"), "\(everything)")
-            for command in [["list"], ["replay", "--yes"]] {
+            let copy = stage.directory.file("none.jsonl")
+            for command in [["list"], ["replay", "--yes"], ["export", "--file", copy]] {
                 let process = try start(command + ["--queue", "\(stage.name).none"])
                 let missing = (exit: try process.waitForExit(), errors: process.text(.errors))
                 #expect(missing.exit == .exited(69), "\(missing)")
                 #expect(missing.errors.contains("no queue '\(stage.name).none'"), "\(missing)")
+                #expect(!FileManager.default.fileExists(atPath: copy), "a failed export leaves no file")
             }
             try stage.removeQueues()
         }
@@ -497,7 +573,7 @@ private final class ScanRunner: LoopOwner {
     private let address: BrokerAddress
     private let loop: EventLoop
     private let network: SocketNetwork
-    private var scan: DeadLetterScan?
+    private var scan: DeadLetterRun?
 
     init(_ url: String) throws {
         address = try BrokerAddress(url)
@@ -506,19 +582,17 @@ private final class ScanRunner: LoopOwner {
     }
 
     /// - Returns: the message ids, which are numbers, in order of delivery.
-    func scan(_ queue: String, window: Int) throws -> [Int] {
+    func scan(_ queue: String, window: UInt16) throws -> [Int] {
         var seen: [Int] = []
-        let scan = DeadLetterScan(
-            queue, window: window, at: loop.now.instant,
-            connect: { [address, network] role in
-                AMQPConnection(
-                    configuration: AMQPConfiguration(address: address, role: role), addresses: [address],
-                    network: network)
-            },
-            visit: { _, letter in
-                seen.append(letter.messageID.flatMap { Int($0) } ?? -1)
-                return true
-            })
+        var settings = DeadLetterRun.Settings(queue: queue)
+        settings.readingPrefetch = window
+        let scan = DeadLetterRun(
+            .read { _, letter in seen.append(letter.messageID.flatMap { Int($0) } ?? -1) }, settings,
+            reader: RequestReader(try World.configuration()), id: "scan", at: loop.now.instant
+        ) { [address, network] role in
+            AMQPConnection(
+                configuration: AMQPConfiguration(address: address, role: role), addresses: [address], network: network)
+        }
         self.scan = scan
         try loop.run(owner: self)
         #expect(scan.end == .complete)

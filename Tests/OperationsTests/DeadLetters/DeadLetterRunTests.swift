@@ -106,8 +106,7 @@ struct DeadLetterRunTests {
         try world.put(0..<3) { index, headers in
             if index == 0 { headers["x-delivery-count"] = .int64(10) }
         }
-        let run = world.run(.renew)
-        world.finish(run)
+        let run = world.scan { _, _ in }
         #expect(run.end == .complete)
         #expect(run.tally.renewed == 1)
         #expect(world.numbers(DeadLetterWorld.dead) == [1, 2, 0])
@@ -317,7 +316,7 @@ struct DeadLetterRunTests {
         var written: [[UInt8]] = []
         struct Full: Error {}
         let run = world.run(
-            .export { lines in
+            .export(discards: true) { lines in
                 #expect(world.numbers(DeadLetterWorld.dead).isEmpty, "all are held")
                 #expect(world.broker.unsettledCount == 90)
                 written += lines
@@ -329,7 +328,7 @@ struct DeadLetterRunTests {
         expectConserved(run, 90)
 
         try world.put(0..<10)
-        let full = world.run(.export { _ in throw Full() })
+        let full = world.run(.export(discards: true) { _ in throw Full() })
         world.finish(full)
         guard case .unwritable = full.end else {
             Issue.record("\(String(describing: full.end))")
@@ -338,20 +337,71 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<10))
     }
 
+    @Test("An export that keeps the messages writes each, and returns all")
+    func copying() throws {
+        try world.put(0..<300)
+        var lines: [[UInt8]] = []
+        let run = world.run(.export(discards: false) { lines += $0 }) { $0.readingPrefetch = 120 }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(try lines.map { try ArchivedMessage(line: $0[...]).body } == (0..<300).map { Array("\($0)".utf8) })
+        #expect(run.tally.done == 300 && run.tally.left == 300)
+        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<300))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("While one run works on a queue, another one of any kind ends locked and touches nothing")
+    func locked() throws {
+        try world.put(0..<100)
+        let first = world.run { $0.rate = 10 }
+        world.advance(by: .seconds(2), first)
+        for action: DeadLetterRun.Action in [
+            .read { _, _ in Issue.record("a message was read") }, .discard,
+            .export(discards: false) { _ in Issue.record("a message was exported") },
+            .publish(count: 1) { throw ArchiveFailure(description: "a message was imported") },
+        ] {
+            let second = world.run(action, id: "second")
+            // Both are connected to one broker.
+            for _ in 0..<2000 where !second.isFinished {
+                world.network.advance(by: .milliseconds(1), second)
+            }
+            #expect(second.end == .locked)
+            #expect(second.explanation.contains("push.dead.replay.lock"))
+            #expect(second.tally == DeadLetterTally())
+        }
+        world.finish(first)
+        #expect(first.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<100))
+    }
+
+    @Test("A replay leaves letters of requests that APNs accepted, unless that outcome is asked for")
+    func accepted() throws {
+        try world.put(0..<10) { index, headers in
+            if index % 5 == 2 { headers["harebell-outcome"] = .string("accepted") }
+        }
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.done == 8 && run.tally.accepted == 2 && run.tally.refused == 0)
+        #expect(world.numbers(DeadLetterWorld.dead) == [2, 7])
+        let asked = world.run(id: "asked") { $0.filter.outcomes = ["accepted"] }
+        world.finish(asked)
+        #expect(asked.tally.done == 2 && asked.tally.accepted == 0)
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+    }
+
     @Test("An archive's messages are published again unchanged")
     func importing() throws {
         try world.put(0..<30)
         let before = world.broker.messages(in: DeadLetterWorld.dead)
         var lines: [[UInt8]] = []
-        world.finish(world.run(.export { lines += $0 }))
+        world.finish(world.run(.export(discards: true) { lines += $0 }))
         var rest = lines[...]
-        let restore = ArchiveImport(
-            to: DeadLetterWorld.dead, count: lines.count, rate: nil, publisher: world.connection(.publisher),
-            at: world.network.now
-        ) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } }
-        world.network.advance(by: .seconds(10), restore)
+        let restore = world.run(
+            .publish(count: lines.count) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } })
+        world.finish(restore)
         #expect(restore.end == .complete)
-        #expect(restore.tally.confirmed == 30)
+        #expect(restore.tally.done == 30)
         let after = world.broker.messages(in: DeadLetterWorld.dead)
         #expect(after.map(\.body) == before.map(\.body))
         #expect(after.map { $0.decodedProperties?.headers } == before.map { $0.decodedProperties?.headers })
@@ -393,7 +443,6 @@ struct DeadLetterRunTests {
         var seen: Set<Int> = []
         let scan = world.scan { delivery, _ in
             seen.insert(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
-            return true
         }
         #expect(scan.end == .complete)
         #expect(seen == Set(0..<30))
@@ -415,9 +464,9 @@ struct DeadLetterRunTests {
         world.finish(run)
         #expect(run.end == .complete)
         #expect(run.tally == DeadLetterTally())
-        let scan = world.scan { _, _ in true }
+        let scan = world.scan { _, _ in }
         #expect(scan.end == .complete)
-        #expect(scan.seen == 0)
+        #expect(scan.tally.seen == 0)
     }
 
     @Test("A scan reads everything and changes nothing, or stops at its limit")
@@ -426,14 +475,13 @@ struct DeadLetterRunTests {
         var seen: [Int] = []
         let scan = world.scan { delivery, _ in
             seen.append(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
-            return true
         }
         #expect(scan.end == .complete)
         #expect(seen == Array(0..<300))
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<300))
         #expect(world.broker.unsettledCount == 0)
-        let first = world.scan { _, _ in false }
-        #expect(first.seen == 1)
+        let first = world.scan({ $0.limit = 1 }) { _, _ in }
+        #expect(first.tally.seen == 1)
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<300))
     }
 
@@ -441,9 +489,8 @@ struct DeadLetterRunTests {
     func windows() throws {
         try world.put(0..<250)
         var seen: Set<Int> = []
-        let scan = world.scan(window: 100) { delivery, _ in
+        let scan = world.scan({ $0.readingPrefetch = 100 }) { delivery, _ in
             seen.insert(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
-            return true
         }
         #expect(scan.end == .complete)
         #expect(seen == Set(0..<250))
@@ -458,11 +505,11 @@ struct DeadLetterRunTests {
         }
         let other = world.connection(.consumer([ConsumerQueue(name: DeadLetterWorld.dead, prefetch: 5)]))
         other.start(at: world.network.now)
-        let scan = world.scan { _, _ in true }
+        let scan = world.scan { _, _ in }
         #expect(scan.end == .complete)
-        #expect(scan.worn == 4)
+        #expect(scan.tally.renewed == 4)
         #expect(world.broker.unsettledCount == 5)
-        #expect(scan.seen == 15)
+        #expect(scan.tally.seen == 15)
     }
 
     @Test("Messages unconfirmed when the publishing connection was lost are not acknowledged")

@@ -59,7 +59,8 @@ final class DeadLetterWorld {
     ) -> DeadLetterRun {
         var settings = DeadLetterRun.Settings(queue: Self.dead)
         edit(&settings)
-        return DeadLetterRun(action, settings, reader: reader, id: id, at: network.now, connect: connection)
+        return DeadLetterRun(
+            action, settings, reader: reader, id: id, at: network.now, connect: { [unowned self] in connection($0) })
     }
 
     /// Advances time until the run is over.
@@ -76,12 +77,12 @@ final class DeadLetterWorld {
         }
     }
 
+    /// Reads to the end.
     func scan(
-        window: Int = DeadLetterScan.window, _ visit: @escaping (Delivery, DeadLetter) -> Bool
-    ) -> DeadLetterScan {
-        let scan = DeadLetterScan(
-            Self.dead, window: window, at: network.now, connect: { [unowned self] in connection($0) }, visit: visit)
-        network.advance(by: .seconds(120), scan)
+        _ edit: (inout DeadLetterRun.Settings) -> Void = { _ in }, visit: @escaping (Delivery, DeadLetter) -> Void
+    ) -> DeadLetterRun {
+        let scan = run(.read(visit), edit)
+        finish(scan, within: .seconds(120))
         return scan
     }
 }

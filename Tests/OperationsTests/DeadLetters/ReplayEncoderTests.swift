@@ -122,6 +122,6 @@ struct ReplayEncoderTests {
         #expect(throws: AMQPError.self) {
             try ReplayEncoder.renewal(delivery, letter, in: DeadLetterSamples.queue)
         }
-        #expect(throws: AMQPError.self) { try ArchiveWriter.line(delivery, from: DeadLetterSamples.queue) }
+        #expect(throws: AMQPError.self) { try ArchivedMessage(delivery, from: DeadLetterSamples.queue) }
     }
 }

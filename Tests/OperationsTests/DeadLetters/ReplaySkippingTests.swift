@@ -137,7 +137,7 @@ struct ReplaySkippingTests {
     func renewal() throws {
         world.broker.refuses = { Self.number($0) == 1 ? .channel(406, "PRECONDITION_FAILED") : nil }
         try world.put(0..<4) { _, headers in headers["x-delivery-count"] = .int64(10) }
-        let run = world.run(.renew)
+        let run = world.run(.read { _, _ in })
         world.finish(run)
         #expect(run.end == .complete)
         #expect(run.tally.renewed == 3)

@@ -69,6 +69,8 @@ package final class Broker {
     package final class Queue {
         package let name: String
         package let arguments: FieldTable
+        /// The connection that declared it exclusive.
+        weak var owner: BrokerEngine?
         package fileprivate(set) var messages: [Message] = []
         /// Publishes to it are nacked, as with a full queue and `reject-publish`.
         package var rejectsPublishes = false
@@ -211,6 +213,7 @@ package final class Broker {
 
     func detach(_ engine: BrokerEngine) {
         connections.removeAll { $0.engine === engine }
+        for queue in queues.values where queue.owner === engine { delete(queue.name) }
         for queue in queues.values { queue.consumers.removeAll { $0.engine === engine } }
         dispatchAll()
     }

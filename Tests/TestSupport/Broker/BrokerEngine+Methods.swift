@@ -131,7 +131,7 @@ extension BrokerEngine {
             guard let flags = fields.number(UInt8.self), let content = fields.long(),
                 let arguments = try? FieldTable(decoding: content[...])
             else { return nil }
-            return declare(name, passive: flags & 1 != 0, arguments)
+            return declare(name, flags, arguments)
         }
         guard let queue = broker.queues[name] else { return missing(name) }
         switch method {
@@ -155,13 +155,16 @@ extension BrokerEngine {
         return true
     }
 
-    private func declare(_ name: String, passive: Bool, _ arguments: FieldTable) -> Bool {
+    private func declare(_ name: String, _ flags: UInt8, _ arguments: FieldTable) -> Bool {
+        let passive = flags & 1 != 0
         if passive, broker.queues[name] == nil { return missing(name) }
+        if let owner = broker.queues[name]?.owner, owner !== self { return locked(name) }
         if !passive, let queue = broker.queues[name], queue.arguments != arguments {
             closeChannel(code: 406, text: "PRECONDITION_FAILED - inequivalent arg for queue '\(name)'")
             return true
         }
         let queue = broker.declare(name, arguments: arguments)
+        if flags & 4 != 0 { queue.owner = self }
         writeMethod(50, 11) { frame in
             frame.append(short: name)
             frame.append(broker.countsNothing ? 0 : UInt32(queue.messages.count))
@@ -261,10 +264,7 @@ extension BrokerEngine {
 
     private func get(_ name: String) -> Bool {
         guard let queue = broker.queues[name] else { return missing(name) }
-        if case .boolean(true) = queue.arguments["x-single-active-consumer"] {
-            closeChannel(code: 405, text: "RESOURCE_LOCKED - cannot obtain access to locked queue '\(name)'")
-            return true
-        }
+        if case .boolean(true) = queue.arguments["x-single-active-consumer"] { return locked(name) }
         guard let message = broker.take(from: queue) else {
             writeMethod(60, 72) { $0.append(short: "") }
             return true

@@ -201,6 +201,12 @@ package final class BrokerEngine: Engine {
         readInput()
     }
 
+    /// - Returns: `true`: the method is answered.
+    func locked(_ queue: String) -> Bool {
+        closeChannel(code: 405, text: "RESOURCE_LOCKED - cannot obtain access to locked queue '\(queue)'")
+        return true
+    }
+
     /// Requeues all unsettled deliveries.
     func leave() {
         for number in channelStates.keys.sorted() {

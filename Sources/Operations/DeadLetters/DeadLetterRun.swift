@@ -1,7 +1,7 @@
 package import AMQP
 package import Core
 
-/// Removes dead letters from their queue: to replay them, to discard them, or after an export.
+/// Reads, replays, discards or exports the dead letters of a queue, or publishes an archive into it.
 ///
 /// Sans-IO like a worker. It processes as many messages as the queue contained at the start. A chosen message is
 /// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged and
@@ -9,17 +9,25 @@ package import Core
 /// end of the queue; each copy is confirmed before the original is acknowledged. A lost connection ends the run;
 /// another run continues from the queue. If the broker closes the connection over a publish, the run skips that
 /// message, see ``publisherLost(_:)``.
+///
+/// A run that only reads keeps no message: further connections hold what exceeds ``Settings/readingPrefetch``.
 package final class DeadLetterRun: Run {
     package enum Action {
+        /// Called with each chosen message, whose body is empty if it is too large.
+        case read((Delivery, DeadLetter) -> Void)
         case replay(to: ReplayTarget)
         case discard
-        /// Called with lines of ``ArchiveWriter``; they must be safe when it returns.
-        case export(([[UInt8]]) throws -> Void)
-        /// Only renews messages that were delivered too often.
-        case renew
+        /// Called with lines of an archive; they must be safe when it returns. The messages are removed if it discards.
+        case export(discards: Bool, ([[UInt8]]) throws -> Void)
+        /// Publishes this number of messages of an archive. Called for the next one; `nil` after the last one.
+        case publish(count: Int, () throws -> ArchivedMessage?)
     }
 
     package struct Settings: Sendable {
+        package static let rates = 1...1_000_000
+        package static let defaultRate = 500
+        package static let defaultAbortAbove = 50
+
         /// The dead-letter queue.
         package var queue: String
         package var filter = DeadLetterFilter()
@@ -32,6 +40,8 @@ package final class DeadLetterRun: Run {
         package var abortAbove: Int?
         /// The maximum of unacknowledged messages, including held ones.
         package var prefetch: UInt16 = 1200
+        /// The maximum of messages per connection, if the run only reads.
+        package var readingPrefetch: UInt16 = 50_000
         /// The maximum of held messages, which are requeued in their order.
         package var held = 1000
         /// Far below the broker's consumer timeout, 30 minutes.
@@ -84,10 +94,10 @@ package final class DeadLetterRun: Run {
 
     let action: Action
     let reader: RequestReader
-    let connections: Connections
+    var connections: Connections
     var inspection: Inspection
     /// Whether the queue's length is known and its messages are consumed.
-    var isReading = false
+    var isStarted = false
     var backlog = Backlog()
     var publishes = Publishes()
     var limiter: RateLimiter?
@@ -100,8 +110,10 @@ package final class DeadLetterRun: Run {
     ///   - connect: makes the connection for a role.
     package init(
         _ action: Action, _ settings: Settings, reader: RequestReader, id: String, at now: Instant,
-        connect: (AMQPRole) throws -> AMQPConnection
+        connect: @escaping (AMQPRole) throws -> AMQPConnection
     ) rethrows {
+        var settings = settings
+        if case .replay = action { settings.filter.isForReplay = true }
         self.action = action
         self.settings = settings
         self.reader = reader
@@ -109,17 +121,21 @@ package final class DeadLetterRun: Run {
         self.now = now
         timeout = ProgressTimeout(limit: settings.timeLimit, at: now)
         inspection = Inspection(lastDelivery: now)
-        let queue = ConsumerQueue(name: settings.queue, prefetch: settings.prefetch)
-        let control = try connect(.control)
-        let publisher = try connect(.publisher)
-        connections = Connections(
-            control: control, consumer: try connect(.consumer([queue])), publisher: publisher)
-        control.start(at: now)
+        connections = Connections(control: try connect(.control), publisher: try connect(.publisher), connect: connect)
+        connections.control.start(at: now)
     }
 
-    /// An exclusive queue as a lock: only its holder may remove messages. It disappears with the connection.
+    /// An exclusive queue as a lock: only its holder may read or remove messages. It disappears with the connection.
     package static func lockName(of queue: String) -> String {
         "\(queue).replay.lock"
+    }
+
+    /// Whether all messages stay in the queue.
+    var isReadOnly: Bool {
+        switch action {
+        case .read, .export(discards: false, _): true
+        case .replay, .discard, .export, .publish: false
+        }
     }
 
     package var nextDeadline: Instant? {
@@ -130,7 +146,7 @@ package final class DeadLetterRun: Run {
         var earliest = min(retries, timeout.deadline, inspection.nextWatch)
         if let since = backlog.retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
         // A suspect is published alone: all publishes in flight have to end first.
-        let isPublishDue = publishes.suspects.isEmpty ? !backlog.chosen.isEmpty : publishes.inFlight.isEmpty
+        let isPublishDue = publishes.suspects.isEmpty ? hasWork : publishes.inFlight.isEmpty
         if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) {
             earliest = min(earliest, permit)
         }
@@ -145,15 +161,12 @@ package final class DeadLetterRun: Run {
         takeEvents()
         if end == nil { work() }
         if end == nil { checkEnd() }
-        guard end != nil else { return }
-        close()
-        // A connection that was not open closes immediately, and no other event would trigger a step.
-        takeEvents()
+        if end != nil { close() }
     }
 
-    private func takeEvents() {
+    func takeEvents() {
         takeControlEvents()
-        takeDeliveries()
+        for index in connections.consumers.indices { takeDeliveries(of: index) }
         takeConfirms()
     }
 
@@ -169,14 +182,14 @@ package final class DeadLetterRun: Run {
 
     // MARK: Lock and length
 
-    func takeControlEvents() {
+    private func takeControlEvents() {
         while let event = connections.control.nextEvent(at: now) {
             switch event {
-            case .engine(.opened) where inspection.question == nil && !isReading && end == nil: ask(.lock)
+            case .engine(.opened) where inspection.question == nil && !isStarted && end == nil: ask(.lock)
             case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _):
                 inspection.question = nil
-                lost(error, isFatal: isReading)
+                lost(error, isFatal: isStarted)
             default: break
             }
         }
@@ -197,41 +210,50 @@ package final class DeadLetterRun: Run {
         }
     }
 
-    func responded(_ response: ControlResponse) {
+    private func responded(_ response: ControlResponse) {
         guard let asked = inspection.question, end == nil else { return }
         inspection.question = nil
-        if !isReading { timeout.restart(at: now) }
+        if !isStarted { timeout.restart(at: now) }
         switch (asked, response) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
         // A queue with a single active consumer gives no messages to others: its count has to suffice.
         case (.emptiness, .refused(let error)) where error.code == .resourceLocked: finish(.complete)
         case (_, .refused(let error)): finish(.failed(error.message))
         case (.lock, _): ask(.length)
-        case (.length, .declared(_, 0, _)): ask(.emptiness)
-        case (.length, .declared(_, let messages, _)): start(Int(messages))
+        case (.length, .declared(_, let messages, _)): counted(Int(messages))
         case (.watch, .declared(_, let messages, _)): watched(ready: Int(messages))
         case (.emptiness, .empty): finish(.complete)
         case (.emptiness, .got(let delivery, let remaining, _)):
             connections.control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
-            if isReading { inspection.lastDelivery = now } else { start(Int(remaining) + 1) }
+            if isStarted { inspection.lastDelivery = now } else { start(Int(remaining) + 1) }
         default: finish(.failed("unexpected response from the broker"))
         }
     }
 
-    func start(_ count: Int) {
-        tally.atStart = count
-        isReading = true
-        connections.consumer.start(at: now)
-        connections.publisher.start(at: now)
-        inspection.nextWatch = now + Self.watchInterval
+    private func counted(_ messages: Int) {
+        if case .publish(let count, _) = action {
+            tally.atStart = count
+            isStarted = true
+        } else if messages == 0 {
+            ask(.emptiness)
+        } else {
+            start(messages)
+        }
         if let rate = settings.rate { limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now) }
     }
 
-    /// Evaluates the queue's length: how many messages returned, and whether to keep waiting.
-    func watched(ready: Int) {
+    private func start(_ count: Int) {
+        tally.atStart = count
+        isStarted = true
+        openConsumer()
         inspection.nextWatch = now + Self.watchInterval
-        let expected = tally.atStart - tally.done
-        tally.arrivals = max(0, ready + connections.consumer.held - expected - publishes.renewalCount)
+    }
+
+    /// Evaluates the queue's length: how many messages returned, and whether to keep waiting.
+    private func watched(ready: Int) {
+        inspection.nextWatch = now + Self.watchInterval
+        let expected = tally.atStart - tally.removed
+        tally.arrivals = max(0, ready + connections.held - expected - publishes.renewalCount)
         if case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample,
             tally.arrivals * 100 > limit * tally.done
         {

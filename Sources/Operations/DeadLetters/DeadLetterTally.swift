@@ -1,14 +1,17 @@
 /// The results of the messages that a run processed.
 ///
-/// Of the messages at the start, those replayed, discarded or exported are gone; all others are left.
 package struct DeadLetterTally: Sendable, Equatable {
     /// Messages in the queue at the start; the run processes this number.
     package internal(set) var atStart = 0
     package internal(set) var seen = 0
     /// Messages that the filter selected, up to the limit.
     package internal(set) var chosen = 0
-    /// Confirmed at their destination and acknowledged.
+    /// Read, exported, discarded, or confirmed at their destination.
     package internal(set) var done = 0
+    /// Those of them that have left the queue or the archive.
+    package internal(set) var removed = 0
+    /// Not replayed, because APNs accepted their requests.
+    package internal(set) var accepted = 0
     /// Selected, but left in the queue because of a failure.
     package internal(set) var refused = 0
     private var reasons: [Complaint] = []
@@ -31,7 +34,7 @@ package struct DeadLetterTally: Sendable, Equatable {
     package init() {}
 
     /// Messages from the start that are still in the queue.
-    package var left: Int { max(0, atStart - done) }
+    package var left: Int { max(0, atStart - removed) }
 
     /// The reasons for refusals, in order of their first occurrence; at most ``maximumComplaints``.
     package var complaints: [String] {

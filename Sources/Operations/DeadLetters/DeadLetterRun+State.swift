@@ -6,8 +6,10 @@ extension DeadLetterRun {
     struct Item {
         let delivery: Delivery
         let letter: DeadLetter
+        /// The index of the consumer that received it; `nil` for a message of an archive.
+        var consumer: Int?
         /// Whether its body was received.
-        let isWhole: Bool
+        var isWhole = true
         /// When it was retained.
         var since = Instant(nanoseconds: 0)
         /// Whether it is copied to the end of its queue instead of being replayed.
@@ -18,16 +20,72 @@ extension DeadLetterRun {
         var closes = 0
     }
 
+    /// A connection that consumes the dead-letter queue.
+    struct Consumer {
+        private enum State { case consuming, stopping, stopped }
+
+        let connection: AMQPConnection
+        /// How many messages it receives without an acknowledgement.
+        let prefetch: UInt16
+        private var state = State.consuming
+        private var hasAcknowledged = false
+        private var acknowledgements: AcknowledgementFlush?
+
+        init(_ connection: AMQPConnection, prefetch: UInt16) {
+            self.connection = connection
+            self.prefetch = prefetch
+        }
+
+        mutating func ack(_ delivery: Delivery, at now: Instant) -> Bool {
+            hasAcknowledged = true
+            return connection.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
+        }
+
+        mutating func stop(at now: Instant) {
+            guard state == .consuming else { return }
+            state = connection.isOpen ? .stopping : .stopped
+            connection.cancelConsumers(at: now)
+        }
+
+        mutating func took(_ event: AMQPConnection.Event, at now: Instant) {
+            acknowledgements?.took(event, on: connection, at: now)
+            switch event {
+            case .engine(.cancelled), .disconnected: state = .stopped
+            default: break
+            }
+        }
+
+        /// Makes the queue process all acknowledgements, once the consumer has stopped.
+        mutating func flush(at now: Instant) {
+            guard state == .stopped, hasAcknowledged, acknowledgements == nil else { return }
+            acknowledgements = AcknowledgementFlush([QueueID(0)], on: connection, at: now)
+        }
+
+        var isFlushed: Bool {
+            !connection.isOpen || state == .stopped && (acknowledgements?.isOver ?? !hasAcknowledged)
+        }
+    }
+
     /// The connections of a run, each for one purpose.
     struct Connections {
         let control: AMQPConnection
-        let consumer: AMQPConnection
         let publisher: AMQPConnection
+        let connect: (AMQPRole) throws -> AMQPConnection
+        /// Only the newest one receives messages; the others hold as many as they may.
+        var consumers: [Consumer] = []
 
-        var all: [AMQPConnection] { [consumer, publisher, control] }
+        /// In the order in which they close.
+        var all: [AMQPConnection] { consumers.map(\.connection) + [publisher, control] }
 
         /// The earliest deadline of the connections; `nil` for none.
         var nextDeadline: Instant? { all.compactMap(\.nextDeadline).min() }
+
+        /// The number of unsettled deliveries.
+        var held: Int { consumers.reduce(0) { $0 + $1.connection.held } }
+
+        var isNewestConsumerFull: Bool {
+            consumers.last.map { $0.connection.held >= Int($0.prefetch) } ?? false
+        }
     }
 
     /// Messages that the run holds and has not sent or acknowledged.
@@ -36,18 +94,23 @@ extension DeadLetterRun {
         var chosen = Deque<Item>()
         /// To be copied to the end of the queue.
         var renewals = Deque<Item>()
+        private var hasWorn = false
         /// Requeued in their order at the end; the first has been held longest.
         private(set) var retained: [Item] = []
 
         var isIdle: Bool { chosen.isEmpty && renewals.isEmpty }
 
         /// Holds a message unacknowledged, or schedules a copy if it was delivered often or too many are held.
-        mutating func retain(_ item: Item, _ settings: Settings, at now: Instant) {
+        ///
+        /// - Parameter isReadOnly: whether the broker holds any number of messages, and only copies are scheduled.
+        mutating func retain(_ item: Item, _ settings: Settings, isReadOnly: Bool, at now: Instant) {
             var item = item
             item.since = now
-            let isWorn = item.letter.deliveries >= settings.mostDeliveries
-            item.isRenewal = isWorn || retained.count >= settings.held
-            if item.isRenewal { renewals.append(item) } else { retained.append(item) }
+            // Those that are nearly worn follow, so that they stay together.
+            let isWorn = item.letter.deliveries >= settings.mostDeliveries - (hasWorn ? 2 : 0)
+            hasWorn = hasWorn || isWorn
+            item.isRenewal = isWorn || !isReadOnly && retained.count >= settings.held
+            if item.isRenewal { renewals.append(item) } else if !isReadOnly { retained.append(item) }
         }
 
         /// Schedules copies of all held messages.
@@ -121,11 +184,6 @@ extension DeadLetterRun {
 
     /// The state of the run's shutdown.
     struct Shutdown {
-        /// The stages of ending the consumer.
-        enum ConsumerState { case consuming, stopping, stopped }
-
-        var consumerState = ConsumerState.consuming
-        var flush: AcknowledgementFlush?
         /// When the connections close regardless of pending work.
         var deadline = Instant.distantFuture
         /// Whether the connections are being closed.

@@ -22,21 +22,12 @@ extension DeadLetterRun {
         case .stopped: "interrupted: messages that were not sent are still in the queue"
         case .aborted: "aborted: \(tally.arrivals) messages came into the queue while \(tally.done) were replayed"
         case .locked:
-            "another run holds the lock, queue \(Self.lockName(of: settings.queue)); the name of its connection shows "
+            "another dead-letters command works on queue \"\(settings.queue)\" and holds the lock "
+                + "\(Self.lockName(of: settings.queue)); the name of its connection shows the command, the host and "
                 + "the process (rabbitmqctl list_connections client_properties)"
         case .unwritable(let message): "cannot write the file: \(message)"
         case .failed(let message): message
         }
-    }
-}
-
-extension DeadLetterRun.Settings {
-    /// Settings to renew messages that a scan found delivered too often. Messages close to that number are included, so
-    /// that they stay together.
-    package static func renewing(_ queue: String) -> Self {
-        var settings = Self(queue: queue)
-        settings.mostDeliveries -= 2
-        return settings
     }
 }
 

@@ -13,8 +13,8 @@ struct DeadLettersReplay: ConfiguredCommand {
             it is not lost. A message that returns during the run is not sent again.
 
             Without --to, dead letters go only into queues of the configuration. A dead letter from another queue, or \
-            one that the broker refuses, is skipped and reported, and the exit code is 65. On a terminal the command \
-            asks for confirmation.
+            one that the broker refuses, is skipped and reported, and the exit code is 65. Dead letters of requests \
+            that APNs accepted stay without --outcome accepted. On a terminal the command asks for confirmation.
 
             Example: harebell dead-letters replay --outcome undelivered --rate 100
             """)
@@ -25,13 +25,13 @@ struct DeadLettersReplay: ConfiguredCommand {
     var to: String?
 
     @Option(help: "Messages per second.")
-    var rate = 500
+    var rate = DeadLetterRun.Settings.defaultRate
 
     @Option(
         help: ArgumentHelp(
             "Abort when more than this share of the replayed messages became dead letters again; 100 for never.",
             valueName: "percent"))
-    var abortAbove = 50
+    var abortAbove = DeadLetterRun.Settings.defaultAbortAbove
 
     @Flag(help: "Show where each would go, without changes.")
     var dryRun = false
@@ -40,7 +40,7 @@ struct DeadLettersReplay: ConfiguredCommand {
     var yes = false
 
     func validate() throws {
-        guard (1...1_000_000).contains(rate) else { throw ValidationError("--rate is 1 to 1000000") }
+        try DeadLetterRun.Settings.check(rate: rate)
         guard (0...100).contains(abortAbove) else { throw ValidationError("--abort-above is 0 to 100") }
         if let to, to.isEmpty || to.utf8.count > 255 || to.hasPrefix("amq.") {
             throw ValidationError("--to is a queue name of 1 to 255 bytes; names that start with amq. are reserved")
@@ -52,19 +52,20 @@ struct DeadLettersReplay: ConfiguredCommand {
         guard dryRun || yes || asks || !options.filter.isEmpty else {
             throw ValidationError("there is no filter: --yes replays all dead letters, --dry-run shows them")
         }
-        let access = try DeadLetterAccess(options, registry, verb: "replay")
+        let access = try options.access(registry, verb: "replay")
         guard to != access.queue else { throw ValidationError("--to is the dead-letter queue: name another queue") }
         let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(access.settings)
         if dryRun || asks {
             let table = try DeadLetterTable(access, options) { target.queue(from: $0.queue) }
             table.show(asJSON: dryRun && options.json)
-            if dryRun { return }
-            try access.confirm("Replay them?", yes: yes)
+            guard !dryRun, access.isConfirmed("Replay them?") else { return }
         }
-        var settings = access.runSettings
-        settings.rate = rate
-        settings.abortAbove = abortAbove < 100 ? abortAbove : nil
-        try access.report(try access.run(.replay(to: target), settings), "replayed")
+        let run = try access.run(.replay(to: target)) {
+            options.select(&$0)
+            $0.rate = rate
+            $0.abortAbove = abortAbove < 100 ? abortAbove : nil
+        }
+        try access.report(run, "replayed")
     }
 }
 
@@ -98,12 +99,11 @@ struct DeadLettersDiscard: ConfiguredCommand {
         guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
             throw ValidationError("there is no terminal to ask for confirmation: add --yes")
         }
-        let access = try DeadLetterAccess(options, registry, verb: "discard")
+        let access = try options.access(registry, verb: "discard")
         if dryRun || !yes {
             try DeadLetterTable(access, options).show(asJSON: dryRun && options.json)
-            if dryRun { return }
-            try access.confirm("Discard them permanently?", yes: yes)
+            guard !dryRun, access.isConfirmed("Discard them permanently?") else { return }
         }
-        try access.report(try access.run(.discard, access.runSettings), "discarded")
+        try access.report(try access.run(.discard, options.select), "discarded")
     }
 }

@@ -5,15 +5,27 @@ import DequeModule
 extension DeadLetterRun {
     // MARK: Deliveries
 
-    func takeDeliveries() {
-        let consumer = connections.consumer
+    func openConsumer() {
+        let rest = UInt16(clamping: tally.atStart - tally.seen)
+        let prefetch = isReadOnly ? min(settings.readingPrefetch, rest) : settings.prefetch
+        do {
+            let queue = ConsumerQueue(name: settings.queue, prefetch: prefetch)
+            let connection = try connections.connect(.consumer([queue]))
+            connections.consumers.append(Consumer(connection, prefetch: prefetch))
+            connection.start(at: now)
+        } catch {
+            finish(.failed("\(error)"))
+        }
+    }
+
+    func takeDeliveries(of index: Int) {
+        let consumer = connections.consumers[index].connection
         while let event = consumer.nextEvent(at: now) {
-            shutdown.flush?.took(event, on: consumer, at: now)
+            connections.consumers[index].took(event, at: now)
             switch event {
             case .engine(.consuming): timeout.restart(at: now)
-            case .engine(.cancelled(_, byBroker: false)): shutdown.consumerState = .stopped
-            case .engine(.delivery(let delivery)): received(delivery, isWhole: true)
-            case .engine(.oversize(let delivery, _)): received(delivery, isWhole: false)
+            case .engine(.delivery(let delivery)): received(delivery, from: index, isWhole: true)
+            case .engine(.oversize(let delivery, _)): received(delivery, from: index, isWhole: false)
             case .engine(.cancelled(_, byBroker: true)): finish(.failed("queue \"\(settings.queue)\" is gone"))
             case .disconnected(_, let error, _): lost(error, isFatal: tally.seen > 0)
             default: break
@@ -22,31 +34,31 @@ extension DeadLetterRun {
     }
 
     /// A message that is neither chosen nor retained stays unacknowledged.
-    func received(_ delivery: Delivery, isWhole: Bool) {
+    private func received(_ delivery: Delivery, from consumer: Int, isWhole: Bool) {
         inspection.lastDelivery = now
-        guard end == nil, tally.seen < tally.atStart, tally.chosen < settings.limit else { return }
+        guard end == nil, !isOver else { return }
         timeout.restart(at: now)
         tally.seen += 1
-        defer { if tally.seen == tally.atStart || tally.chosen >= settings.limit { stopConsuming() } }
-        let item = Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue), isWhole: isWhole)
-        guard item.letter.replayID != id, isChosen(item) else { return retain(item) }
-        tally.chosen += 1
-        if case .replay(let target) = action, target.queue(from: item.letter.queue) == nil {
-            refuseTarget(item)
-        } else if !isWhole, !mayDropBody {
-            refuse(item, "its body is larger than broker.maximum_message_bytes")
-        } else {
-            backlog.chosen.append(item)
+        defer { if isOver { stopConsuming() } }
+        let letter = DeadLetter(delivery, in: settings.queue)
+        let item = Item(delivery: delivery, letter: letter, consumer: consumer, isWhole: isWhole)
+        guard item.letter.replayID != id, settings.filter.matches(letter, delivery, reader) else { return retain(item) }
+        if settings.filter.leaves(letter) {
+            tally.accepted += 1
+            return retain(item)
         }
-    }
-
-    func isChosen(_ item: Item) -> Bool {
-        if case .renew = action { return false }
-        return settings.filter.matches(item.letter, item.delivery, reader)
-    }
-
-    var mayDropBody: Bool {
-        if case .discard = action { true } else { false }
+        tally.chosen += 1
+        switch action {
+        case .read(let visit):
+            visit(delivery, letter)
+            tally.done += 1
+            retain(item)
+        case .replay(let target) where target.queue(from: letter.queue) == nil: refuseTarget(item)
+        case .replay, .export, .publish:
+            guard isWhole else { return refuse(item, "its body is larger than broker.maximum_message_bytes") }
+            backlog.chosen.append(item)
+        case .discard: backlog.chosen.append(item)
+        }
     }
 
     func refuse(_ item: Item, _ complaint: String, named name: String? = nil) {
@@ -67,8 +79,8 @@ extension DeadLetterRun {
 
     func retain(_ item: Item) {
         // A message without its body, or one that cannot be copied, stays unacknowledged.
-        guard item.isWhole, !item.isRenewal, end == nil else { return }
-        backlog.retain(item, settings, at: now)
+        guard item.isWhole, !item.isRenewal, item.consumer != nil, end == nil else { return }
+        backlog.retain(item, settings, isReadOnly: isReadOnly, at: now)
     }
 
     // MARK: Work
@@ -81,82 +93,107 @@ extension DeadLetterRun {
         backlog.isIdle && publishes.isIdle
     }
 
+    private var publishesChosen: Bool {
+        switch action {
+        case .replay, .publish: true
+        case .read, .discard, .export: false
+        }
+    }
+
+    /// Whether there are chosen messages that wait for a permit.
+    var hasWork: Bool {
+        if case .publish = action { isStarted && !isOver } else { !backlog.chosen.isEmpty }
+    }
+
     func work() {
         if let since = backlog.retained.first?.since, now >= since + settings.longestHold { backlog.renewRetained() }
+        if hasWork && publishesChosen || !backlog.renewals.isEmpty { connections.publisher.start(at: now) }
         guard publishes.suspects.isEmpty else { return publishSuspect() }
-        while mayPublish, let item = backlog.renewals.popFirst() { renew(item) }
+        while mayPublish, let item = backlog.renewals.popFirst() { publish(item) }
         switch action {
-        case .replay:
-            while mayPublish, !backlog.chosen.isEmpty, limiter?.take(at: now) ?? true,
-                let item = backlog.chosen.popFirst()
-            {
-                replay(item)
-            }
-        case .discard:
-            while !backlog.chosen.isEmpty, limiter?.take(at: now) ?? true, let item = backlog.chosen.popFirst() {
-                acknowledge(item)
-            }
-        case .export(let write): export(write)
-        case .renew: break
+        case .replay: while mayPublish, hasWork, takePermit(), let item = backlog.chosen.popFirst() { publish(item) }
+        case .publish(_, let next): while end == nil, mayPublish, hasWork, takePermit() { publishNext(next) }
+        case .discard: while hasWork, takePermit(), let item = backlog.chosen.popFirst() { acknowledge(item) }
+        case .export(let discards, let write): export(discards: discards, write)
+        case .read: break
         }
+    }
+
+    private func takePermit() -> Bool {
+        limiter?.take(at: now) ?? true
     }
 
     /// Waits until no other publish is outstanding.
     private func publishSuspect() {
-        guard mayPublish, publishes.inFlight.isEmpty, limiter?.take(at: now) ?? true else { return }
-        let item = publishes.suspects.removeFirst()
-        if item.isRenewal { renew(item) } else { replay(item) }
+        guard mayPublish, publishes.inFlight.isEmpty, takePermit() else { return }
+        publish(publishes.suspects.removeFirst())
     }
 
-    func replay(_ item: Item) {
-        let queue = target(of: item)
+    private func publish(_ item: Item) {
         do throws(AMQPError) {
-            let copy = ReplayEncoder.replay(item.delivery, item.letter, to: queue, id: id)
-            let sequence = try connections.publisher.publish(copy)
-            publishes.inFlight[sequence] = item
-            timeout.restart(at: now)
-        } catch {
-            refuse(item, error.message)
-        }
-    }
-
-    func renew(_ item: Item) {
-        do throws(AMQPError) {
-            let copy = try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
-            let sequence = try connections.publisher.publish(copy)
-            publishes.inFlight[sequence] = item
+            let copy =
+                if case .replay = action, !item.isRenewal {
+                    try ReplayEncoder.replay(item.delivery, item.letter, to: target(of: item), id: id)
+                } else {
+                    try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
+                }
+            publishes.inFlight[try connections.publisher.publish(copy)] = item
             timeout.restart(at: now)
         } catch {
             // A copy would lose headers, so the original stays in the queue.
-            retain(item)
+            if item.isRenewal { retain(item) } else { refuse(item, error.message) }
         }
     }
 
-    func export(_ write: ([[UInt8]]) throws -> Void) {
+    private func publishNext(_ next: () throws -> ArchivedMessage?) {
+        do {
+            guard let delivery = try next()?.delivery else { return finish(.failed("the archive has become shorter")) }
+            tally.seen += 1
+            tally.chosen += 1
+            publish(Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue)))
+        } catch {
+            finish(.failed("\(error)"))
+        }
+    }
+
+    private func export(discards: Bool, _ write: ([[UInt8]]) throws -> Void) {
         var items: [Item] = []
         var lines: [[UInt8]] = []
         while let item = backlog.chosen.popFirst() {
-            do throws(AMQPError) {
-                lines.append(try ArchiveWriter.line(item.delivery, from: settings.queue))
+            do {
+                lines.append(try ArchivedMessage(item.delivery, from: settings.queue).line)
                 items.append(item)
             } catch {
-                refuse(item, error.message)
+                refuse(item, (error as? AMQPError)?.message ?? "\(error)")
             }
         }
         guard !items.isEmpty else { return }
         do {
             try write(lines)
-            for item in items { acknowledge(item) }
         } catch {
-            finish(.unwritable("\(error)"))
+            return finish(.unwritable("\(error)"))
+        }
+        for item in items {
+            if discards {
+                acknowledge(item)
+            } else {
+                tally.done += 1
+                retain(item)
+            }
         }
     }
 
-    func acknowledge(_ item: Item) {
-        let isAcknowledged = connections.consumer.ack(epoch: item.delivery.epoch, tag: item.delivery.tag, at: now)
+    /// The message is safe: it leaves the queue.
+    private func acknowledge(_ item: Item) {
+        let isAcknowledged = item.consumer.map { connections.consumers[$0].ack(item.delivery, at: now) } ?? true
         if item.isRepeated || !isAcknowledged { tally.uncertain += 1 }
         guard isAcknowledged else { return }
-        if item.isRenewal { tally.renewed += 1 } else { tally.done += 1 }
+        if item.isRenewal {
+            tally.renewed += 1
+        } else {
+            tally.done += 1
+            tally.removed += 1
+        }
     }
 
     // MARK: Confirms
@@ -217,7 +254,7 @@ extension DeadLetterRun {
     }
 
     func target(of item: Item) -> String {
-        guard case .replay(let target) = action else { return "" }
+        guard case .replay(let target) = action else { return settings.queue }
         return target.queue(from: item.letter.queue) ?? ""
     }
 }
