@@ -12,7 +12,10 @@ let rules: [SwiftSetting] =
         .strictMemorySafety(),
     ] + (Context.environment["CI"] == nil ? [] : [.treatAllWarnings(as: .error)])
 
-/// The files of the dashboard's page, which the binary contains.
+/// The files that all pages share, which the binary contains.
+let page = ["page.css", "page.js"]
+
+/// The files of the dashboard's page, likewise.
 let dashboard = [
     "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "main.js",
 ]
@@ -72,7 +75,8 @@ let package = Package(
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
-        library("Admin", ["CMicrohttpd", "Core", "System", "TLS"]),
+        library(
+            "Admin", ["CMicrohttpd", "Core", "System", "TLS"], resources: page.map { .embedInCode("Page/\($0)") }),
         library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
         library(

@@ -1,7 +1,7 @@
 import Core
 import TLS
 
-/// An HTML page with inline style and script.
+/// An HTML page with inline style and script, which follow those that all pages share.
 ///
 /// Its policy allows the two by their hashes, and requests to its own server only.
 package struct AdminDocument: Sendable {
@@ -10,6 +10,8 @@ package struct AdminDocument: Sendable {
 
     /// - Parameter html: contains `{{style}}` and `{{script}}` as placeholders.
     package init(html: [UInt8], style: [UInt8], script: [UInt8]) {
+        let style = PackageResources.page_css + style
+        let script = PackageResources.page_js + script
         self.html = String(decoding: html, as: UTF8.self)
             .replacing("{{style}}", with: String(decoding: style, as: UTF8.self))
             .replacing("{{script}}", with: String(decoding: script, as: UTF8.self))

@@ -23,7 +23,8 @@ TILES = ["Backlog", "Throughput", "Latency p99", "In flight", "Unsettled", "Unco
 def source():
     """The digest of what the page is made of."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "Sources/Monitoring/Dashboard").iterdir()):
+    folders = [ROOT / "Sources/Admin/Page", ROOT / "Sources/Monitoring/Dashboard"]
+    for path in sorted(path for folder in folders for path in folder.iterdir()):
         if path.suffix in (".css", ".html", ".js"):
             digest.update(path.read_bytes())
     return digest.hexdigest().encode()

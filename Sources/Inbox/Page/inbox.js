@@ -1,23 +1,6 @@
-'use strict';
-const $ = (id) => document.getElementById(id);
-
-// An element of HTML with attributes and children; strings become text.
-function h(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined) element.setAttribute(name, value);
-  }
-  for (const child of children.flat()) {
-    if (child === null || child === undefined || child === false) continue;
-    element.append(child instanceof Node ? child : String(child));
-  }
-  return element;
-}
 const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
 const member = (object, name) => (isObject(object) && Object.hasOwn(object, name) ? object[name] : undefined);
 const text = (value) => (typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value));
-const pill = (words, kind) => h('span', { class: 'pill ' + (kind || '') }, words);
 
 // The text that a device shows, or the key of a localized text in the app.
 function localized(alert, name, key, args) {
@@ -125,14 +108,6 @@ function filters() {
   const chosen = {};
   for (const name of ['device-token', 'topic']) if ($(name).value.trim()) chosen[name] = $(name).value.trim();
   return chosen;
-}
-function notice(words) {
-  $('notice').textContent = words;
-  $('notice').hidden = words === '';
-}
-function status(words, kind) {
-  $('status').textContent = words;
-  $('status').className = 'pill ' + kind;
 }
 const cards = () => [...$('list').children];
 const idOf = (element) => Number(element.dataset.id);

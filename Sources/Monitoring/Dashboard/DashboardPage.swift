@@ -5,7 +5,7 @@ package import Admin
 /// SwiftPM embeds the files in this folder. The page shows data from `/state`; the script writes it as text nodes and
 /// attribute values, never as markup.
 package enum DashboardPage {
-    /// The script files in dependency order; the last one starts the page.
+    /// The script files in dependency order, after those of all pages; the last one starts the page.
     package static let document = AdminDocument(
         html: PackageResources.dashboard_html, style: PackageResources.dashboard_css,
         script: PackageResources.elements_js + PackageResources.chart_js + PackageResources.sections_js

@@ -1,20 +1,3 @@
-'use strict';
-const $ = (id) => document.getElementById(id);
-
-// An element of HTML with attributes and children; strings become text.
-function h(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes || {})) {
-    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value);
-  }
-  for (const child of children.flat()) {
-    if (child === null || child === undefined) continue;
-    element.append(child instanceof Node ? child : String(child));
-  }
-  return element;
-}
-
 // Replaces the content of an element if its source has changed.
 const shown = new Map();
 function show(id, source, make) {
@@ -58,15 +41,6 @@ function askForToken(wasWrong) {
   sessionStorage.removeItem(tokenKey);
   $('content').hidden = true;
   $('login').hidden = false;
-  pill('status', 'token needed', 'warn');
+  status('token needed', 'warn');
   notice(wasWrong ? 'That is not the token.' : '');
 }
-function notice(text) {
-  $('notice').textContent = text;
-  $('notice').hidden = text === '';
-}
-function pill(id, text, kind) {
-  $(id).textContent = text;
-  $(id).className = 'pill ' + kind;
-}
-const tag = (text, kind) => h('span', { class: 'pill ' + (kind || '') }, text);

@@ -64,7 +64,7 @@ async function refresh() {
     $('content').hidden = false;
     render(state);
   } catch (error) {
-    pill('status', 'no response', 'bad');
+    status('no response', 'bad');
     notice(answeredAt
       ? 'No response for ' + time(Math.round((Date.now() - answeredAt) / 1000)) + '. The page shows the last state.'
       : 'No response: ' + error.message);
@@ -72,7 +72,7 @@ async function refresh() {
   return true;
 }
 function render(state) {
-  pill('status', state.ready ? 'ready' : 'not ready', state.ready ? 'good' : 'bad');
+  status(state.ready ? 'ready' : 'not ready', state.ready ? 'good' : 'bad');
   notice(state.missing.join('. '));
   $('about').textContent = state.host + ' · ' + state.version + ' · '
     + state.time.replace('T', ' ').replace(/\.\d+/, '').replace('Z', ' UTC');

@@ -58,7 +58,7 @@ function showOutcomes(state, recent) {
   show('outcomes', rows, () => table(
     [['Outcome'], ['Reason', 'name'], ['Share', 'share wide'], ['Per second', 'number'], ['Total', 'number wide']],
     rows.map((row) => [
-      tag(row.outcome, outcomeKinds[row.outcome]), row.reason || '', bar(row.total / all), row.rate,
+      pill(row.outcome, outcomeKinds[row.outcome]), row.reason || '', bar(row.total / all), row.rate,
       number(row.total),
     ]), 'No notification has finished yet.'));
 }
@@ -75,7 +75,7 @@ function showApps(state) {
       let credential = '';
       if (left !== null) {
         const text = left < 0 ? 'certificate expired' : 'certificate expires in ' + time(left);
-        credential = left < 30 * day ? tag(text, left < 7 * day ? 'bad' : 'warn') : text;
+        credential = left < 30 * day ? pill(text, left < 7 * day ? 'bad' : 'warn') : text;
       } else if (app.provider_token_age_seconds !== null) {
         const minutes = Math.floor(app.provider_token_age_seconds / 60);
         credential = 'provider token, ' + (minutes < 1 ? 'new' : minutes + ' min old');
@@ -87,7 +87,7 @@ function showApps(state) {
           + 'for ' + time(pause.seconds) + ', ' + number(pause.held) + ' waiting')));
       return [
         [app.topic, h('div', {}, h('small', {}, app.environment))],
-        [app.usable ? tag('healthy', 'good') : tag(app.paused.length ? 'paused' : 'not connected', 'bad'), ...pauses],
+        [app.usable ? pill('healthy', 'good') : pill(app.paused.length ? 'paused' : 'not connected', 'bad'), ...pauses],
         credential, [number(app.connections), h('small', {}, ' (' + number(app.authenticated) + ' authenticated)')],
       ].map((cell) => (Array.isArray(cell) ? h('div', {}, cell) : cell));
     }), 'No app is configured.'));
@@ -106,7 +106,7 @@ function connectionTile(connection) {
       h('span', {}, number(permits) + ' / ' + number(burst))), bar(permits / burst, 'second')),
     h('div', { class: 'meter quiet' }, number(connection.permits_per_second) + ' permits/s'
       + (phase === 'ready' && !connection.authenticated ? ', not authenticated' : '')),
-    connection.goaway ? tag('GOAWAY ' + connection.goaway, 'warn') : null);
+    connection.goaway ? pill('GOAWAY ' + connection.goaway, 'warn') : null);
 }
 function showPools(state) {
   const pools = state.pools.filter((pool) => pool.connections.length || pool.cargo === 'notifications');
@@ -134,7 +134,7 @@ function showQueues(state, recent) {
   const workers = state.workers.length;
   const rows = state.queues.map((queue) => [
     queue.name, queue.messages === null ? '–' : number(queue.messages),
-    queue.consumers < workers ? tag(queue.consumers + ' of ' + workers, 'bad') : number(queue.consumers),
+    queue.consumers < workers ? pill(queue.consumers + ' of ' + workers, 'bad') : number(queue.consumers),
     number(queue.prefetch_in_force), recent ? rate(recent.queues.get(queue.name) || 0) : '–',
     number(queue.deliveries),
   ]);
@@ -146,9 +146,9 @@ function showQueues(state, recent) {
 function showWorkers(state) {
   const rows = state.workers.map((worker) => [
     worker.name,
-    worker.ended ? tag('ended', 'warn')
-      : !worker.alive ? tag('not responding for ' + time(worker.silence_seconds), 'bad')
-      : worker.draining ? tag('draining', 'warn') : tag('running', 'good'),
+    worker.ended ? pill('ended', 'warn')
+      : !worker.alive ? pill('not responding for ' + time(worker.silence_seconds), 'bad')
+      : worker.draining ? pill('draining', 'warn') : pill('running', 'good'),
     number(worker.unsettled), number(worker.unconfirmed),
   ]);
   show('workers', rows.map((row) => row.map((cell) => cell.textContent || cell)), () => table(
