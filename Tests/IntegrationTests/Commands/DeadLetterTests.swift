@@ -524,7 +524,7 @@ extension ProcessTests {
             ]
             try stage.client.publish([
                 Publication(
-                    routingKey: ArraySlice(queues.dead.utf8), properties: try PublicationProperties(properties),
+                    routingKey: ArraySlice(queues.dead.utf8), properties: properties,
                     body: ArraySlice("{}".utf8))
             ])
             let dry = try run("replay", "--queue", queues.dead, "--dry-run", "--json", left: 4)
