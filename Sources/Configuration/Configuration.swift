@@ -69,7 +69,6 @@ extension Configuration {
         package var name: String
         /// A format, or the name of one of ``decoders``.
         package var decoder: String
-        package var resultFormat = ResultFormat.harebell
         package var prefetch: UInt16
         /// `x-single-active-consumer`: the broker delivers to one consumer at a time.
         package var isSingleActive = false
@@ -86,16 +85,6 @@ extension Configuration {
             self.perSecond = perSecond
             self.burst = burst
         }
-    }
-
-    /// The format of result bodies.
-    package enum ResultFormat: String, Sendable, CaseIterable {
-        /// Harebell's own JSON.
-        case harebell
-        /// gorush's feedback format.
-        case gorush
-        /// CloudEvents whose data is Harebell's own JSON.
-        case cloudevents
     }
 
     /// A destination for publishing: exchange and routing key; "" is the default exchange.

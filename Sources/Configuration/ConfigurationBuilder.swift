@@ -31,7 +31,6 @@ struct ConfigurationBuilder {
             queues: (0..<values.count("queues")).map { index in
                 Configuration.Queue(
                     name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
-                    resultFormat: choice("queues[\(index)].result_format"),
                     prefetch: UInt16(integer("queues[\(index)].prefetch")),
                     isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false,
                     rateLimit: values.integer("queues[\(index)].rate_limit.per_second").map {

@@ -60,9 +60,6 @@ extension Setting {
             "queues[].decoder", .text(bytes: 1...64), default: "auto",
             "The name of a format or of an entry in decoders; auto chooses by content type and headers."),
         Setting(
-            "queues[].result_format", .choice(Configuration.ResultFormat.allCases.map(\.rawValue)), default: "harebell",
-            "The format of results: Harebell's JSON, gorush's feedback, or CloudEvents."),
-        Setting(
             "queues[].prefetch", .integer(1...65535), default: "1000",
             "Unsettled deliveries that each worker thread may hold."),
         Setting(

@@ -9,20 +9,17 @@ package struct PipelineQueue: Sendable {
     /// The decoder's name in the configuration.
     package let decoderName: String
     package let prefetch: UInt16
-    package let resultFormat: Configuration.ResultFormat
     /// The index in ``PipelineSettings/processes`` of its decoder; `nil` if `decoder` runs in the worker.
     package let process: Int?
     /// The rate limit for sending its requests; `nil` for no limit.
     package let rateLimit: Configuration.RateLimit?
 
     package init(
-        name: String, decoder: any Decoder, decoderName: String? = nil,
-        resultFormat: Configuration.ResultFormat = .harebell, prefetch: UInt16, process: Int? = nil,
+        name: String, decoder: any Decoder, decoderName: String? = nil, prefetch: UInt16, process: Int? = nil,
         rateLimit: Configuration.RateLimit? = nil
     ) {
         self.process = process
         self.rateLimit = rateLimit
-        self.resultFormat = resultFormat
         self.name = name
         self.decoder = decoder
         self.decoderName = decoderName ?? decoder.name
@@ -115,8 +112,7 @@ extension PipelineSettings {
                 preconditionFailure("the configuration's rules know every decoder's name")
             }
             return PipelineQueue(
-                name: queue.name, decoder: decoder, decoderName: queue.decoder,
-                resultFormat: queue.resultFormat, prefetch: queue.prefetch,
+                name: queue.name, decoder: decoder, decoderName: queue.decoder, prefetch: queue.prefetch,
                 process: (decoder as? ProcessDecoder).map { processes.index(of: queue.decoder, $0.options) },
                 rateLimit: queue.rateLimit)
         }

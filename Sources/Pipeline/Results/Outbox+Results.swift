@@ -35,15 +35,14 @@ extension Outbox {
         let delivery = request.delivery
         let route = resultRoute(for: delivery, outcome: outcome)
         let feedback = outcome == .unregistered && end.givesFeedback ? settings.feedback : nil
-        let format = settings.queues[delivery.queue.index].resultFormat
         let isGathered = settings.resultsPer == .request
         if route != nil, isGathered {
-            let body = encoder.body(of: end, format: format)
+            let body = encoder.body(of: end)
             request.results.append(
                 PartialResult(report: end.report, id: end.id, position: end.position, json: body))
         }
         if route != nil && !isGathered || feedback != nil {
-            let result = encoder.encode(end, format: format)
+            let result = encoder.encode(end)
             if let route, !isGathered {
                 let note = PendingPublication.ResultNote(
                     report: end.report, id: end.id, unfailed: isFailure ? 0 : 1)
@@ -78,8 +77,7 @@ extension Outbox {
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
         guard let route = resultRoute(for: request.delivery, outcome: note.report.outcome) else { return false }
-        let format = settings.queues[request.delivery.queue.index].resultFormat
-        let result = encoder.encode(results, of: request.delivery, format: format)
+        let result = encoder.encode(results, of: request.delivery)
         publish(result.publication(to: route), for: request, .result(note), at: now)
         return true
     }

@@ -1,5 +1,4 @@
 package import AMQP
-package import Configuration
 package import Core
 import Decoding
 
@@ -22,7 +21,6 @@ struct PartialResult {
     let report: Report
     let id: NotificationID?
     let position: Int?
-    /// In the format of its queue.
     let json: ArraySlice<UInt8>
 }
 
@@ -53,59 +51,52 @@ package final class ResultEncoder {
     ///   - topic: the value for `apns-topic`; `nil` for the topic in the notification.
     ///   - environment: likewise.
     ///   - delivery: the request.
-    ///   - format: of the body; the headers do not depend on it.
     package func encode(
         _ report: Report, id: NotificationID?, position: Int? = nil, notification: Notification?,
-        topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery,
-        format: Configuration.ResultFormat = .harebell
+        topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery
     ) -> EncodedResult {
         let subject = Subject(
             id: id, position: position, target: notification?.target, topic: topic ?? notification?.topic,
             environment: environment ?? notification?.environment, delivery: delivery)
-        return encode(report, of: subject, format: format)
+        return encode(report, of: subject)
     }
 
     /// The result of a notification that ended.
-    func encode(_ end: borrowing Conclusion, format: Configuration.ResultFormat) -> EncodedResult {
-        encode(end.report, of: Subject(end), format: format)
+    func encode(_ end: borrowing Conclusion) -> EncodedResult {
+        encode(end.report, of: Subject(end))
     }
 
     /// The body alone, for one message with several results.
-    func body(of end: borrowing Conclusion, format: Configuration.ResultFormat) -> ArraySlice<UInt8> {
+    func body(of end: borrowing Conclusion) -> ArraySlice<UInt8> {
         scratch.removeAll()
-        Self.append(end.report, of: Subject(end), format: format, to: &scratch)
+        Self.append(end.report, of: Subject(end), to: &scratch)
         return scratch.copy()[...]
     }
 
-    private func encode(_ report: Report, of subject: Subject, format: Configuration.ResultFormat) -> EncodedResult {
-        appendProperties(report, of: subject, format)
-        Self.append(report, of: subject, format: format, to: &writer.content)
+    private func encode(_ report: Report, of subject: Subject) -> EncodedResult {
+        appendProperties(report, of: subject)
+        Self.append(report, of: subject, to: &writer.content)
         let (properties, body) = writer.finish()
         return EncodedResult(encodedProperties: properties, body: body)
     }
 
-    private func appendProperties(_ report: Report, of subject: Subject, _ format: Configuration.ResultFormat) {
+    private func appendProperties(_ report: Report, of subject: Subject) {
         guard let shared = subject.shared, report.isCommon else {
-            beginProperties(report, of: subject.delivery, format)
+            beginProperties(report, of: subject.delivery)
             return endProperties(id: subject.id, position: subject.position)
         }
         if let known = shared.properties {
             writer.append(known)
         } else {
-            beginProperties(report, of: subject.delivery, format)
+            beginProperties(report, of: subject.delivery)
             shared.properties = writer.beginning
         }
         endProperties(id: subject.id, position: subject.position)
     }
 
     /// The properties before the message id.
-    private func beginProperties(_ report: Report, of delivery: Delivery, _ format: Configuration.ResultFormat) {
-        let contentType =
-            switch format {
-            case .harebell, .gorush: Self.contentType
-            case .cloudevents: ResultEvent.contentType
-            }
-        writer.append(.contentType, contentType)
+    private func beginProperties(_ report: Report, of delivery: Delivery) {
+        writer.append(.contentType, Self.contentType)
         writer.appendHeaders {
             if report.isCommon { $0.append(Self.commonHeaders) } else { Self.appendHeaders(report, to: &$0) }
             Self.appendTrace(of: delivery, to: &$0)
@@ -133,11 +124,9 @@ package final class ResultEncoder {
 
     /// Encodes several results of one request as an array. The message id is that of the first; the headers contain the
     /// common values, and `mixed` if the outcomes differ.
-    func encode(
-        _ results: [PartialResult], of delivery: Delivery, format: Configuration.ResultFormat
-    ) -> EncodedResult {
+    func encode(_ results: [PartialResult], of delivery: Delivery) -> EncodedResult {
         let first = results[0]
-        writer.append(.contentType, format == .cloudevents ? ResultEvent.batchContentType : Self.contentType)
+        writer.append(.contentType, Self.contentType)
         writer.appendHeaders {
             // By index, because a copy of each result would cost more than the comparison.
             let all = results.indices
@@ -161,21 +150,6 @@ package final class ResultEncoder {
     }
 
     /// Appends the body of a result.
-    private static func append(
-        _ report: Report, of subject: Subject, format: Configuration.ResultFormat, to body: inout ByteQueue
-    ) {
-        switch format {
-        case .harebell: append(report, of: subject, to: &body)
-        case .cloudevents:
-            let json = bytes { append(report, of: subject, to: &$0) }
-            let name = subject.id.map { id in bytes { append(id, subject.position, to: &$0) } } ?? []
-            body.append(ResultEvent.json(around: json, id: name[...]))
-        case .gorush:
-            let position = subject.position ?? 0
-            body.append(GorushFeedback(report, subject.target, position: position, of: subject.delivery).json)
-        }
-    }
-
     private static func append(_ report: Report, of subject: Subject, to json: inout ByteQueue) {
         json.append("{\"apns-id\":")
         if let id = subject.id {

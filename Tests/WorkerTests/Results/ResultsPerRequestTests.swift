@@ -126,16 +126,4 @@ struct ResultsPerRequestTests {
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
         #expect(world.published(in: "push.results").isEmpty && world.sent == 2)
     }
-
-    @Test("CloudEvents come as a batch, gorush's feedback as an array", arguments: Configuration.ResultFormat.allCases)
-    func formats(format: Configuration.ResultFormat) throws {
-        let world = try Self.world { $0.queues[0].resultFormat = format }
-        try world.request(Self.fanOut(["71", "72"]), id: "m1")
-        let message = try #require(world.broker.messages(in: "push.results").first)
-        let type = message.decodedProperties?.contentType.map { String(decoding: $0, as: UTF8.self) }
-        let expected = format == .cloudevents ? "application/cloudevents-batch+json" : "application/json"
-        #expect(type?.hasPrefix(expected) == true)
-        #expect(message.body.first == UInt8(ascii: "[") && message.body.last == UInt8(ascii: "]"))
-        #expect(world.published(in: "push.results").count == 1)
-    }
 }
