@@ -6,7 +6,9 @@ extension DecoderRegistry {
     package var schema: Schema {
         Schema(
             Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.afterDecoders,
-            removed: Setting.removed)
+            removed: DecoderRegistry.removed.reduce(into: Setting.removed) { removed, format in
+                removed["decoders[].\(format)"] = DecoderRegistry.replacement
+            })
     }
 }
 

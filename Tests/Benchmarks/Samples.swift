@@ -81,25 +81,6 @@ enum Samples {
                 ]
             ) { envelope($0) },
             Sample("celery", headers: [("task", "send"), ("id", "7")]) { #"[[],\#(envelope($0)),{}]"# },
-            Sample("gorush") {
-                #"{"notifications":[{"tokens":["\#(token)"],"platform":1,"message":"\#($0)","title":"Tonight","#
-                    + #""topic":"com.example.app","priority":"high"}]}"#
-            },
-            Sample("rpush") {
-                #"{"type":"Rpush::Apnsp8::Notification","device_token":"\#(token)","alert":"\#($0)","priority":10}"#
-            },
-            Sample("fcm-v1", headers: [("device-token", token)]) {
-                #"{"message":{"apns":{"headers":{"apns-priority":"10"},"payload":\#(payload($0))}}}"#
-            },
-            Sample("sns", headers: [("device-token", token)]) {
-                #"{"default":"d","APNS":"{\"aps\":{\"alert\":\"\#($0)\"}}"}"#
-            },
-            Sample("node-apn") {
-                #"{"deviceToken":"\#(token)","topic":"com.example.app","alert":"\#($0)","sound":"default"}"#
-            },
-            Sample("pushy") {
-                #"{"token":"\#(token)","payload":"{\"aps\":{\"alert\":\"\#($0)\"}}","priority":"IMMEDIATE"}"#
-            },
         ]
     }
 

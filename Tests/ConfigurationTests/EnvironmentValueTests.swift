@@ -20,7 +20,7 @@ struct EnvironmentValueTests {
         secret, "amq.\(secret)", "/nowhere/\(secret)", "amqp://u:p@\(secret):99999", "amqps://u:p@\(secret)/",
         "https://\(secret).example:0x1", "http://u:p@\(secret):1", "none\(secret)", "\(secret).voip",
         "\(secret).pushkit.fileprovider", "header:\(secret)", "property:\(secret)", "/\(secret)~2", "{/\(secret)",
-        "{property:\(secret)}", "127.0.0.1:\(secret)", "{\"\(secret)\": 1}", "\(secret)=1", "gorush\(secret)",
+        "{property:\(secret)}", "127.0.0.1:\(secret)", "{\"\(secret)\": 1}", "\(secret)=1", "celery\(secret)",
         "zz\(String(repeating: secret, count: 40))", "\(number)", "2342", "1",
     ]
 

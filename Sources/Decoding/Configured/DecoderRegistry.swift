@@ -14,10 +14,13 @@ package struct DecoderRegistry: Sendable {
     /// The built-in formats.
     package static let builtIn = DecoderRegistry([
         AutoDecoder.format, APNsJSONDecoder.format, APNsHeadersDecoder.format, MappingDecoder.format,
-        CloudEventsDecoder.format, CeleryDecoder.format, GorushDecoder.format, RpushDecoder.format,
-        FCMDecoder.format, SNSDecoder.format, NodeAPNDecoder.format, PushyDecoder.format, LibraryDecoder.format,
-        ProcessDecoder.format,
+        CloudEventsDecoder.format, CeleryDecoder.format, LibraryDecoder.format, ProcessDecoder.format,
     ])
+
+    /// The formats of earlier releases.
+    package static let removed = ["fcm-v1", "gorush", "node-apn", "pushy", "rpush", "sns"]
+    /// What to do instead of using one of them.
+    package static let replacement = "use a mapping, see docs/start/migrating.md"
 
     private init(_ formats: [DecoderFormat]) {
         self.formats = formats

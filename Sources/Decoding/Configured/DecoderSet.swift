@@ -114,7 +114,10 @@ package struct DecoderSet: Sendable {
 
     /// The error for an unknown name.
     private static func unknown(_ name: String, among names: [String]) -> Refusal {
-        Refusal(
+        if DecoderRegistry.removed.contains(name) {
+            return Refusal(message: "the format \"\(name)\" was removed; \(DecoderRegistry.replacement)")
+        }
+        return Refusal(
             message: "\"\(name)\" is not one of \(names.joined(separator: ", "))",
             hint: Suggestion.closest(to: name, among: names).map { "; did you mean \"\($0)\"?" } ?? "")
     }

@@ -5,30 +5,23 @@ import Settings
 struct FieldSources {
     private var sources: [(name: RequestFields.Name, source: FieldSource)] = []
 
-    init() {}
-
-    /// - Parameter names: the settings to read; they have the names of the fields.
-    init(_ options: inout DecoderOptions, _ names: [RequestFields.Name] = FieldSources.names) {
-        for name in names {
+    init(_ options: inout DecoderOptions) {
+        for name in Self.names {
             if let source = options.source(name.text.description) { sources.append((name, source)) }
         }
     }
 
     /// The fields that can have a source.
-    static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
+    private static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
 
     /// An optional setting for each field.
-    static func settings(_ names: [RequestFields.Name] = FieldSources.names) -> [Setting] {
+    static var settings: [Setting] {
         names.map { name in
             Setting(
                 name.text.description, .text(bytes: 1...1024), default: "null",
                 "The source: a JSON pointer, header:NAME, property:NAME, a template or a constant."
             )
         }
-    }
-
-    func contains(_ name: RequestFields.Name) -> Bool {
-        sources.contains { $0.name == name }
     }
 
     var readsBody: Bool {

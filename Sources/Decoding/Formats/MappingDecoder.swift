@@ -18,7 +18,7 @@ struct MappingDecoder: RefusingDecoder {
 
     static let format = DecoderFormat(
         "mapping", version: "1.0.0", "Any message, with a source for each field.",
-        FieldSources.settings() + [
+        FieldSources.settings + [
             Setting(
                 "payload", .text(bytes: 1...16384), default: nil,
                 "A JSON pointer to the payload, body if the body is the payload, or JSON with {/pointer} "

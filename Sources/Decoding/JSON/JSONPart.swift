@@ -48,18 +48,6 @@ public struct JSONPart: Sendable {
         value.kind == .number ? JSONText.integer(document.slice(value.range)) : nil
     }
 
-    /// Whether it is `true`.
-    public var isTrue: Bool {
-        value.kind == .boolean && document.slice(value.range).first == UInt8(ascii: "t")
-    }
-
-    /// - Parameter name: its name in an error.
-    /// - Throws: unless it is an object.
-    func requireObject(_ name: StaticString) throws(DecodingFailure) -> JSONPart {
-        guard kind == .object else { throw DecodingFailure("\(name): expected an object, found \(kind.name)") }
-        return self
-    }
-
     var isEmptyObject: Bool {
         value.kind == .object && value.isEmptyObject(in: document)
     }
@@ -130,8 +118,6 @@ struct JSONMembers {
     init(_ object: JSONPart) {
         members = object.members
     }
-
-    var keys: [ArraySlice<UInt8>] { members.map(\.key) }
 
     subscript(key: StaticString) -> JSONPart? {
         guard let part = members.last(where: { $0.key.equals(key) })?.part, part.kind != .null else { return nil }

@@ -18,10 +18,10 @@ struct DecodeCommand: ConfiguredCommand {
 
             Exit code 0 if the message would be sent, ignored or deferred, 65 if it would be refused.
 
-            Example: harebell decode --decoder gorush --file message.json
+            Example: harebell decode --decoder apns-json --file message.json
             """)
 
-    @Option(help: "A format, such as gorush, or a name in the configuration's decoders. Default: the queue's.")
+    @Option(help: "A format, such as apns-json, or a name in the configuration's decoders. Default: the queue's.")
     var decoder: String?
 
     @Option(help: ArgumentHelp("The message's body; - reads standard input.", valueName: "file"))

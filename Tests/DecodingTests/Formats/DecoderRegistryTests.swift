@@ -36,7 +36,7 @@ private struct EchoDecoder: Decoder {
             .boolean("boolean", default: .value(true), "Boolean."),
             .texts("texts", count: 0...3, default: .value(["x", "y: z"]), "Texts."),
             .integers("integers", 0...9, count: 0...3, default: .value([1, 2]), "Integers."),
-            .text("decoder", default: .value("gorush"), "Decoder."),
+            .text("decoder", default: .value("apns-headers"), "Decoder."),
         ]
     ) { options in EchoDecoder(&options) }
 }
@@ -87,16 +87,16 @@ struct DecoderRegistryTests {
 
     @Test func `a format that was added reads its options and their defaults`() throws {
         let response = try response("  - { name: echo, echo: { integer: 7 } }")
-        #expect(response.text == "a \"b\" ${C} - 7 true x+y: z 1+2 gorush")
+        #expect(response.text == "a \"b\" ${C} - 7 true x+y: z 1+2 apns-headers")
         #expect(response.version == "2.1.0")
     }
 
     @Test func `a format that was added reads what the configuration gives`() throws {
         let response = try response(
             "  - { name: echo, echo: { text: t, choice: two, integer: 1, boolean: false, "
-                + "texts: [], integers: [9], decoder: sns } }"
+                + "texts: [], integers: [9], decoder: apns-json } }"
         )
-        #expect(response.text == "t two 1 false  9 sns")
+        #expect(response.text == "t two 1 false  9 apns-json")
     }
 
     @Test func `workers and dead letters know a format that was added`() throws {
@@ -134,7 +134,7 @@ struct DecoderRegistryTests {
     }
 
     @Test func `no two formats have one name`() {
-        #expect(conflict(format("gorush")) == "two formats are called \"gorush\"")
+        #expect(conflict(format("apns-headers")) == "two formats are called \"apns-headers\"")
         #expect(conflict(format("a"), format("a")) == "two formats are called \"a\"")
         #expect(conflict(format("a"), format("b")) == nil)
     }

@@ -11,80 +11,47 @@ struct ForeignFormatTests {
     private static let token = DecoderSample.token
     private static let token2 = DecoderSample.token2
 
-    /// A notification in one line, without its token and payload.
-    private static func head(_ notification: Core.Notification) -> String {
-        var parts = [notification.pushType.description]
-        parts += [notification.topic, notification.collapseID].compactMap(string)
-        parts += [notification.priority.map { "p\($0.rawValue)" }, notification.expiration.map { "e\($0)" }].compactMap(
-            \.self)
-        if let environment = notification.environment { parts.append(environment.rawValue) }
-        return parts.joined(separator: " ")
-    }
-
-    @Test("Samples decode as in their own software", arguments: ForeignSamples.all)
-    func samples(sample: ForeignSamples.Entry) throws {
-        let request = try sample.message.request()
-        #expect(request.notifications.map(\.hex) == sample.tokens, "\(sample.name)")
-        #expect(Self.head(request.notifications[0]) == sample.head, "\(sample.name)")
-        #expect(string(request.notifications[0].payload) == sample.payload, "\(sample.name)")
-    }
-
     @Test("A refusal has a reason with its place", arguments: ForeignSamples.refused)
     func refused(sample: ForeignSamples.Refused) throws {
         #expect(try sample.message.complaint() == sample.complaint, "\(sample.message.decoder)")
     }
 
-    @Test("Messages for other platforms are ignored", arguments: ForeignSamples.ignored)
-    func ignored(sample: DecoderSample) throws {
-        guard case .ignore = try sample.decoded() else {
-            Issue.record("\(sample.decoder): \(String(decoding: sample.body, as: UTF8.self))")
-            return
-        }
+    private static func entry(_ token: String, _ rest: String = "") -> String {
+        #"{"device-token":"\#(token)","payload":{"aps":{"badge":1}}\#(rest)}"#
     }
 
-    @Test("A list is one request: its notifications in order, for its own platform, up to 500 tokens")
+    /// The entries of a list in one request; `nil` is one to skip.
+    private static func batch(_ entries: [String?]) throws(DecodingFailure) -> Decoded {
+        var batch = RequestBatch("requests")
+        for entry in entries {
+            try batch.add { () throws(DecodingFailure) in
+                try entry.map { text throws(DecodingFailure) in try APNsJSONDecoder.request(ArraySlice(text.utf8)) }
+            }
+        }
+        return batch.decoded(else: "none")
+    }
+
+    @Test("A list is one request: its notifications in order, without those to skip, up to 500 tokens")
     func lists() throws {
-        let entry = #"{"tokens":["\#(Self.token)"],"platform":1,"message":"a"}"#
-        let other = #"{"tokens":["x"],"platform":2,"message":"b"}"#
-        let second = #"{"to":"\#(Self.token2)","tokens":[],"platform":1,"message":"c","push_type":"alert"}"#
-        let list = DecoderSample(#"{"notifications":[\#(entry),\#(other),\#(second)]}"#, decoder: "gorush")
-        let found = try list.request().notifications
-        #expect(found.map(\.hex) == [Self.token, Self.token2])
-        #expect(found.map { string($0.payload) } == [#"{"aps":{"alert":"a"}}"#, #"{"aps":{"alert":"c"}}"#])
-        let many = Array(repeating: entry, count: 501).joined(separator: ",")
-        guard
-            case .reject(let failure) = try DecoderSample(#"{"notifications":[\#(many)]}"#, decoder: "gorush").decoded()
-        else {
-            Issue.record("expected it to be refused")
+        guard case .request(let found) = try Self.batch([Self.entry(Self.token), nil, Self.entry(Self.token2)]) else {
+            Issue.record("expected a request")
             return
         }
-        #expect(failure == RequestFields.badCount(501) && failure.limit == .tokens)
-    }
-
-    @Test("The header not-before is the time of a message in a format without one")
-    func notBefore() throws {
-        let formats: Set = ["fcm-v1", "gorush", "node-apn", "pushy", "rpush", "sns"]
-        var seen: Set<String> = []
-        for sample in ForeignSamples.all where formats.contains(sample.message.decoder) {
-            var message = sample.message
-            #expect(try message.request().notBefore == nil, "\(sample.name)")
-            message.headers.append(("not-before", .integer(1_790_000_060)))
-            #expect(try message.request().notBefore == 1_790_000_060, "\(sample.name)")
-            seen.insert(message.decoder)
+        #expect(found.notifications.map(\.hex) == [Self.token, Self.token2] && found.count == 2)
+        guard case .ignore(reason: "none") = try Self.batch([nil]) else {
+            Issue.record("expected it to be ignored")
+            return
         }
-        #expect(seen == formats)
+        #expect(throws: RequestFields.badCount(501)) {
+            try Self.batch(Array(repeating: Self.entry(Self.token), count: 501))
+        }
+        #expect(RequestFields.badCount(501).limit == .tokens)
     }
 
     @Test("The time of a message with several entries is the latest of them", arguments: [[5, nil, 9, 7], [nil, 9]])
     func latestOfSeveral(times: [Int64?]) throws {
-        var batch = RequestBatch("requests")
-        for time in times {
-            let member = time.map { ",\"not-before\":\($0)" } ?? ""
-            let entry = "{\"device-token\":\"\(Self.token)\",\"payload\":{\"aps\":{\"badge\":1}}\(member)}"
-            try batch.add { () throws(DecodingFailure) in try APNsJSONDecoder.request(ArraySlice(entry.utf8)) }
-        }
-        try batch.add { () throws(DecodingFailure) in throw DecodingFailure("wrong") }
-        guard case .request(let request) = batch.decoded(else: "none") else {
+        let entries = times.map { time in Self.entry(Self.token, time.map { ",\"not-before\":\($0)" } ?? "") }
+        guard case .request(let request) = try Self.batch(entries + ["wrong"]) else {
             Issue.record("expected a request")
             return
         }
@@ -93,24 +60,24 @@ struct ForeignFormatTests {
 
     @Test("A wrong entry affects only itself, and a wrong token only itself in its entry")
     func entries() throws {
-        let good = #"{"tokens":["\#(Self.token)","x"],"platform":1,"message":"a","notif_id":"one"}"#
-        let bad = #"{"platform":1,"notif_id":"two"}"#
-        let last = #"{"tokens":["\#(Self.token2)"],"platform":1,"message":"b","notif_id":"three"}"#
-        let android = #"{"tokens":["x"],"platform":2}"#
-        let sample = DecoderSample(
-            #"{"notifications":[\#(good),\#(android),\#(bad),7,\#(last)]}"#, decoder: "gorush")
-        let request = try sample.request()
+        let good = #"{"device-tokens":["\#(Self.token)","x"],"payload":{"aps":{"badge":1}}}"#
+        let bad = #"{"device-tokens":[],"payload":{"aps":{"badge":1}}}"#
+        guard case .request(let request) = try Self.batch([good, nil, bad, "7", Self.entry(Self.token2)]) else {
+            Issue.record("expected a request")
+            return
+        }
         #expect(request.notifications.map(\.hex) == [Self.token, Self.token2])
         #expect(request.refusals.map(\.position) == [1, 2, 3] && request.count == 5)
         #expect(
             request.refusals.map(\.failure.detail) == [
-                "notifications[0].device-tokens[1]: expected an even number of hexadecimal digits, at most 1024",
-                "notifications[2].device-tokens: 0 tokens, expected 1 to 500",
-                "notifications[3].entry: expected an object, found a number",
+                "requests[0].device-tokens[1]: expected an even number of hexadecimal digits, at most 1024",
+                "requests[2].device-tokens: 0 tokens, expected 1 to 500",
+                "requests[3].body: expected a JSON object, found a number",
             ])
-        let names = (0..<5).map { string(GorushDecoder.names(of: sample.delivery, at: $0).id?.text) }
-        #expect(names == ["one", "one", "two", nil, "three"])
-        let none = try DecoderSample(#"{"notifications":[{"platform":1},{"platform":1}]}"#, decoder: "gorush").request()
+        guard case .request(let none) = try Self.batch([bad, bad]) else {
+            Issue.record("expected a request")
+            return
+        }
         #expect(none.notifications.isEmpty && none.refusals.map(\.position) == [0, 1])
     }
 
@@ -139,10 +106,9 @@ struct ForeignFormatTests {
                 properties: [("content-type", "application/json")])
             #expect(try string(binary.request().key) == "/shop\u{0}7")
         }
-        let decoders = "  - name: e\n    cloudevents: { types: [push.requested], decoder: gorush }"
-        let gorush = #"{"to":"\#(Self.token)","platform":1,"message":"a"}"#
+        let decoders = "  - name: e\n    cloudevents: { types: [push.requested], decoder: apns-json }"
         #expect(
-            try DecoderSample(event(#""data":\#(gorush)"#), decoder: "e", decoders: decoders).notification().hex
+            try DecoderSample(event(#""data":\#(data)"#), decoder: "e", decoders: decoders).notification().hex
                 == Self.token)
         let other = #"{"specversion":"1.0","id":"7","source":"/shop","type":"order","data":{}}"#
         guard case .ignore = try DecoderSample(other, decoder: "e", decoders: decoders).decoded() else {
@@ -177,18 +143,29 @@ struct ForeignFormatTests {
     func depth() throws {
         let brackets = JSONScanner.maximumDepth - 1
         let deep = String(repeating: "[", count: brackets) + String(repeating: "]", count: brackets)
-        for (decoder, body) in [
-            ("gorush", #"{"to":"\#(Self.token)","platform":1,"sound":\#(deep)}"#),
-            ("rpush", #"{"device_token":"\#(Self.token)","alert":\#(deep)}"#),
-            ("node-apn", #"{"token":"\#(Self.token)","alert":\#(deep)}"#),
-        ] {
-            guard case .reject(let failure) = try DecoderSample(body, decoder: decoder).decoded() else {
-                Issue.record("\(decoder): expected it to be refused")
-                continue
-            }
-            #expect(failure.limit == .depth, "\(decoder): \(failure.detail)")
-            #expect(failure.detail.hasPrefix("payload: not JSON: expected at most 64 levels of brackets"))
+        let sample = DecoderSample(
+            #"{"token":"\#(Self.token)","sound":\#(deep)}"#, decoder: "m",
+            decoders: "  - name: m\n    mapping: { device-token: /token, payload: '{\"aps\":{\"sound\":{/sound}}}' }")
+        guard case .reject(let failure) = try sample.decoded() else {
+            Issue.record("expected it to be refused")
+            return
         }
+        #expect(failure.limit == .depth, "\(failure.detail)")
+        #expect(failure.detail.hasPrefix("payload: not JSON: expected at most 64 levels of brackets"))
+    }
+
+    @Test("A removed format is an error that says so, wherever it is named", arguments: DecoderRegistry.removed)
+    func removed(format: String) {
+        let message = "the format \"\(format)\" was removed; use a mapping, see docs/start/migrating.md"
+        #expect(DecoderSample.problems("", queue: format) == ["f:1:30: queues[0].decoder: \(message)"])
+        #expect(
+            DecoderSample.problems("  - name: e\n    cloudevents: { decoder: \(format) }")
+                == ["f:5:29: decoders[0].cloudevents.decoder: \(message)"])
+        #expect(
+            DecoderSample.problems("  - name: e\n    \(format): {}").contains(
+                "f:5:5: decoders[0].\(format) was removed; use a mapping, see docs/start/migrating.md"))
+        let mapping = "{ device-token: /token, payload: body }"
+        #expect(DecoderSample.problems("  - name: \(format)\n    mapping: \(mapping)", queue: format) == [])
     }
 
     @Test("Each format has its row in the documentation, and each foreign one a page")

@@ -167,7 +167,7 @@ struct OneOffRequestTests {
         for decoder in ["auto", "apns-json", "apns-headers"] {
             #expect(OneOffRequest.Form(decoder: decoder) != nil, "\(decoder)")
         }
-        #expect(OneOffRequest.Form(decoder: "gorush") == nil)
+        #expect(OneOffRequest.Form(decoder: "celery") == nil)
     }
 
     @Test("A missing queue, and one without a consumer, are reported as such")

@@ -171,11 +171,12 @@ struct NotBeforeTests {
 
     @Test("A message of another format waits for the time in its header", arguments: [10, -1])
     func otherFormat(after: Int64) throws {
-        let world = try Self.world { $0.queues[0].decoder = "gorush" }
-        let tokens = "\"tokens\":[\"\(Self.token("7"))\"]"
-        let entry = "{\(tokens),\"platform\":1,\"topic\":\"com.example.app\",\"message\":\"a\"}"
-        try world.request("{\"notifications\":[\(entry)]}", id: "m1") {
-            $0.headers = ["not-before": .int64(Self.start + after)]
+        let world = try Self.world { $0.queues[0].decoder = "apns-headers" }
+        try world.request("{\"aps\":{\"badge\":1}}", id: "m1") {
+            $0.headers = [
+                "device-token": .string(Self.token("7")), "apns-topic": .string("com.example.app"),
+                "not-before": .int64(Self.start + after),
+            ]
         }
         #expect(world.sent == (after < 0 ? 1 : 0))
         #expect((max(0, Double(after))..<10.5).contains(try Self.sentAfter(world, atMost: 20)))

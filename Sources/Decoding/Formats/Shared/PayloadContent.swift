@@ -7,8 +7,7 @@ struct PayloadContent {
     private var hasEvent = false
     private var hasContentState = false
 
-    /// - Parameter payload: a validated JSON object. Its nesting can exceed the limit by one if a decoder has wrapped
-    ///   its parts.
+    /// - Parameter payload: a validated JSON object.
     init(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
         try scan(payload)
     }

@@ -61,59 +61,10 @@ extension JSONPart {
     /// - Parameter body: is fully validated: grammar, escapes, UTF-8, and a nesting depth of at most 64.
     /// - Throws: if it is invalid, with the offset of the first wrong byte.
     public static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
-        try object(body, called: "body")
-    }
-
-    /// - Parameter place: its name in an error.
-    static func object(_ text: ArraySlice<UInt8>, called place: String) throws(DecodingFailure) -> JSONPart {
-        let part = try JSONPart(text, called: place)
+        let part = try JSONPart(body, called: "body")
         guard part.kind == .object else {
-            throw DecodingFailure("\(place): expected a JSON object, found \(part.kind.name)")
+            throw DecodingFailure("body: expected a JSON object, found \(part.kind.name)")
         }
         return part
-    }
-}
-
-extension RequestFields {
-    /// Fills fields that another format leaves open from AMQP headers with our own names.
-    public mutating func fill(from delivery: Delivery) {
-        delivery.forEachHeader(named: { Name($0) }) { name, value in
-            let value = Value(value)
-            switch name {
-            case .deviceTokens:
-                if case (.missing, nil, .text(let text)) = (deviceToken, deviceTokens, value) {
-                    deviceTokens = APNsHeadersDecoder.split(text)
-                }
-            case .deviceToken, .channelID:
-                guard deviceTokens == nil, case (.missing, .missing) = (deviceToken, channelID) else { return }
-                set(name, value)
-            case .payload, .channel: return
-            default:
-                if case .missing = self.value(name) { set(name, value) }
-            }
-        }
-    }
-
-    private func value(_ name: Name) -> Value {
-        switch name {
-        case .deviceToken: deviceToken
-        case .channelID: channelID
-        case .topic: topic
-        case .pushType: pushType
-        case .id: id
-        case .priority: priority
-        case .expiration: expiration
-        case .collapseID: collapseID
-        case .environment: environment
-        case .notBefore: notBefore
-        case .payload, .deviceTokens, .channel: .missing
-        }
-    }
-
-    /// The end of a period that starts at the message's `timestamp`, else now.
-    static func end(of seconds: Int64, _ delivery: Delivery, at now: WallTime) -> Value {
-        let start = delivery.timestamp.flatMap { Int64(exactly: $0) } ?? now.seconds
-        let (end, overflow) = start.addingReportingOverflow(max(0, seconds))
-        return .integer(overflow ? Int64.max : end)
     }
 }

@@ -86,8 +86,6 @@ public struct RequestFields {
     var collapseID = Value.missing
     var environment = Value.missing
     var notBefore = Value.missing
-    /// The push type if neither a field nor the payload determines it; `nil` refuses the request.
-    var defaultPushType: PushType?
     /// Whether digits in a text are accepted as an integer.
     public var takesDigits = false
 
@@ -272,7 +270,7 @@ public struct RequestFields {
             } catch {
                 throw DecodingFailure(error, in: "payload")
             }
-            guard let resolved = content.pushType ?? defaultPushType else {
+            guard let resolved = content.pushType else {
                 throw DecodingFailure("apns-push-type: missing, and aps is ambiguous")
             }
             type = resolved
