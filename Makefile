@@ -1,6 +1,6 @@
 # Short names for what deploy/ and .ci/ do.
 
-SOURCES := Package.swift Sources Tests docs/produce/examples/decoder/Package.swift docs/produce/examples/decoder/Sources
+SOURCES := Package.swift Sources Tests docs/produce/examples/process
 
 .PHONY: build release benchmarks bench man completions test sim ledger fuzz mutants soak chaos demo artefacts packages \
 	dist format lint ci

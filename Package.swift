@@ -42,8 +42,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
     name: "harebell",
     products: [
-        .executable(name: "harebell", targets: ["harebell"]),
-        .library(name: "HarebellKit", targets: ["HarebellKit"]),
+        .executable(name: "harebell", targets: ["harebell"])
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -123,7 +122,7 @@ let package = Package(
                 "Pipeline", "Runtime", "Monitoring", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // Layer 12: one file per verb, and what a user's own decoders see.
+        // Layer 12: one file per verb.
         library(
             "HarebellKit",
             [
@@ -162,6 +161,10 @@ let package = Package(
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
         .executableTarget(name: "echo-decoder", path: "Tests/EchoDecoder"),
+        // The documentation's example of a decoder in Swift.
+        .executableTarget(
+            name: "example-decoder", path: "docs/produce/examples/process", exclude: ["decoder.py"],
+            swiftSettings: rules),
         tests("CoreTests", ["Core"]),
         tests("SystemTests", ["System", "Core"]),
         tests("TLSTests", ["TLS", "System", "Core"]),

@@ -1,31 +1,12 @@
 import ArgumentParser
-public import Decoding
+import Decoding
 
-/// The command line of Harebell, with custom decoders.
-///
-/// ```swift
-/// @main
-/// enum Main {
-///     static func main() {
-///         Harebell.main(decoders: [OrderDecoder.format])
-///     }
-/// }
-/// ```
-public enum Harebell {
+/// The command line.
+package enum Harebell {
     /// Runs the command in this process's arguments, then exits with the command's exit code.
-    ///
-    /// All commands of `harebell` are available and support the given formats in addition to the built-in ones. `run`
-    /// decodes messages with them, `check` validates their options, `decode` tests them, and `config --reference`
-    /// lists their options.
-    ///
-    /// A programming error ends the process with exit code 70 and a message. Examples are a duplicate format name, a
-    /// name that is not valid as a configuration key, and an invalid default of an option.
-    ///
-    /// - Parameter formats: in the order of the reference.
-    public static func main(decoders formats: [DecoderFormat] = []) -> Never {
+    package static func main() -> Never {
         let path = CommandPath(Array(CommandLine.arguments.dropFirst()))
         do {
-            let registry = try DecoderRegistry.builtIn.adding(formats)
             if let complaint = path.complaint { throw ValidationError(complaint) }
             let command = try RootCommand.parseAsRoot()
             guard type(of: command).configuration.subcommands.isEmpty else {
@@ -33,7 +14,7 @@ public enum Harebell {
                 RootCommand.exit(withError: ExitCode.validationFailure)
             }
             if var command = command as? any ConfiguredCommand {
-                try command.run(registry)
+                try command.run(.builtIn)
             } else {
                 var command = command
                 try command.run()

@@ -2,7 +2,7 @@
 /// well.
 ///
 /// Parsing, `config --reference` and the documentation are all derived from a ``Schema``.
-public struct Setting: Sendable {
+package struct Setting: Sendable {
     /// The type of a value.
     package enum Kind: Sendable, Equatable {
         /// A mapping of further keys.

@@ -21,19 +21,9 @@ package struct SettingReader {
 
     /// The defaults of a section's settings; required settings are missing.
     package static func defaults(of settings: [Setting]) -> SettingValues {
-        reader(of: settings).values
-    }
-
-    /// The schema's problem with a default of a section's settings; `nil` if there is none.
-    package static func problem(inDefaultsOf settings: [Setting]) -> String? {
-        reader(of: settings.filter { $0.defaultValue != nil }).problems.first?.message
-    }
-
-    /// A reader of an empty file.
-    private static func reader(of settings: [Setting]) -> SettingReader {
         var reader = SettingReader(root: nil, file: "", schema: Schema(settings), environment: { _ in nil })
         reader.read()
-        return reader
+        return reader.values
     }
 
     package mutating func read() {

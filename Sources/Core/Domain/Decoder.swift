@@ -1,7 +1,7 @@
 /// The decoded content of a message: one or more notifications under one key.
 ///
 /// Decoders create it with `RequestFields`, which enforces APNs' rules.
-public struct Request: Sendable {
+package struct Request: Sendable {
     /// An element of a fan-out that cannot be sent. It does not affect the other elements.
     package struct Refusal: Sendable {
         /// Its position in the fan-out. Refused elements count, so the notifications keep their positions.
@@ -26,7 +26,7 @@ public struct Request: Sendable {
     ///
     /// The `apns-id` is then derived from it, so every decoding must return the same key. With `nil`, a digest of the
     /// body is used.
-    public var key: ArraySlice<UInt8>?
+    package var key: ArraySlice<UInt8>?
     /// In seconds since 1970 UTC. Until then the request waits in the retry queues.
     package var notBefore: Int64?
 
@@ -43,7 +43,7 @@ public struct Request: Sendable {
     }
 
     /// The number of notifications, including refused ones.
-    public var count: Int { notifications.count + refusals.count }
+    package var count: Int { notifications.count + refusals.count }
 }
 
 /// Limits that a decoder enforces on every message.
@@ -66,9 +66,9 @@ package enum DecodingLimit: UInt8, CaseIterable, Sendable {
 }
 
 /// Why a message is not a request.
-public struct DecodingFailure: Error, Equatable, Sendable {
+package struct DecodingFailure: Error, Equatable, Sendable {
     /// The error and its location (a JSON path, a header's name), without device token or payload.
-    public let detail: String
+    package let detail: String
     /// The exceeded limit, if that is the reason.
     package let limit: DecodingLimit?
 
@@ -79,13 +79,13 @@ public struct DecodingFailure: Error, Equatable, Sendable {
 
     /// - Parameter detail: the error and its location, for the producer. It appears in the result and in the dead
     ///   letter, so it must not contain a device token or a payload.
-    public init(_ detail: String) {
+    package init(_ detail: String) {
         self.init(detail, limit: nil)
     }
 }
 
 /// The result of decoding a delivery.
-public enum Decoded: Sendable {
+package enum Decoded: Sendable {
     /// Each notification is sent and has one result.
     case request(Request)
     /// Acknowledged without a result, and counted.
@@ -103,7 +103,7 @@ public enum Decoded: Sendable {
 /// configuration and the given time. For the same delivery it must return the same notifications in the same order
 /// each time. This keeps `apns-id` stable across redeliveries and lets a redelivered fan-out skip its completed
 /// elements.
-public protocol Decoder: Sendable {
+package protocol Decoder: Sendable {
     /// The name of the format.
     var name: String { get }
 

@@ -2,7 +2,8 @@
 ///
 /// Strings are views into that block: reading one copies nothing, keeping one keeps the block in memory. Source: AMQP
 /// 0-9-1, `basic.deliver` and the content header's properties.
-public struct Delivery: Sendable {
+@usableFromInline
+package struct Delivery: Sendable {
     /// The position of a field in the block.
     @usableFromInline
     package struct Field: Sendable {
@@ -29,7 +30,8 @@ public struct Delivery: Sendable {
     }
 
     /// A header's value, in the types that decoders use.
-    public enum HeaderValue: Sendable, Equatable {
+    @usableFromInline
+    package enum HeaderValue: Sendable, Equatable {
         /// A long string; RabbitMQ does not validate UTF-8.
         case text(ArraySlice<UInt8>)
         /// An integer of any width.
@@ -94,7 +96,7 @@ public struct Delivery: Sendable {
     /// The broker's number for this delivery, unique within its epoch.
     package var tag: UInt64
     /// Whether the broker may have delivered it before.
-    public package(set) var redelivered: Bool
+    package var redelivered: Bool
     /// The queue's index in the configuration.
     package var queue: QueueID
     @usableFromInline let content: Content
@@ -126,7 +128,7 @@ public struct Delivery: Sendable {
     }
 
     /// The number of headers.
-    public var headerCount: Int { content.headers.count }
+    package var headerCount: Int { content.headers.count }
     /// The complete block.
     package var storage: [UInt8] { content.storage }
 
@@ -135,37 +137,37 @@ public struct Delivery: Sendable {
     }
 
     /// `timestamp` in seconds since 1970 UTC.
-    public var timestamp: UInt64? { content.timestamp }
+    package var timestamp: UInt64? { content.timestamp }
 
     /// `priority`; 0 if absent, as in the broker.
-    public var priority: UInt8 { content.layout.priority }
+    package var priority: UInt8 { content.layout.priority }
 
     /// The exchange it was published to; empty for the default exchange.
-    public var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
+    package var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
     /// The routing key it was published with.
-    public var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
+    package var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
     package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
     /// `content_type`, exactly as the producer sent it.
-    public var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
+    package var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
     /// `content_encoding`; `nil` if the body was decompressed.
-    public var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
+    package var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
     /// `correlation_id`.
-    public var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
+    package var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
     /// `reply_to`: the queue for the result.
-    public var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
+    package var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
     /// The message's time to live in milliseconds, as decimal digits.
-    public var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
+    package var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
     /// `message_id`.
-    public var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
+    package var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
     /// `type`.
-    public var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
+    package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
     /// `app_id`.
-    public var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
+    package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
     /// The body, at most `broker.maximum_message_bytes`.
-    public var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
+    package var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
 
     /// The value of a header; the last one if the name occurs several times. Names are compared byte by byte.
-    public func header(_ name: StaticString) -> HeaderValue? {
+    package func header(_ name: StaticString) -> HeaderValue? {
         let storage = content.storage
         for header in content.headers.reversed() where storage.span.extracting(header.name.range).equals(name) {
             return value(of: header)
@@ -174,7 +176,7 @@ public struct Delivery: Sendable {
     }
 
     /// The value of a header whose name comes from the configuration.
-    public func header(named name: some Collection<UInt8>) -> HeaderValue? {
+    package func header(named name: some Collection<UInt8>) -> HeaderValue? {
         for header in content.headers.reversed() where bytes(header.name)?.elementsEqual(name) == true {
             return value(of: header)
         }
@@ -182,7 +184,7 @@ public struct Delivery: Sendable {
     }
 
     /// Visits all headers in the order received.
-    public func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
+    package func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
         for header in content.headers {
             body(bytes(header.name) ?? [], value(of: header))
         }

@@ -37,22 +37,22 @@ package struct Instant: Comparable, Hashable, Sendable {
 }
 
 /// A point on the wall clock, in milliseconds since 1970-01-01 UTC.
-public struct WallTime: Comparable, Hashable, Sendable {
+package struct WallTime: Comparable, Hashable, Sendable {
     /// Since 1970-01-01 UTC; negative before.
-    public var milliseconds: Int64
+    package var milliseconds: Int64
 
     /// - Parameter milliseconds: since 1970-01-01 UTC.
-    public init(milliseconds: Int64) {
+    package init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
 
     /// Whole seconds since 1970-01-01 UTC, rounded down.
-    public var seconds: Int64 {
+    package var seconds: Int64 {
         milliseconds.flooredQuotient(by: 1000)
     }
 
     /// Whether it is earlier.
-    public static func < (left: WallTime, right: WallTime) -> Bool {
+    package static func < (left: WallTime, right: WallTime) -> Bool {
         left.milliseconds < right.milliseconds
     }
 }

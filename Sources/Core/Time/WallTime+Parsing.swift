@@ -2,7 +2,7 @@ extension WallTime {
     /// Parses an RFC 3339 date and time, with `Z` or an offset. Digits beyond milliseconds are truncated.
     ///
     /// - Returns: `nil` for any other text, and for a day that does not exist in its month.
-    public init?(rfc3339 text: some Collection<UInt8>) {
+    package init?(rfc3339 text: some Collection<UInt8>) {
         var reader = DigitReader(rest: ArraySlice(text))
         guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),
             let day = reader.number(2), reader.take("T") || reader.take("t") || reader.take(" "),
@@ -22,7 +22,7 @@ extension WallTime {
     }
 
     /// - Returns: `nil` unless `text` is an RFC 3339 time, such as `2026-09-21T08:00:00Z`.
-    public init?(rfc3339 text: String) {
+    package init?(rfc3339 text: String) {
         self.init(rfc3339: text.utf8)
     }
 

@@ -1,15 +1,15 @@
-public import Core
-public import Settings
+import Core
+package import Settings
 
 /// A message format: its name, its configuration options, and the factory for its decoders.
-public struct DecoderFormat: Sendable {
+package struct DecoderFormat: Sendable {
     /// The value of `queues[].decoder`, and the name of its options section in `decoders`.
-    public let name: String
+    package let name: String
     /// The semantic version of the decoder's output. The major version changes when the same message is decoded
     /// differently.
-    public let version: String
+    package let version: String
     /// One sentence, for the configuration reference.
-    public let summary: String
+    package let summary: String
     /// The keys of its section, with paths relative to the section.
     package let settings: [Setting]
     /// Must not have side effects or read files. Reports conflicts between options to them.
@@ -21,9 +21,8 @@ public struct DecoderFormat: Sendable {
     ///   - summary: one sentence, for the configuration reference.
     ///   - options: the options of its section in `decoders`. A format without options has no section.
     ///   - make: creates a decoder from its options, and reports conflicts between them. It is called for every
-    ///     decoder of a configuration, also by `check`, and more than once. It must not read files, open connections
-    ///     or start threads.
-    public init(
+    ///     decoder of a configuration, also by `check`, and more than once.
+    init(
         _ name: String, version: String, _ summary: String, _ options: [Setting] = [],
         make: @escaping @Sendable (inout DecoderOptions) -> any Decoder
     ) {

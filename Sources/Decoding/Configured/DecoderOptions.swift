@@ -1,11 +1,11 @@
-public import Core
+import Core
 import Settings
 
 /// The options of one decoder: values validated against the schema, and nested decoders.
 ///
 /// An option without a value is `nil`: it is optional and not set, or it is invalid and already reported. A decoder is
 /// created even then, so that all problems are reported together, and is discarded afterwards.
-public struct DecoderOptions {
+package struct DecoderOptions {
     /// A conflict between options, which the schema of the individual options does not detect.
     package struct Problem: Equatable {
         /// Relative to the decoder's section; empty for the section itself.
@@ -32,27 +32,15 @@ public struct DecoderOptions {
     ///   - path: the option; "" for the entire section. An option that is not in the file is reported at the
     ///     section's location.
     ///   - message: what is wrong and what is expected.
-    public mutating func report(_ path: String, _ message: String) {
+    mutating func report(_ path: String, _ message: String) {
         problems.append(Problem(path: path, message: message))
     }
 
     /// The value of a text or choice option.
-    public func text(_ path: String) -> String? { values.text(path) }
-
-    /// The value of an integer.
-    public func integer(_ path: String) -> Int? { values.integer(path) }
-
-    /// The value of a boolean; `false` if it is not set.
-    public func boolean(_ path: String) -> Bool { values.boolean(path) ?? false }
-
-    /// The values of a list of texts.
-    public func texts(_ path: String) -> [String]? { values.texts(path) }
-
-    /// The values of a list of integers.
-    public func integers(_ path: String) -> [Int]? { values.integers(path) }
+    func text(_ path: String) -> String? { values.text(path) }
 
     /// The decoder named by a text option: a format, or an entry of `decoders`. An invalid name is reported.
-    public mutating func decoder(_ path: String) -> any Decoder {
+    mutating func decoder(_ path: String) -> any Decoder {
         guard let name = text(path) else { return APNsJSONDecoder() }
         switch find(name) {
         case .success(let decoder) where decoder is ProcessDecoder:

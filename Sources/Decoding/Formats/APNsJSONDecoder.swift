@@ -99,12 +99,12 @@ private struct Envelope {
 
 extension RequestFields.Value {
     /// A text or an integer is kept; `null` and an absent member become missing.
-    public init(_ part: JSONPart?) {
+    init(_ part: JSONPart?) {
         if let part { self.init(part.value, in: part.document) } else { self = .missing }
     }
 
     /// A text from outside the message.
-    public init(_ text: String) {
+    init(_ text: String) {
         self = .text(ArraySlice(text.utf8))
     }
 

@@ -1,7 +1,7 @@
 package import Core
 
 /// A value within validated JSON. Nothing is copied, and numbers and strings stay encoded.
-public struct JSONPart: Sendable {
+package struct JSONPart: Sendable {
     /// The complete document.
     let document: ArraySlice<UInt8>
     let value: JSONValue
@@ -33,18 +33,18 @@ public struct JSONPart: Sendable {
     var kind: JSONValue.Kind { value.kind }
 
     /// The encoded value; a string includes its quotes.
-    public var raw: ArraySlice<UInt8> {
+    package var raw: ArraySlice<UInt8> {
         value.kind == .string
             ? document.slice(value.range.lowerBound - 1..<value.range.upperBound + 1) : document.slice(value.range)
     }
 
     /// The text of a string: a view of the document unless it has escapes.
-    public var text: ArraySlice<UInt8>? {
+    package var text: ArraySlice<UInt8>? {
         value.kind == .string ? document.text(of: value) : nil
     }
 
     /// The value of a number without fraction and exponent.
-    public var integer: Int64? {
+    package var integer: Int64? {
         value.kind == .number ? JSONText.integer(document.slice(value.range)) : nil
     }
 
@@ -68,7 +68,7 @@ public struct JSONPart: Sendable {
     }
 
     /// The elements of an array; empty for any other type.
-    public var elements: [JSONPart] {
+    package var elements: [JSONPart] {
         var elements: [JSONPart] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
             while try scanner.nextElement(bytes, isFirst: elements.isEmpty) {
@@ -93,7 +93,7 @@ public struct JSONPart: Sendable {
     }
 
     /// The last member of an object with this key; `nil` also if it is `null`, and for any other type.
-    public subscript(key: String) -> JSONPart? {
+    package subscript(key: String) -> JSONPart? {
         self[key.utf8]
     }
 

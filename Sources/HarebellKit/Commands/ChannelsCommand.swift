@@ -148,7 +148,7 @@ struct ChannelID: ParsableArguments {
 
 extension MessageStoragePolicy: ExpressibleByArgument {
     /// - Parameter argument: the policy's name, or APNs' number for it.
-    public init?(argument: String) {
+    package init?(argument: String) {
         guard
             let policy = Self.allCases.first(where: {
                 argument == $0.name.description || argument == String($0.rawValue)

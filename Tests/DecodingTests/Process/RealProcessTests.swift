@@ -165,6 +165,32 @@ struct RealProcessTests {
         #expect(rig.process.counters.restarts == 0)
     }
 
+    @Test("The Swift example decodes orders")
+    func swift() throws {
+        let rig = try Rig([EchoDecoder.beside("example-decoder")]) { $0.queue.deadline = .seconds(30) }
+        func order(_ state: String, _ more: String) -> String {
+            #"{"state":"\#(state)","title":"Your “order”","text":"is ready"\#(more)}"#
+        }
+        let later = Int(Date().timeIntervalSince1970) + 3600
+        let device = #","device":"\#(DecoderSample.token)""#
+        try rig.ask([
+            order("shipped", device), order("draft", device), "{}", order("shipped", ""),
+            order("shipped", device + #","notBefore":\#(later)"#), order("shipped", #","device":"x""#),
+        ])
+        guard case .request(let request)? = rig.responses[0] else {
+            Issue.record("\(rig.kind(0))")
+            return
+        }
+        #expect(request.notifications.map(\.hex) == [DecoderSample.token])
+        #expect(
+            string(request.notifications[0].payload)
+                == #"{"aps":{"alert":{"body":"is ready","title":"Your “order”"}}}"#)
+        #expect(
+            (1...4).map { rig.kind($0) } == ["ignore", "not an order", "device: missing", "later"])
+        // A wrong device token is invalid alone, as in any list.
+        #expect(rig.kind(5) == "request")
+    }
+
     @Test("The Python example decodes orders", .enabled(if: Executable.path(of: "python3") != nil))
     func python() throws {
         let rig = try Rig(["python3", Self.example]) {

@@ -1,8 +1,8 @@
-public import Core
+import Core
 
 /// The notifications of a message that lists several, with a shared limit. An invalid entry does not affect the
 /// others.
-public struct RequestBatch {
+struct RequestBatch {
     private var notifications: [Notification] = []
     private var refusals: [Request.Refusal] = []
     /// The latest value of any entry.
@@ -11,7 +11,7 @@ public struct RequestBatch {
     private var index = -1
 
     /// - Parameter place: the name of the list in errors.
-    public init(_ place: StaticString) {
+    init(_ place: StaticString) {
         self.place = place
     }
 
@@ -22,7 +22,7 @@ public struct RequestBatch {
     ///
     /// - Parameter read: makes a request from the entry; `nil` to skip it.
     /// - Throws: if the message has too many notifications.
-    public mutating func add(_ read: () throws(DecodingFailure) -> Request?) throws(DecodingFailure) {
+    mutating func add(_ read: () throws(DecodingFailure) -> Request?) throws(DecodingFailure) {
         index += 1
         let position = count
         do throws(DecodingFailure) {
@@ -48,7 +48,7 @@ public struct RequestBatch {
     /// - Parameters:
     ///   - key: the request's identifier in the message's own format.
     ///   - reason: why the list can be empty.
-    public func decoded(key: ArraySlice<UInt8>? = nil, else reason: String) -> Decoded {
+    func decoded(key: ArraySlice<UInt8>? = nil, else reason: String) -> Decoded {
         count == 0
             ? .ignore(reason: reason)
             : .request(Request(notifications, refusals: refusals, key: key, notBefore: notBefore))
@@ -60,7 +60,7 @@ extension JSONPart {
     ///
     /// - Parameter body: is fully validated: grammar, escapes, UTF-8, and a nesting depth of at most 64.
     /// - Throws: if it is invalid, with the offset of the first wrong byte.
-    public static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
+    static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
         let part = try JSONPart(body, called: "body")
         guard part.kind == .object else {
             throw DecodingFailure("body: expected a JSON object, found \(part.kind.name)")

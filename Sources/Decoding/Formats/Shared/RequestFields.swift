@@ -1,16 +1,16 @@
-public import Core
+import Core
 
 /// The fields of a request under Apple's header names, not yet validated.
 ///
 /// All formats use it, so that validation and errors are the same for each.
-public struct RequestFields {
+struct RequestFields {
     /// The known keys and headers.
-    public enum Name: CaseIterable, Sendable {
+    enum Name: CaseIterable, Sendable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
         case notBefore, payload, channel
 
         /// Apple's header name, or ours.
-        public var text: StaticString {
+        var text: StaticString {
             switch self {
             case .deviceToken: "device-token"
             case .deviceTokens: "device-tokens"
@@ -52,7 +52,7 @@ public struct RequestFields {
     }
 
     /// The value of a field in a message.
-    public enum Value: Sendable {
+    enum Value: Sendable {
         case missing
         case text(ArraySlice<UInt8>)
         case integer(Int64)
@@ -69,14 +69,14 @@ public struct RequestFields {
     }
 
     /// The maximum number of device tokens in a fan-out.
-    public static let maximumTokens = 500
+    static let maximumTokens = 500
     /// Source: "Sending broadcast push notification requests to APNs".
     static let maximumBroadcast = 5120
 
     var deviceToken = Value.missing
     /// The tokens of a fan-out; their order determines the notifications' positions. `nil` if there are none. An
     /// invalid token does not affect the others.
-    public var deviceTokens: [ArraySlice<UInt8>]?
+    var deviceTokens: [ArraySlice<UInt8>]?
     var channelID = Value.missing
     var topic = Value.missing
     var pushType = Value.missing
@@ -87,13 +87,13 @@ public struct RequestFields {
     var environment = Value.missing
     var notBefore = Value.missing
     /// Whether digits in a text are accepted as an integer.
-    public var takesDigits = false
+    var takesDigits = false
 
     /// Fields without values.
-    public init() {}
+    init() {}
 
     /// Sets one field. `payload`, `deviceTokens` and `channel` are ignored; they are set differently.
-    public mutating func set(_ name: Name, _ value: Value) {
+    mutating func set(_ name: Name, _ value: Value) {
         switch name {
         case .deviceToken: deviceToken = value
         case .channelID: channelID = value
@@ -126,24 +126,13 @@ public struct RequestFields {
         guard !value.isEmptyObject(in: payload) else { throw DecodingFailure("\(place): expected at least one key") }
     }
 
-    /// Validates the fields and creates a request with a payload.
+    /// Validates the fields and creates a request.
     ///
     /// Exactly one of device token, device tokens and channel is required. The push type is optional if the payload
     /// determines it. All other fields are optional.
     ///
-    /// - Parameters:
-    ///   - payload: sent to APNs unchanged. It must be a JSON object with at least one key and a nesting depth of at
-    ///     most 64. It has at most 4096 bytes (5120 for `voip` and for broadcasts).
-    ///   - place: the payload's name in an error.
+    /// - Parameter payload: a validated JSON object. It is sent to APNs unchanged.
     /// - Throws: the first error, with the name of the field.
-    public func request(
-        checking payload: ArraySlice<UInt8>, called place: String = "payload"
-    ) throws(DecodingFailure) -> Request {
-        try Self.checkPayload(payload, place)
-        return try request(payload: payload)
-    }
-
-    /// - Parameter payload: a validated JSON object.
     func request(payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         let recipients = try recipients()
         var isBroadcast = false
