@@ -15,7 +15,7 @@ extension ProcessTests {
             settings.more = """
                 decoders:
                   - name: echo
-                    process: { command: ["\(EchoDecoder.path)"], restart_milliseconds: 20 }
+                    process: { command: ["\(EchoDecoder.path)"] }
                 """
             return settings
         }

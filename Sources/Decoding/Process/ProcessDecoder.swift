@@ -35,24 +35,8 @@ package struct ProcessDecoder: Decoder {
                 "environment", .texts(bytes: 1...32768, count: 0...256), default: "[]", secret: true,
                 "Environment variables (NAME=value) in addition to PATH and LANG."),
             Setting(
-                "batch", .integer(1...1000), default: "64", "The maximum number of messages in one frame."),
-            Setting(
-                "maximum_in_flight", .integer(1...65535), default: "512",
-                "The maximum number of messages without a response."),
-            Setting(
-                "maximum_answer_bytes", .integer(4096...67_108_864), default: "4194304",
-                "The largest frame from the program; a larger one is a failure."),
-            Setting(
                 "deadline_milliseconds", .integer(1...600_000), default: "5000",
                 "Time limit for a batch; then the program is killed and started again."),
-            Setting(
-                "start_milliseconds", .integer(1...600_000), default: "10000",
-                "Time limit until the program's hello."),
-            Setting(
-                "restart_milliseconds", .integer(1...600_000), default: "100",
-                "The pause before a restart; doubled with each further failure."),
-            Setting(
-                "restart_limit_milliseconds", .integer(1...600_000), default: "30000", "The longest such pause."),
         ]
     ) { options in
         ProcessDecoder(options: Options(&options))
@@ -79,22 +63,7 @@ extension ProcessDecoder.Options {
             program: Program(
                 command: command.isEmpty ? ["none"] : command, environment: environment,
                 name: options.values.written("command[0]")))
-        func milliseconds(_ key: String, _ value: inout Duration) {
-            if let number = options.values.integer("\(key)_milliseconds") { value = .milliseconds(number) }
-        }
-        func count(_ key: String, _ value: inout Int) {
-            if let number = options.values.integer(key) { value = number }
-        }
-        count("batch", &queue.batch)
-        count("maximum_in_flight", &queue.inFlight)
-        count("maximum_answer_bytes", &maximumResponseFrame)
-        milliseconds("deadline", &queue.deadline)
-        milliseconds("start", &startTime)
-        milliseconds("restart", &restartPause)
-        milliseconds("restart_limit", &longestRestartPause)
-        if longestRestartPause < restartPause {
-            options.report("restart_limit_milliseconds", "is less than restart_milliseconds")
-        }
+        if let deadline = options.values.integer("deadline_milliseconds") { queue.deadline = .milliseconds(deadline) }
     }
 
     private static func isVariable(_ text: String) -> Bool {
