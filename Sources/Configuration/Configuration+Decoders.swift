@@ -8,12 +8,12 @@ extension DecoderDefinition {
     ///
     /// - Parameter file: the configuration file.
     static func all(
-        in values: SettingValues, of file: String, _ registry: DecoderRegistry
+        in values: SettingValues, of file: String
     ) -> [(decoder: DecoderDefinition, section: String)] {
         (0..<values.count("decoders")).compactMap { index in
             let path = "decoders[\(index)]"
             guard let name = values.text("\(path).name"),
-                let format = registry.formats.first(where: { values["\(path).\($0.name)"] == .section })
+                let format = DecoderFormat.all.first(where: { values["\(path).\($0.name)"] == .section })
             else { return nil }
             let section = "\(path).\(format.name)"
             var options = values.section(section)
@@ -29,6 +29,6 @@ extension DecoderDefinition {
 extension DecoderSet {
     /// - Parameter configuration: a validated one.
     package init(_ configuration: Configuration) {
-        self.init(configuration.decoders, configuration.registry)
+        self.init(configuration.decoders)
     }
 }

@@ -7,15 +7,13 @@ package import System
 /// folder. All values have been validated, and the worker relies on that.
 ///
 /// ``Schema`` defines the keys, their defaults and ranges. It is flat because each property is one top-level key of
-/// the file; only ``registry`` is not read from it.
+/// the file.
 package struct Configuration: Sendable, Equatable {
     package var broker: Broker
     /// At least one; names are unique.
     package var queues: [Queue]
     /// Names are unique.
     package var decoders: [DecoderDefinition] = []
-    /// The formats available for decoders.
-    package var registry = DecoderRegistry.builtIn
     package var results: Results
     /// An additional destination for `unregistered` results; `nil` for none.
     package var feedback: Route?

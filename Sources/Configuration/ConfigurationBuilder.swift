@@ -8,19 +8,17 @@ import System
 struct ConfigurationBuilder {
     let file: String
     let values: SettingValues
-    private let registry: DecoderRegistry
     let environment: (String) -> String?
     let readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     private(set) var problems: [ConfigurationProblem] = []
 
     init(
-        file: String, values: SettingValues, _ registry: DecoderRegistry,
+        file: String, values: SettingValues,
         environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) {
         self.file = file
         self.values = values
-        self.registry = registry
         self.environment = environment
         self.readFile = readFile
     }
@@ -37,7 +35,7 @@ struct ConfigurationBuilder {
                         Configuration.RateLimit(perSecond: $0, burst: integer("queues[\(index)].rate_limit.burst"))
                     })
             },
-            decoders: DecoderDefinition.all(in: values, of: file, registry).map(\.decoder), registry: registry,
+            decoders: DecoderDefinition.all(in: values, of: file).map(\.decoder),
             results: results(),
             feedback: optionalRoute("feedback"),
             deadLetter: Configuration.Route(

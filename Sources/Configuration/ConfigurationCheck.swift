@@ -9,7 +9,7 @@ extension ConfigurationDocument {
     ///
     /// - Parameter now: the time for checking validity.
     package func inspect(now: WallTime) -> CredentialInspection {
-        var check = ConfigurationCheck(file: file, values: values, registry: configuration.registry, now: now)
+        var check = ConfigurationCheck(file: file, values: values, now: now)
         check.checkBroker()
         check.checkExposure()
         check.checkPrograms()
@@ -30,7 +30,7 @@ extension ConfigurationError {
     package func inspectingFiles(now: WallTime) -> ConfigurationError {
         guard let readable else { return self }
         var check = ConfigurationCheck(
-            file: readable.file, values: readable.values, registry: readable.registry, now: now)
+            file: readable.file, values: readable.values, now: now)
         check.checkBroker()
         check.checkExposure()
         check.checkPrograms()
@@ -44,7 +44,6 @@ extension ConfigurationError {
 private struct ConfigurationCheck {
     let file: String
     let values: SettingValues
-    let registry: DecoderRegistry
     let now: WallTime
     private(set) var problems: [ConfigurationProblem] = []
 
@@ -166,7 +165,7 @@ private struct ConfigurationCheck {
 
     /// Checks that the programs of decoders can be run.
     mutating func checkPrograms() {
-        for (decoder, section) in DecoderDefinition.all(in: values, of: file, registry) {
+        for (decoder, section) in DecoderDefinition.all(in: values, of: file) {
             guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
                 Executable.path(of: program) == nil
             else { continue }

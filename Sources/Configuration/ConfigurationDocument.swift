@@ -1,4 +1,3 @@
-package import Decoding
 import Glibc
 package import Settings
 import YAML
@@ -13,10 +12,9 @@ package struct ConfigurationDocument: Sendable {
 
     /// Reads a file and its secrets, with this process's environment.
     ///
-    /// - Parameter registry: the formats available for decoders.
     /// - Throws: all problems of the file together.
     package static func load(
-        path: String, _ registry: DecoderRegistry = .builtIn
+        path: String
     ) throws(ConfigurationError) -> ConfigurationDocument {
         let content: [UInt8]
         do {
@@ -28,7 +26,7 @@ package struct ConfigurationDocument: Sendable {
             throw Self.error(path, firstInvalid(in: content), "not UTF-8")
         }
         return try ConfigurationDocument(
-            text: text, file: path, registry,
+            text: text, file: path,
             environment: { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
             readFile: ConfigurationFiles.read)
     }
@@ -38,7 +36,7 @@ package struct ConfigurationDocument: Sendable {
     ///   - environment: the value of a variable, `nil` if it is not set.
     ///   - readFile: reads the files of `*_file` secrets.
     package init(
-        text: String, file: String, _ registry: DecoderRegistry = .builtIn,
+        text: String, file: String,
         environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
     ) throws(ConfigurationError) {
@@ -48,16 +46,16 @@ package struct ConfigurationDocument: Sendable {
         } catch {
             throw Self.error(file, .init(error.mark), "not YAML: \(error.message)")
         }
-        var reader = SettingReader(root: root, file: file, schema: registry.schema, environment: environment)
+        var reader = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
         reader.read()
-        var rules = ConfigurationRules(file: file, values: reader.values, registry)
+        var rules = ConfigurationRules(file: file, values: reader.values)
         rules.apply()
         let found = reader.problems + rules.problems
         let readable = ConfigurationError.Readable(
-            file: file, values: reader.values, registry: registry, warnings: found.filter { $0.severity == .warning })
+            file: file, values: reader.values, warnings: found.filter { $0.severity == .warning })
         try Self.throwErrors(found, readable)
         var builder = ConfigurationBuilder(
-            file: file, values: reader.values, registry, environment: environment, readFile: readFile)
+            file: file, values: reader.values, environment: environment, readFile: readFile)
         configuration = builder.build()
         try Self.throwErrors(builder.problems, readable)
         self.file = file

@@ -15,7 +15,6 @@ package struct ConfigurationError: ComponentError {
     struct Readable: Sendable {
         let file: String
         let values: SettingValues
-        let registry: DecoderRegistry
         let warnings: [ConfigurationProblem]
     }
 

@@ -7,16 +7,14 @@ import Settings
 struct ConfigurationRules {
     let file: String
     let values: SettingValues
-    private let registry: DecoderRegistry
     private(set) var problems: [ConfigurationProblem] = []
 
     /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
     private static let shortHeartbeat = 5
 
-    init(file: String, values: SettingValues, _ registry: DecoderRegistry) {
+    init(file: String, values: SettingValues) {
         self.file = file
         self.values = values
-        self.registry = registry
     }
 
     mutating func apply() {
@@ -96,23 +94,23 @@ struct ConfigurationRules {
         var places: [String: String] = [:]
         for index in 0..<values.count("decoders") {
             let path = "decoders[\(index)]"
-            let given = registry.sections.filter { values["\(path).\($0)"] == .section }
+            let given = DecoderFormat.sections.filter { values["\(path).\($0)"] == .section }
             if given.count != 1 {
                 let found = given.isEmpty ? "" : ", found \(given.joined(separator: " and "))"
-                error(path, "expected one of \(registry.sections.joined(separator: ", "))\(found)")
+                error(path, "expected one of \(DecoderFormat.sections.joined(separator: ", "))\(found)")
             }
             guard let name = values.text("\(path).name") else { continue }
             let shown = values.shown("\(path).name")
             if let other = places.updateValue(path, forKey: name) {
                 error("\(path).name", "\(other) is \"\(shown)\" already")
             }
-            if given.count == 1, given[0] != name, registry.formats.contains(where: { $0.name == name }) {
+            if given.count == 1, given[0] != name, DecoderFormat.all.contains(where: { $0.name == name }) {
                 error("\(path).name", "\"\(shown)\" is a format; give a decoder of another format another name")
             }
         }
-        let definitions = DecoderDefinition.all(in: values, of: file, registry)
+        let definitions = DecoderDefinition.all(in: values, of: file)
         var found: [DecoderSet.Problem] = []
-        let decoders = DecoderSet(definitions.map(\.decoder), formats: registry.formats, problems: &found)
+        let decoders = DecoderSet(definitions.map(\.decoder), problems: &found)
         for problem in found {
             let section = definitions[problem.definition].section
             error(

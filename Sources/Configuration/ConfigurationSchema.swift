@@ -1,15 +1,13 @@
 import Decoding
 package import Settings
 
-extension DecoderRegistry {
-    /// All keys of the configuration file, including the options of the given formats.
-    package var schema: Schema {
-        Schema(
-            Setting.beforeDecoders + DecoderFormat.schema(formats) + Setting.afterDecoders,
-            removed: DecoderRegistry.removed.reduce(into: Setting.removed) { removed, format in
-                removed["decoders[].\(format)"] = DecoderRegistry.replacement
-            })
-    }
+extension Schema {
+    /// All keys of the configuration file.
+    package static let configuration = Schema(
+        Setting.beforeDecoders + DecoderFormat.schema + Setting.afterDecoders,
+        removed: DecoderFormat.removed.reduce(into: Setting.removed) { removed, format in
+            removed["decoders[].\(format)"] = DecoderFormat.replacement
+        })
 }
 
 extension Setting {

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Decoding
 
 /// The command line.
 package enum Harebell {
@@ -8,17 +7,12 @@ package enum Harebell {
         let path = CommandPath(Array(CommandLine.arguments.dropFirst()))
         do {
             if let complaint = path.complaint { throw ValidationError(complaint) }
-            let command = try RootCommand.parseAsRoot()
+            var command = try RootCommand.parseAsRoot()
             guard type(of: command).configuration.subcommands.isEmpty else {
                 complain(lines: path.help)
                 RootCommand.exit(withError: ExitCode.validationFailure)
             }
-            if var command = command as? any ConfiguredCommand {
-                try command.run(.builtIn)
-            } else {
-                var command = command
-                try command.run()
-            }
+            try command.run()
         } catch {
             // Parser errors and intended exits have a code; other errors would exit with 1.
             guard RootCommand.exitCode(for: error) == .failure else { Self.end(error, path) }

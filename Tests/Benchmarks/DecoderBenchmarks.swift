@@ -58,7 +58,7 @@ enum DecoderBenchmarks {
     }
 
     private static func decoded(_ sample: Samples.Sample) throws -> Request {
-        switch DecoderSet(.builtIn)[sample.decoder]?.decode(sample.delivery, at: BenchmarkFiles.start.wall) {
+        switch DecoderSet()[sample.decoder]?.decode(sample.delivery, at: BenchmarkFiles.start.wall) {
         case .request(let request): request
         default: preconditionFailure("\(sample.name) is a request")
         }

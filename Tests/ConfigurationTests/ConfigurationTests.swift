@@ -18,7 +18,7 @@ private let app = """
     """
 
 /// Every format, as messages list them.
-private let formats = DecoderRegistry.builtIn.formats.map(\.name).joined(separator: ", ")
+private let formats = DecoderFormat.all.map(\.name).joined(separator: ", ")
 
 private func document(
     _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],
@@ -145,14 +145,14 @@ struct ConfigurationTests {
             let found = try document(app)
             #expect(found.warnings.isEmpty)
             #expect(
-                Set(DecoderRegistry.builtIn.schema.settings.map(\.path)).count
-                    == DecoderRegistry.builtIn.schema.settings.count)
-            for setting in DecoderRegistry.builtIn.schema.settings where !setting.parent.isEmpty {
+                Set(Schema.configuration.settings.map(\.path)).count
+                    == Schema.configuration.settings.count)
+            for setting in Schema.configuration.settings where !setting.parent.isEmpty {
                 #expect(
-                    DecoderRegistry.builtIn.schema.settings.contains { $0.childPrefix == setting.parent },
+                    Schema.configuration.settings.contains { $0.childPrefix == setting.parent },
                     "\(setting.path) has a section")
             }
-            for setting in DecoderRegistry.builtIn.schema.settings {
+            for setting in Schema.configuration.settings {
                 #expect(setting.summary.hasSuffix("."), "\(setting.path) has a sentence")
             }
         }
@@ -174,8 +174,7 @@ struct ConfigurationTests {
                 route: Configuration.Route(exchange: "", routingKey: "push.results"), publish: .all)
             expected.feedback = Configuration.Route(exchange: "", routingKey: "push.feedback")
             #expect(example.configuration == expected)
-            for setting in DecoderRegistry.builtIn.schema.settings where !setting.path.hasPrefix("apps[].certificate.p")
-            {
+            for setting in Schema.configuration.settings where !setting.path.hasPrefix("apps[].certificate.p") {
                 let key = setting.key + ":"
                 #expect(String(decoding: content, as: UTF8.self).contains(key), "\(setting.path) is in the example")
             }
@@ -826,17 +825,17 @@ struct ConfigurationTests {
             let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
             let page = String(
                 decoding: try ConfigurationFiles.read(folder + "/docs/reference/configuration.md"), as: UTF8.self)
-            #expect(page.hasSuffix("\n\n" + ConfigurationReference(DecoderRegistry.builtIn.schema).markdown))
+            #expect(page.hasSuffix("\n\n" + ConfigurationReference(.configuration).markdown))
         }
 
         @Test("The reference names every key with its type, default, range and sentence")
         func complete() {
-            let text = ConfigurationReference(DecoderRegistry.builtIn.schema).text
-            for setting in DecoderRegistry.builtIn.schema.settings {
+            let text = ConfigurationReference(.configuration).text
+            for setting in Schema.configuration.settings {
                 #expect(text.contains("\(setting.path)\n"))
                 #expect(text.contains("    \(setting.summary)\n"))
                 #expect(
-                    ConfigurationReference(DecoderRegistry.builtIn.schema).markdown.contains("| `\(setting.path)` |"))
+                    ConfigurationReference(.configuration).markdown.contains("| `\(setting.path)` |"))
             }
             #expect(
                 text.contains(

@@ -25,7 +25,7 @@ struct EnvironmentValueTests {
     ]
 
     private static var settings: [Setting] {
-        DecoderRegistry.builtIn.schema.settings.filter { setting in
+        Schema.configuration.settings.filter { setting in
             switch setting.kind {
             case .section, .sections: false
             default: true
@@ -54,7 +54,7 @@ struct EnvironmentValueTests {
     ) {
         guard let part = rest.first else { return }
         let name = part.replacing("[]", with: "")
-        for sibling in DecoderRegistry.builtIn.schema.children[path] ?? []
+        for sibling in Schema.configuration.children[path] ?? []
         where sibling.defaultValue == nil && sibling.key != name {
             section[sibling.key] = sample(of: sibling)
         }

@@ -38,8 +38,22 @@ package struct DecoderFormat: Sendable {
         SettingReader.defaults(of: settings)
     }
 
+    /// All formats, in the order of the reference.
+    package static let all = [
+        AutoDecoder.format, APNsJSONDecoder.format, APNsHeadersDecoder.format, MappingDecoder.format,
+        CloudEventsDecoder.format, CeleryDecoder.format, LibraryDecoder.format, ProcessDecoder.format,
+    ]
+
+    /// The formats with options, which therefore have a section in `decoders[]`.
+    package static let sections = all.filter { !$0.settings.isEmpty }.map(\.name)
+
+    /// The formats of earlier releases.
+    package static let removed = ["fcm-v1", "gorush", "node-apn", "pushy", "rpush", "sns"]
+    /// What to do instead of using one of them.
+    package static let replacement = "use a mapping, see docs/start/migrating.md"
+
     /// The schema of `decoders`: a name, and one section per format.
-    package static func schema(_ formats: [DecoderFormat]) -> [Setting] {
+    package static var schema: [Setting] {
         let list = [
             Setting(
                 "decoders", .sections(count: 0...256), default: "[]",
@@ -48,7 +62,7 @@ package struct DecoderFormat: Sendable {
                 "decoders[].name", .text(bytes: 1...64), default: nil, "The name for queues and other decoders."),
         ]
         return list
-            + formats.filter { !$0.settings.isEmpty }.flatMap { format in
+            + all.filter { !$0.settings.isEmpty }.flatMap { format in
                 let section = "decoders[].\(format.name)"
                 return [Setting(section, .section, default: "null", format.summary)]
                     + format.settings.map { $0.below(section) }

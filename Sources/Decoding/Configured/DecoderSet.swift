@@ -23,25 +23,18 @@ package struct DecoderSet: Sendable {
 
     private var decoders: [String: Result<any Decoder, Refusal>] = [:]
     private let names: [String]
-    private let formats: [DecoderFormat]
 
-    /// The formats with their defaults.
-    package init(_ registry: DecoderRegistry) {
-        self.init([], registry)
-    }
-
-    /// - Parameter definitions: those of a validated configuration.
-    package init(_ definitions: [DecoderDefinition], _ registry: DecoderRegistry) {
+    /// - Parameter definitions: those of a validated configuration; without any, the formats with their defaults.
+    package init(_ definitions: [DecoderDefinition] = []) {
         // The configuration's rules have already created all decoders once. If a shared library has changed since
         // then, its decoder reports the error.
         var problems: [Problem] = []
-        self.init(definitions, formats: registry.formats, problems: &problems)
+        self.init(definitions, problems: &problems)
     }
 
-    package init(_ definitions: [DecoderDefinition], formats: [DecoderFormat], problems: inout [Problem]) {
-        let maker = Maker(definitions: definitions, formats: formats)
+    package init(_ definitions: [DecoderDefinition], problems: inout [Problem]) {
+        let maker = Maker(definitions: definitions)
         names = maker.names
-        self.formats = formats
         for name in names { decoders[name] = maker.find(name, within: []) }
         problems += maker.problems.sorted { $0.definition < $1.definition }
     }
@@ -53,7 +46,7 @@ package struct DecoderSet: Sendable {
 
     /// The semantic version of a decoder's format; `nil` if it has none.
     package func version(of decoder: any Decoder) -> String? {
-        formats.first { $0.name == decoder.name }?.version
+        DecoderFormat.all.first { $0.name == decoder.name }?.version
     }
 
     /// The error for a name; `nil` if it can be resolved to a decoder.
@@ -72,16 +65,15 @@ package struct DecoderSet: Sendable {
     /// Creates decoders, nested ones first.
     private final class Maker {
         private let definitions: [DecoderDefinition]
-        private let formats: [DecoderFormat]
         private(set) var problems: [Problem] = []
 
-        init(definitions: [DecoderDefinition], formats: [DecoderFormat]) {
+        init(definitions: [DecoderDefinition]) {
             self.definitions = definitions
-            self.formats = formats
         }
 
         var names: [String] {
-            formats.map(\.name) + definitions.map(\.name).filter { name in !formats.contains { $0.name == name } }
+            let formats = DecoderFormat.all.map(\.name)
+            return formats + definitions.map(\.name).filter { !formats.contains($0) }
         }
 
         /// - Parameter outer: the enclosing decoders. The decoder's own problems are recorded only if there are none.
@@ -96,7 +88,7 @@ package struct DecoderSet: Sendable {
             }
             let place = definitions.firstIndex { $0.name == name }
             let wanted = place.map { definitions[$0].format } ?? name
-            guard let format = formats.first(where: { $0.name == wanted }) else {
+            guard let format = DecoderFormat.all.first(where: { $0.name == wanted }) else {
                 return .failure(DecoderSet.unknown(wanted, among: names))
             }
             let values = place.map { definitions[$0].options } ?? format.defaults
@@ -114,8 +106,8 @@ package struct DecoderSet: Sendable {
 
     /// The error for an unknown name.
     private static func unknown(_ name: String, among names: [String]) -> Refusal {
-        if DecoderRegistry.removed.contains(name) {
-            return Refusal(message: "the format \"\(name)\" was removed; \(DecoderRegistry.replacement)")
+        if DecoderFormat.removed.contains(name) {
+            return Refusal(message: "the format \"\(name)\" was removed; \(DecoderFormat.replacement)")
         }
         return Refusal(
             message: "\"\(name)\" is not one of \(names.joined(separator: ", "))",

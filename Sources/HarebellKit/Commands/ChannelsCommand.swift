@@ -21,7 +21,7 @@ struct ChannelsCommand: ParsableCommand {
             """,
         subcommands: [Create.self, List.self, Show.self, Delete.self])
 
-    struct Create: ConfiguredCommand {
+    struct Create: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Creates a channel and prints its ID.",
             discussion: """
@@ -38,23 +38,23 @@ struct ChannelsCommand: ParsableCommand {
                 valueName: "policy"))
         var messageStoragePolicy: MessageStoragePolicy
 
-        func run(_ registry: DecoderRegistry) throws {
-            let response = try app.ask(.create(messageStoragePolicy), registry)
+        func run() throws {
+            let response = try app.ask(.create(messageStoragePolicy))
             try response.print(asJSON: app.json) { channel in
                 ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
             }
         }
     }
 
-    struct List: ConfiguredCommand {
+    struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lists the IDs of all channels.",
             discussion: "Example: harebell channels list --topic com.example.app")
 
         @OptionGroup var app: ChannelOptions
 
-        func run(_ registry: DecoderRegistry) throws {
-            let response = try app.ask(.list, registry)
+        func run() throws {
+            let response = try app.ask(.list)
             try response.print(asJSON: app.json) { channel in
                 let names = channel.channelIDs ?? []
                 return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
@@ -62,7 +62,7 @@ struct ChannelsCommand: ParsableCommand {
         }
     }
 
-    struct Show: ConfiguredCommand {
+    struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Shows a channel's storage policy.",
             discussion: "Example: harebell channels show --channel dHN0LXNyY2gtY2hubA==")
@@ -70,15 +70,15 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
 
-        func run(_ registry: DecoderRegistry) throws {
-            let response = try app.ask(.read(channel.bytes), registry)
+        func run() throws {
+            let response = try app.ask(.read(channel.bytes))
             try response.print(asJSON: app.json) { channel in
                 ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
             }
         }
     }
 
-    struct Delete: ConfiguredCommand {
+    struct Delete: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Deletes a channel permanently.",
             discussion: """
@@ -90,8 +90,8 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var app: ChannelOptions
         @OptionGroup var channel: ChannelID
 
-        func run(_ registry: DecoderRegistry) throws {
-            let response = try app.ask(.delete(channel.bytes), registry)
+        func run() throws {
+            let response = try app.ask(.delete(channel.bytes))
             try response.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
         }
     }
@@ -106,8 +106,8 @@ struct ChannelOptions: ParsableArguments {
     var json = false
 
     /// Sends one request to APNs.
-    func ask(_ operation: ChannelOperation, _ registry: DecoderRegistry) throws -> ChannelResult {
-        let settings = try configuration.load(registry).configuration
+    func ask(_ operation: ChannelOperation) throws -> ChannelResult {
+        let settings = try configuration.load().configuration
         let app = try app.choose(from: settings)
         var random = SystemRandomNumberGenerator()
         let id = NotificationID.random(using: &random)

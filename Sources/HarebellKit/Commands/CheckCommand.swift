@@ -7,7 +7,7 @@ import Runtime
 import Settings
 import System
 
-struct CheckCommand: ConfiguredCommand {
+struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Validates the configuration file, keys and certificates, and the connections to broker and APNs.",
@@ -30,14 +30,14 @@ struct CheckCommand: ConfiguredCommand {
     @Flag(help: "One JSON object instead of lines.")
     var json = false
 
-    func run(_ registry: DecoderRegistry) throws {
+    func run() throws {
         var problems: [ConfigurationProblem] = []
         var apps: [CredentialInspection.App] = []
         var document: ConfigurationDocument?
         let file = try configuration.file()
         let now = SystemClock.now().wall
         do throws(ConfigurationError) {
-            let loaded = try ConfigurationDocument.load(path: file, registry)
+            let loaded = try ConfigurationDocument.load(path: file)
             let inspection = loaded.inspect(now: now)
             document = loaded
             problems = inspection.problems

@@ -2,7 +2,7 @@ import ArgumentParser
 import Configuration
 import Decoding
 
-struct ConfigCommand: ConfiguredCommand {
+struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "config", abstract: "Shows the configuration file's keys.",
         discussion: "Example: harebell config --reference")
@@ -13,9 +13,9 @@ struct ConfigCommand: ConfiguredCommand {
     @Flag(help: "With --reference: one JSON object instead of lines.")
     var json = false
 
-    func run(_ registry: DecoderRegistry) throws {
+    func run() throws {
         guard reference else { throw CleanExit.helpRequest(self) }
-        let reference = ConfigurationReference(registry.schema)
+        let reference = ConfigurationReference(.configuration)
         guard !json else {
             let keys = reference.entries.map { entry in
                 JSONOutput.object([

@@ -7,7 +7,7 @@ import Logging
 import System
 import TLS
 
-struct DecodeCommand: ConfiguredCommand {
+struct DecodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "decode",
         abstract: "Shows what a message decodes to, without sending it.",
@@ -47,10 +47,10 @@ struct DecodeCommand: ConfiguredCommand {
     @Flag(help: "One JSON object instead of lines.")
     var json = false
 
-    func run(_ registry: DecoderRegistry) throws {
+    func run() throws {
         var limit = Self.defaultLimit
-        var decoders = DecoderSet(registry)
-        let settings = try configuration.fileIfAny.map { _ in try configuration.load(registry).configuration }
+        var decoders = DecoderSet()
+        let settings = try configuration.fileIfAny.map { _ in try configuration.load().configuration }
         if let settings {
             limit = settings.broker.maximumMessage
             decoders = DecoderSet(settings)

@@ -6,7 +6,7 @@ import Core
 import Decoding
 import Runtime
 
-struct LoadCommand: ConfiguredCommand {
+struct LoadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "load",
         abstract: "Publishes test requests, collects the results, prints throughput, latencies, losses and duplicates.",
@@ -52,8 +52,8 @@ struct LoadCommand: ConfiguredCommand {
         guard (1...86400).contains(patience) else { throw ValidationError("--patience is 1 to 86400") }
     }
 
-    func run(_ registry: DecoderRegistry) throws {
-        let settings = try configuration.load(registry).configuration
+    func run() throws {
+        let settings = try configuration.load().configuration
         let queue = try settings.queue(named: queue)
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"

@@ -5,7 +5,7 @@ import Decoding
 import Operations
 import System
 
-struct ReadyCommand: ConfiguredCommand {
+struct ReadyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ready",
         abstract: "Asks a running worker whether it is ready, for health checks.",
@@ -19,8 +19,8 @@ struct ReadyCommand: ConfiguredCommand {
 
     @OptionGroup var configuration: ConfigurationOption
 
-    func run(_ registry: DecoderRegistry) throws {
-        guard let admin = try configuration.read(registry).configuration.admin else {
+    func run() throws {
+        guard let admin = try configuration.read().configuration.admin else {
             complain("admin is null, so the worker cannot report its health: set admin.listen")
             throw Status.configuration
         }

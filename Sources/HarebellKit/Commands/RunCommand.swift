@@ -6,7 +6,7 @@ import Decoding
 import Logging
 import Runtime
 
-struct RunCommand: ConfiguredCommand {
+struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
         abstract: "Runs the worker.",
@@ -22,8 +22,8 @@ struct RunCommand: ConfiguredCommand {
 
     @OptionGroup var configuration: ConfigurationOption
 
-    func run(_ registry: DecoderRegistry) throws {
-        let settings = try configuration.loadWithCredentials(registry).0.configuration
+    func run() throws {
+        let settings = try configuration.loadWithCredentials().0.configuration
         let plan: AppPlan
         do {
             plan = try AppPlan(settings)

@@ -9,7 +9,7 @@ import Runtime
 import System
 import TLS
 
-struct SendCommand: ConfiguredCommand {
+struct SendCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send",
         abstract: "Sends one notification directly to APNs, or through a queue, and prints its result.",
@@ -74,8 +74,8 @@ struct SendCommand: ConfiguredCommand {
         guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
     }
 
-    func run(_ registry: DecoderRegistry) throws {
-        let settings = try configuration.load(registry).configuration
+    func run() throws {
+        let settings = try configuration.load().configuration
         var random = SystemRandomNumberGenerator()
         let request = OneOffRequest(
             id: id ?? NotificationID.random(using: &random).description,

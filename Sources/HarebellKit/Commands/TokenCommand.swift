@@ -7,7 +7,7 @@ import Runtime
 import System
 import TLS
 
-struct TokenCommand: ConfiguredCommand {
+struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Prints a fresh provider token.",
@@ -25,8 +25,8 @@ struct TokenCommand: ConfiguredCommand {
     @Flag(help: "One JSON object that also says when the token expires.")
     var json = false
 
-    func run(_ registry: DecoderRegistry) throws {
-        let app = try app.choose(from: configuration.load(registry).configuration)
+    func run() throws {
+        let app = try app.choose(from: configuration.load().configuration)
         let tokens: ProviderTokens
         do {
             tokens = try ProviderTokens([app])

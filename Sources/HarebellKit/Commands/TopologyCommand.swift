@@ -6,7 +6,7 @@ import Core
 import Decoding
 import Runtime
 
-struct TopologyCommand: ConfiguredCommand {
+struct TopologyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "topology",
         abstract: "Prints or declares every queue and binding that the configuration needs.",
@@ -36,8 +36,8 @@ struct TopologyCommand: ConfiguredCommand {
         if apply && definitions { throw ValidationError("only one of --apply and --definitions") }
     }
 
-    func run(_ registry: DecoderRegistry) throws {
-        let settings = try configuration.load(registry).configuration
+    func run() throws {
+        let settings = try configuration.load().configuration
         let plan = TopologyPlan(settings)
         guard !definitions else {
             let address = try BrokerAddress(settings.broker.endpoints[0].reveal())

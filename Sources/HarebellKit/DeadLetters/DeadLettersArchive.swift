@@ -7,7 +7,7 @@ import Decoding
 import Runtime
 import System
 
-struct DeadLettersExport: ConfiguredCommand {
+struct DeadLettersExport: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Writes dead letters to a file, one JSON object per line.",
@@ -55,7 +55,7 @@ struct DeadLettersExport: ConfiguredCommand {
     }
 }
 
-struct DeadLettersImport: ConfiguredCommand {
+struct DeadLettersImport: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import",
         abstract: "Publishes the messages of an exported file, with confirms.",

@@ -5,7 +5,7 @@ import Configuration
 import Core
 import Decoding
 
-struct DeadLettersList: ConfiguredCommand {
+struct DeadLettersList: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Counts the dead letters by outcome, reason and the queue that they came from.",
         discussion: "Example: harebell dead-letters list --since 2h")
@@ -18,7 +18,7 @@ struct DeadLettersList: ConfiguredCommand {
     }
 }
 
-struct DeadLettersShow: ConfiguredCommand {
+struct DeadLettersShow: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Shows dead letters one by one.",

@@ -4,7 +4,7 @@ import Core
 import Decoding
 import Glibc
 
-struct DeadLettersReplay: ConfiguredCommand {
+struct DeadLettersReplay: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Sends dead letters back to the queues that they came from.",
@@ -47,7 +47,7 @@ struct DeadLettersReplay: ConfiguredCommand {
         }
     }
 
-    func run(_ registry: DecoderRegistry) throws {
+    func run() throws {
         let asks = !yes && isatty(STDIN_FILENO) == 1
         guard dryRun || yes || asks || !options.filter.isEmpty else {
             throw ValidationError("there is no filter: --yes replays all dead letters, --dry-run shows them")
@@ -69,7 +69,7 @@ struct DeadLettersReplay: ConfiguredCommand {
     }
 }
 
-struct DeadLettersDiscard: ConfiguredCommand {
+struct DeadLettersDiscard: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "discard", abstract: "Removes dead letters permanently.",
         discussion: """
@@ -95,7 +95,7 @@ struct DeadLettersDiscard: ConfiguredCommand {
         }
     }
 
-    func run(_ registry: DecoderRegistry) throws {
+    func run() throws {
         guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
             throw ValidationError("there is no terminal to ask for confirmation: add --yes")
         }

@@ -36,16 +36,16 @@ struct ConfigurationOption: ParsableArguments {
     }
 
     /// Reads the file. If it has errors, prints all problems and ends the command.
-    func load(_ registry: DecoderRegistry) throws -> ConfigurationDocument {
-        let document = try read(registry)
+    func load() throws -> ConfigurationDocument {
+        let document = try read()
         for warning in document.warnings { complain(warning.description) }
         return document
     }
 
     /// Reads the file and its keys and certificates. If there are errors, prints all problems and ends the command.
-    func loadWithCredentials(_ registry: DecoderRegistry) throws -> (ConfigurationDocument, CredentialInspection) {
+    func loadWithCredentials() throws -> (ConfigurationDocument, CredentialInspection) {
         let now = SystemClock.now().wall
-        let document = try read(registry) { $0.inspectingFiles(now: now) }
+        let document = try read { $0.inspectingFiles(now: now) }
         let inspection = document.inspect(now: now)
         for problem in inspection.problems { complain(problem.description) }
         guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
@@ -54,11 +54,11 @@ struct ConfigurationOption: ParsableArguments {
 
     /// Likewise without its warnings.
     func read(
-        _ registry: DecoderRegistry, more: (ConfigurationError) -> ConfigurationError = { $0 }
+        more: (ConfigurationError) -> ConfigurationError = { $0 }
     ) throws -> ConfigurationDocument {
         let file = try file()
         do throws(ConfigurationError) {
-            return try ConfigurationDocument.load(path: file, registry)
+            return try ConfigurationDocument.load(path: file)
         } catch {
             for problem in more(error).problems { complain(problem.description) }
             throw Status.configuration

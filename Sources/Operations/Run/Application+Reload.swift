@@ -61,7 +61,7 @@ extension Application {
         defer { if hasReportedReady { service.notify(.ready) } }
         let document: ConfigurationDocument
         do throws(ConfigurationError) {
-            document = try ConfigurationDocument.load(path: file.path, plan.configuration.registry)
+            document = try ConfigurationDocument.load(path: file.path)
         } catch {
             return refuse(
                 error.inspectingFiles(now: now.wall).problems.filter { $0.severity == .error }.map(\.description))

@@ -154,7 +154,7 @@ struct ForeignFormatTests {
         #expect(failure.detail.hasPrefix("payload: not JSON: expected at most 64 levels of brackets"))
     }
 
-    @Test("A removed format is an error that says so, wherever it is named", arguments: DecoderRegistry.removed)
+    @Test("A removed format is an error that says so, wherever it is named", arguments: DecoderFormat.removed)
     func removed(format: String) {
         let message = "the format \"\(format)\" was removed; use a mapping, see docs/start/migrating.md"
         #expect(DecoderSample.problems("", queue: format) == ["f:1:30: queues[0].decoder: \(message)"])
@@ -171,7 +171,7 @@ struct ForeignFormatTests {
     @Test("Each format has its row in the documentation, and each foreign one a page")
     func pages() throws {
         let page = try DocumentationPage("produce/decoders.md").text
-        for format in DecoderRegistry.builtIn.formats {
+        for format in DecoderFormat.all {
             #expect(page.contains("\n| `\(format.name)` |"), "\(format.name)")
             guard !["auto", "apns-json", "apns-headers"].contains(format.name) else { continue }
             #expect(try DocumentationPage("produce/decoders/\(format.name).md").text.contains("`\(format.name)`"))
