@@ -114,8 +114,8 @@ struct ConfigurationRules {
         for problem in found {
             let section = definitions[problem.definition].section
             error(
-                problem.problem.path.isEmpty ? section : "\(section).\(problem.problem.path)",
-                values.concealing(problem.problem.message, below: "decoders["))
+                problem.path.isEmpty ? section : "\(section).\(problem.path)",
+                values.concealing(problem.message, below: "decoders["))
         }
         for index in 0..<values.count("queues") {
             let path = "queues[\(index)].decoder"

@@ -5,18 +5,13 @@ import Settings
 ///
 /// An option without a value is `nil`: it is optional and not set, or it is invalid and already reported. A decoder is
 /// created even then, so that all problems are reported together, and is discarded afterwards.
-package struct DecoderOptions {
-    /// A conflict between options, which the schema of the individual options does not detect.
-    package struct Problem: Equatable {
-        /// Relative to the decoder's section; empty for the section itself.
-        package let path: String
-        package let message: String
-    }
-
+struct DecoderOptions {
     let values: SettingValues
     /// Finds a decoder by its name. Fails if there is none, or if it would contain itself.
     private let find: (String) -> Result<any Decoder, DecoderSet.Refusal>
-    private(set) var problems: [Problem] = []
+    /// Conflicts between options, which the schema of the individual options does not detect. A path is relative to
+    /// the decoder's section; empty for the section itself.
+    private(set) var problems: [(path: String, message: String)] = []
     /// Why a decoder cannot be nested here.
     private(set) var nesting: DecoderSet.Refusal?
 
@@ -33,7 +28,7 @@ package struct DecoderOptions {
     ///     section's location.
     ///   - message: what is wrong and what is expected.
     mutating func report(_ path: String, _ message: String) {
-        problems.append(Problem(path: path, message: message))
+        problems.append((path, message))
     }
 
     /// The value of a text or choice option.

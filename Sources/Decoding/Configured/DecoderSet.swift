@@ -15,7 +15,9 @@ package struct DecoderSet: Sendable {
     package struct Problem {
         /// The index of the definition.
         package let definition: Int
-        package let problem: DecoderOptions.Problem
+        /// The option; empty for the definition's whole section.
+        package let path: String
+        package let message: String
     }
 
     /// The maximum nesting depth of decoders.
@@ -96,7 +98,9 @@ package struct DecoderSet: Sendable {
             let decoder = format.make(&options)
             if let nesting = options.nesting, !outer.isEmpty { return .failure(nesting) }
             if let place {
-                if outer.isEmpty { problems += options.problems.map { Problem(definition: place, problem: $0) } }
+                if outer.isEmpty {
+                    problems += options.problems.map { Problem(definition: place, path: $0.path, message: $0.message) }
+                }
             } else if let first = options.problems.first {
                 return .failure(Refusal(message: "\"\(name)\" requires an entry in decoders: \(first.message)"))
             }

@@ -8,146 +8,175 @@ import Core
 /// | `header:NAME`, `property:NAME` | an AMQP header or property |
 /// | text with `{/a/b}`, `{header:NAME}`, `{property:NAME}` | a template; `{/a/b\|text}` has a default, `{{` is `{` |
 /// | `constant:TEXT`, and any other text | the text itself |
-enum FieldSource: Equatable {
+struct FieldSource: Equatable {
     /// Why a text is not a valid source.
     struct Failure: Error {
         let message: String
     }
 
-    case reference(FieldReference)
-    case constant([UInt8])
-    case template(FieldTemplate)
+    private enum Part: Equatable {
+        case text([UInt8])
+        /// - Parameter isInString: whether it is within a JSON string.
+        case value(FieldReference, fallback: [UInt8]?, isInString: Bool)
+    }
 
-    init(_ text: String) throws(Failure) {
-        if let constant = text.dropPrefix("constant:") {
-            self = .constant(Array(constant.utf8))
-        } else if text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:") {
-            self = .reference(try FieldReference(text))
+    private let parts: [Part]
+    /// The reference that is the whole source: its value keeps its type.
+    let reference: FieldReference?
+
+    init(_ source: String) throws(Failure) {
+        if let constant = source.dropPrefix("constant:") {
+            self.init([.text(Array(constant.utf8))])
+        } else if Self.beginsReference(source) {
+            let reference = try FieldReference(source)
+            self.init([.value(reference, fallback: nil, isInString: false)], reference)
         } else {
-            let template = try FieldTemplate(text)
-            self = template.constant.map(FieldSource.constant) ?? .template(template)
+            try self.init(template: source)
         }
     }
 
-    func value(in message: MappedMessage) -> RequestFields.Value {
-        switch self {
-        case .constant(let text): .text(text[...])
-        case .reference(let reference): message.value(of: reference)
-        case .template(let template): template.text(in: message)
+    /// - Parameter source: text such as `order-{/order/id}`, or JSON whose strings and values contain placeholders.
+    init(template source: String) throws(Failure) {
+        var parts: [Part] = []
+        var rest = Substring(source)
+        var text: [UInt8] = []
+        var string = JSONStringTracker()
+        while let next = rest.popFirst() {
+            guard next == "{", let place = rest.first, place == "{" || Self.beginsReference(rest) else {
+                text += Array(String(next).utf8)
+                string.read(String(next).utf8)
+                continue
+            }
+            if place == "{" {
+                rest.removeFirst()
+                text.append(UInt8(ascii: "{"))
+                continue
+            }
+            guard let end = rest.firstIndex(of: "}") else {
+                throw Failure(message: "\"{\(rest.prefix(20))\" has no closing brace")
+            }
+            let content = rest[..<end].split(separator: "|", maxSplits: 1, omittingEmptySubsequences: false)
+            rest = rest[rest.index(after: end)...]
+            if !text.isEmpty { parts.append(.text(text)) }
+            text = []
+            parts.append(
+                .value(
+                    try FieldReference(String(content[0])), fallback: content.count > 1 ? Array(content[1].utf8) : nil,
+                    isInString: string.isInside))
         }
+        if !text.isEmpty { parts.append(.text(text)) }
+        self.init(parts)
+    }
+
+    private init(_ parts: [Part], _ reference: FieldReference? = nil) {
+        self.parts = parts
+        self.reference = reference
+    }
+
+    private static func beginsReference(_ text: some StringProtocol) -> Bool {
+        text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:")
     }
 
     /// Whether it reads the body.
     var readsBody: Bool {
-        switch self {
-        case .constant: false
-        case .reference(let reference): reference.readsBody
-        case .template(let template): template.readsBody
-        }
+        parts.contains { if case .value(let reference, _, _) = $0 { reference.readsBody } else { false } }
     }
-}
 
-/// A reference to one value of a message.
-enum FieldReference: Equatable {
-    case pointer(JSONPointer, text: String)
-    case header(String)
-    case property(MessageProperty)
-
-    init(_ text: String) throws(FieldSource.Failure) {
-        if let name = text.dropPrefix("header:") {
-            guard !name.isEmpty else { throw FieldSource.Failure(message: "expected a header's name after header:") }
-            self = .header(name)
-        } else if let name = text.dropPrefix("property:") {
-            guard let property = MessageProperty(rawValue: name) else {
-                let names = MessageProperty.allCases.map(\.rawValue).joined(separator: ", ")
-                throw FieldSource.Failure(message: "\"\(name)\" is not one of the properties \(names)")
+    /// Missing if one of its values is missing and has no default.
+    func value(in message: MappedMessage) -> RequestFields.Value {
+        if let reference { return message.value(of: reference) }
+        if parts.count == 1, case .text(let constant) = parts[0] { return .text(constant[...]) }
+        var text: [UInt8] = []
+        for part in parts {
+            switch part {
+            case .text(let bytes): text += bytes
+            case .value(let reference, let fallback, _):
+                switch message.value(of: reference) {
+                case .text(let value): text += value
+                case .integer(let value): text.append(decimal: Int(value))
+                case .missing:
+                    guard let fallback else { return .missing }
+                    text += fallback
+                case .other: return .other
+                }
             }
-            self = .property(property)
-        } else {
-            guard let pointer = JSONPointer(text) else {
-                throw FieldSource.Failure(
-                    message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
+        }
+        return .text(text[...])
+    }
+
+    /// The template as JSON. A placeholder within quotes becomes part of that string; any other value is inserted as
+    /// in the message.
+    ///
+    /// - Throws: if a value is missing and has no default, or is not allowed in a string.
+    func json(in message: MappedMessage) throws(DecodingFailure) -> [UInt8] {
+        var json: [UInt8] = []
+        for part in parts {
+            switch part {
+            case .text(let bytes): json += bytes
+            case .value(let reference, let fallback, let isInString):
+                let isThere =
+                    isInString
+                    ? try append(reference, inString: message, to: &json) : append(reference, of: message, to: &json)
+                guard !isThere else { continue }
+                guard let fallback else { throw DecodingFailure("payload: \(reference.description) is missing") }
+                json += fallback
             }
-            self = .pointer(pointer, text: text)
         }
+        return json
     }
 
-    var readsBody: Bool {
-        if case .pointer = self { true } else { false }
+    private func append(_ reference: FieldReference, of message: MappedMessage, to json: inout [UInt8]) -> Bool {
+        if case .pointer(let pointer, _) = reference {
+            guard let part = message.part(at: pointer) else { return false }
+            json += part.raw
+            return true
+        }
+        switch message.value(of: reference) {
+        case .text(let text): json.appendJSON(string: text)
+        case .integer(let value): json.append(decimal: Int(value))
+        case .missing, .other: return false
+        }
+        return true
     }
 
-    /// The reference as written in the configuration.
-    var description: String {
-        switch self {
-        case .pointer(_, let text): text
-        case .header(let name): "header:\(name)"
-        case .property(let property): "property:\(property.rawValue)"
+    private func append(
+        _ reference: FieldReference, inString message: MappedMessage, to json: inout [UInt8]
+    ) throws(DecodingFailure) -> Bool {
+        if case .pointer(let pointer, _) = reference {
+            guard let part = message.part(at: pointer) else { return false }
+            guard part.kind != .object, part.kind != .array else {
+                throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
+            }
+            // For a string, the bytes between its quotes, including escapes.
+            json += part.document.slice(part.value.range)
+            return true
         }
+        switch message.value(of: reference) {
+        case .text(let text):
+            var string: [UInt8] = []
+            string.appendJSON(string: text)
+            json += string.dropFirst().dropLast()
+        case .integer(let value): json.append(decimal: Int(value))
+        case .missing, .other: return false
+        }
+        return true
     }
 }
 
-/// The AMQP properties that can be the source of a field.
-enum MessageProperty: String, CaseIterable {
-    case messageID = "message-id"
-    case correlationID = "correlation-id"
-    case replyTo = "reply-to"
-    case type
-    case appID = "app-id"
-    case expiration
-    case timestamp
-    case routingKey = "routing-key"
+/// Tracks whether the current position in JSON is within a string.
+private struct JSONStringTracker {
+    private(set) var isInside = false
+    private var isEscaped = false
 
-    func value(of delivery: Delivery) -> RequestFields.Value {
-        switch self {
-        case .messageID: Self.text(delivery.messageID)
-        case .correlationID: Self.text(delivery.correlationID)
-        case .replyTo: Self.text(delivery.replyTo)
-        case .type: Self.text(delivery.type)
-        case .appID: Self.text(delivery.appID)
-        case .expiration: Self.text(delivery.expiration)
-        case .timestamp: delivery.timestamp.flatMap { Int64(exactly: $0) }.map { .integer($0) } ?? .missing
-        case .routingKey: Self.text(delivery.routingKey)
+    mutating func read(_ bytes: some Sequence<UInt8>) {
+        for byte in bytes {
+            if isEscaped {
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = isInside
+            } else if byte == UInt8(ascii: "\"") {
+                isInside.toggle()
+            }
         }
-    }
-
-    private static func text(_ text: ArraySlice<UInt8>?) -> RequestFields.Value {
-        text.map { .text($0) } ?? .missing
-    }
-}
-
-/// A message for reading individual values.
-struct MappedMessage {
-    let delivery: Delivery
-    /// The parsed body; `nil` if no source reads it.
-    let document: JSONPart?
-
-    func part(at pointer: JSONPointer) -> JSONPart? {
-        document.flatMap(pointer.find)
-    }
-
-    func value(of reference: FieldReference) -> RequestFields.Value {
-        switch reference {
-        case .pointer(let pointer, _):
-            guard let part = part(at: pointer) else { return .missing }
-            return RequestFields.Value(part.value, in: part.document)
-        case .header(let name): return Self.value(delivery.header(named: name.utf8))
-        case .property(let property): return property.value(of: delivery)
-        }
-    }
-
-    private static func value(_ header: Delivery.HeaderValue?) -> RequestFields.Value {
-        switch header {
-        case nil: .missing
-        case .text(let text): .text(text)
-        case .integer(let integer): .integer(integer)
-        default: .other
-        }
-    }
-}
-
-extension String {
-    /// The text after a prefix; `nil` without the prefix.
-    func dropPrefix(_ prefix: String) -> String? {
-        hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
     }
 }

@@ -47,7 +47,7 @@ struct FieldSources {
     private func tokens(
         _ source: FieldSource, in message: MappedMessage
     ) throws(DecodingFailure) -> [ArraySlice<UInt8>]? {
-        if case .reference(.pointer(let pointer, _)) = source {
+        if case .pointer(let pointer, _) = source.reference {
             guard let part = message.part(at: pointer) else { return nil }
             if part.kind == .array { return try part.texts("device-tokens") }
         }

@@ -81,7 +81,11 @@ struct CloudEventsDecoder: RefusingDecoder {
                 throw DecodingFailure("content-type: expected application/cloudevents+json")
             }
         }
-        let members = JSONMembers(try JSONPart.object(delivery.body))
+        let body = try JSONPart(delivery.body, called: "body")
+        guard body.kind == .object else {
+            throw DecodingFailure("body: expected a JSON object, found \(body.kind.name)")
+        }
+        let members = JSONMembers(body)
         let contentType = members["datacontenttype"]
         if contentType.map({ $0.text == nil }) ?? false { throw DecodingFailure("datacontenttype: expected a string") }
         let data: Delivery

@@ -13,7 +13,7 @@ struct MappingDecoder: RefusingDecoder {
     private enum Payload {
         case body
         case pointer(JSONPointer, text: String)
-        case template(FieldTemplate)
+        case template(FieldSource)
     }
 
     static let format = DecoderFormat(
@@ -65,7 +65,7 @@ struct MappingDecoder: RefusingDecoder {
             return .body
         }
         do throws(FieldSource.Failure) {
-            return .template(try FieldTemplate(text))
+            return .template(try FieldSource(template: text))
         } catch {
             options.report("payload", error.message)
             return .body

@@ -14,20 +14,8 @@ struct JSONPointer: Equatable {
         guard text.first == "/" else { return nil }
         var tokens: [[UInt8]] = []
         for part in text.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            var token: [UInt8] = []
-            var bytes = part.utf8.makeIterator()
-            while let byte = bytes.next() {
-                guard byte == UInt8(ascii: "~") else {
-                    token.append(byte)
-                    continue
-                }
-                switch bytes.next() {
-                case UInt8(ascii: "0"): token.append(UInt8(ascii: "~"))
-                case UInt8(ascii: "1"): token.append(UInt8(ascii: "/"))
-                default: return nil
-                }
-            }
-            tokens.append(token)
+            guard !part.replacing("~0", with: "").replacing("~1", with: "").contains("~") else { return nil }
+            tokens.append(Array(part.replacing("~1", with: "/").replacing("~0", with: "~").utf8))
         }
         self.tokens = tokens
     }

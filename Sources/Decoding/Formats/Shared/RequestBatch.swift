@@ -54,17 +54,3 @@ struct RequestBatch {
             : .request(Request(notifications, refusals: refusals, key: key, notBefore: notBefore))
     }
 }
-
-extension JSONPart {
-    /// The body of a message that is one JSON object.
-    ///
-    /// - Parameter body: is fully validated: grammar, escapes, UTF-8, and a nesting depth of at most 64.
-    /// - Throws: if it is invalid, with the offset of the first wrong byte.
-    static func object(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> JSONPart {
-        let part = try JSONPart(body, called: "body")
-        guard part.kind == .object else {
-            throw DecodingFailure("body: expected a JSON object, found \(part.kind.name)")
-        }
-        return part
-    }
-}
