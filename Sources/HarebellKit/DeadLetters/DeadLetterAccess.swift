@@ -19,10 +19,10 @@ struct DeadLetterAccess {
     ///   - queue: `nil` for the configuration's dead-letter queue.
     ///   - verb: part of the connections' names, which identify the holder of the lock.
     init(
-        _ configuration: ConfigurationOption, _ registry: DecoderRegistry, queue: String?, asJSON isJSON: Bool,
+        _ configuration: ConfigurationOption, queue: String?, asJSON isJSON: Bool,
         verb: String
     ) throws {
-        settings = try configuration.load(registry).configuration
+        settings = try configuration.load().configuration
         self.queue = queue ?? settings.deadLetter.routingKey
         reader = RequestReader(settings)
         self.isJSON = isJSON

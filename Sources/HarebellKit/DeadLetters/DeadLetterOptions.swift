@@ -52,8 +52,8 @@ struct DeadLetterOptions: ParsableArguments {
         return filter
     }
 
-    func access(_ registry: DecoderRegistry, verb: String) throws -> DeadLetterAccess {
-        try DeadLetterAccess(configuration, registry, queue: queue, asJSON: json, verb: verb)
+    func access(verb: String) throws -> DeadLetterAccess {
+        try DeadLetterAccess(configuration, queue: queue, asJSON: json, verb: verb)
     }
 
     func select(_ settings: inout DeadLetterRun.Settings) {

@@ -26,8 +26,8 @@ struct DeadLettersExport: ParsableCommand {
     @Flag(help: "Remove the exported messages from the queue.")
     var discard = false
 
-    func run(_ registry: DecoderRegistry) throws {
-        let access = try options.access(registry, verb: "export")
+    func run() throws {
+        let access = try options.access(verb: "export")
         let writer: LineWriter
         do throws(WholeFile.Failure) {
             writer = try LineWriter(creating: file)
@@ -87,8 +87,8 @@ struct DeadLettersImport: ParsableCommand {
         try DeadLetterRun.Settings.check(rate: rate)
     }
 
-    func run(_ registry: DecoderRegistry) throws {
-        let access = try DeadLetterAccess(configuration, registry, queue: to, asJSON: json, verb: "import")
+    func run() throws {
+        let access = try DeadLetterAccess(configuration, queue: to, asJSON: json, verb: "import")
         let count = try check(access.settings)
         guard !dryRun else {
             if json {

@@ -12,8 +12,8 @@ struct DeadLettersList: ParsableCommand {
 
     @OptionGroup var options: DeadLetterOptions
 
-    func run(_ registry: DecoderRegistry) throws {
-        let access = try options.access(registry, verb: "list")
+    func run() throws {
+        let access = try options.access(verb: "list")
         try DeadLetterTable(access, options).show(asJSON: options.json)
     }
 }
@@ -38,8 +38,8 @@ struct DeadLettersShow: ParsableCommand {
     @Flag(help: "Show bodies and full device tokens.")
     var showPayloads = false
 
-    func run(_ registry: DecoderRegistry) throws {
-        let access = try options.access(registry, verb: "show")
+    func run() throws {
+        let access = try options.access(verb: "show")
         var views: [DeadLetterView] = []
         let isOpen = showPayloads || access.settings.log.showPayloads
         let run = try access.read({

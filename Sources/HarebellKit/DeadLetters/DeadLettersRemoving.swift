@@ -52,7 +52,7 @@ struct DeadLettersReplay: ParsableCommand {
         guard dryRun || yes || asks || !options.filter.isEmpty else {
             throw ValidationError("there is no filter: --yes replays all dead letters, --dry-run shows them")
         }
-        let access = try options.access(registry, verb: "replay")
+        let access = try options.access(verb: "replay")
         guard to != access.queue else { throw ValidationError("--to is the dead-letter queue: name another queue") }
         let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(access.settings)
         if dryRun || asks {
@@ -99,7 +99,7 @@ struct DeadLettersDiscard: ParsableCommand {
         guard dryRun || yes || isatty(STDIN_FILENO) == 1 else {
             throw ValidationError("there is no terminal to ask for confirmation: add --yes")
         }
-        let access = try options.access(registry, verb: "discard")
+        let access = try options.access(verb: "discard")
         if dryRun || !yes {
             try DeadLetterTable(access, options).show(asJSON: dryRun && options.json)
             guard !dryRun, access.isConfirmed("Discard them permanently?") else { return }
