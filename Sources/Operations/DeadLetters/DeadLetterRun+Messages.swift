@@ -133,9 +133,9 @@ extension DeadLetterRun {
         do throws(AMQPError) {
             let copy =
                 if case .replay = action, !item.isRenewal {
-                    try ReplayEncoder.replay(item.delivery, item.letter, to: target(of: item), id: id)
+                    ReplayEncoder.replay(item.delivery, item.letter, to: target(of: item), id: id)
                 } else {
-                    try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
+                    ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
                 }
             publishes.inFlight[try connections.publisher.publish(copy)] = item
             timeout.restart(at: now)
