@@ -25,8 +25,6 @@ package struct Configuration: Sendable, Equatable {
     /// Event-loop threads, at least 1.
     package var workers: Int
     package var drainDeadline: Duration
-    /// How often the configuration's files are checked for changes; `nil` for never.
-    package var reloadInterval: Duration?
     /// How long a worker holds requests that wait for a paused app or for APNs.
     package var hold: Duration
     /// `nil` turns the admin server off.
@@ -46,11 +44,8 @@ extension Configuration {
         package var passwordFile: FilePath?
         package var tls: TLSFiles
         package var heartbeat: Duration
-        package var connectTimeout: Duration
         /// The maximum body size of a delivery, in bytes. Larger ones are refused without being buffered.
         package var maximumMessage: Int
-        /// The number of failed deliveries after which a message is abandoned without decoding it.
-        package var poisonDeliveries: Int
     }
 
     /// PEM files for a TLS connection; `nil` if not configured.
@@ -70,6 +65,8 @@ extension Configuration {
         package var prefetch: UInt16
         /// `x-single-active-consumer`: the broker delivers to one consumer at a time.
         package var isSingleActive = false
+        /// `x-priority` of the consumers; `nil` for the broker's default.
+        package var consumerPriority: Int?
         /// Limits the request rate of each worker thread; `nil` for no limit.
         package var rateLimit: RateLimit?
     }
@@ -109,8 +106,6 @@ extension Configuration {
         package var route: Route?
         package var publish: Publish
         package var per = Per.notification
-        /// How long a reply queue may refuse a result before the result goes to the route.
-        package var refused = Duration.seconds(30)
     }
 
     package struct Retry: Sendable, Equatable {
@@ -135,32 +130,10 @@ extension Configuration {
         package var burst: Int
         package var requestTimeout: Duration
         package var pingIdle: Duration
-        package var connectTimeout: Duration
-        /// How long APNs may be silent while requests are in flight, before a PING.
-        package var stallLimit: Duration
-        /// The maximum number of connects per pool within any minute.
-        package var connectsPerMinute: Int
-        /// How long a connection must be surplus before it is closed.
-        package var surplusTime: Duration
         /// How long a device is throttled after 429 `TooManyRequests`.
         package var deviceThrottleInterval: Duration
-        /// Whether a connection reduces its rate while many of its requests are refused.
-        package var slowsOnErrors: Bool
-        /// The local numeric address for outgoing connections; `nil` lets the kernel choose.
-        package var bindAddress: String?
-        package var validate: PayloadValidation
         /// The share of refused device tokens that pauses their app; `nil` for never.
         package var badTokenPause: TokenRefusalShare.Limit?
-    }
-
-    /// How payloads that violate Apple's tables are handled.
-    package enum PayloadValidation: String, Sendable, CaseIterable {
-        /// Payloads are not checked.
-        case off
-        /// The notification is sent, and its result contains the findings.
-        case warn
-        /// The notification is `invalid`.
-        case strict
     }
 
     package struct App: Sendable, Equatable {
@@ -168,9 +141,7 @@ extension Configuration {
         package var environment: Environment
         /// Apple's by default.
         package var endpoint: Endpoint
-        /// For broadcasts; ``endpoint`` by default.
-        package var broadcastEndpoint: Endpoint
-        /// For channel management. The default is ``endpoint`` if that is configured, else Apple's.
+        /// For channel management. Apple has other hosts for it; any other server serves it on the same port.
         package var managementEndpoint: Endpoint
         /// A CA bundle to use instead of the system's.
         package var caFile: FilePath?
@@ -236,6 +207,6 @@ extension Configuration.APNs {
 
     /// The options of the sockets to APNs.
     package var socketOptions: SocketOptions {
-        SocketOptions(unacknowledgedTime: Self.unacknowledgedTime, localAddress: bindAddress)
+        SocketOptions(unacknowledgedTime: Self.unacknowledgedTime)
     }
 }

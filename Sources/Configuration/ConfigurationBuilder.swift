@@ -30,7 +30,8 @@ struct ConfigurationBuilder {
                 Configuration.Queue(
                     name: text("queues[\(index)].name"), decoder: text("queues[\(index)].decoder"),
                     prefetch: UInt16(integer("queues[\(index)].prefetch")),
-                    isSingleActive: values.boolean("queues[\(index)].single_active_consumer") ?? false,
+                    isSingleActive: boolean("queues[\(index)].single_active_consumer"),
+                    consumerPriority: values.integer("queues[\(index)].consumer_priority"),
                     rateLimit: values.integer("queues[\(index)].rate_limit.per_second").map {
                         Configuration.RateLimit(perSecond: $0, burst: integer("queues[\(index)].rate_limit.burst"))
                     })
@@ -48,17 +49,11 @@ struct ConfigurationBuilder {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                connectTimeout: seconds("apns.connect_timeout_seconds"), stallLimit: seconds("apns.stall_seconds"),
-                connectsPerMinute: integer("apns.connections.per_minute"),
-                surplusTime: seconds("apns.connections.surplus_seconds"),
                 deviceThrottleInterval: seconds("apns.device_spacing_seconds"),
-                slowsOnErrors: values.boolean("apns.slow_on_errors") ?? true,
-                bindAddress: values.text("apns.bind_address"), validate: choice("apns.validate"),
-                badTokenPause: badTokenPause()),
+                badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
             apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
-            reloadInterval: values.integer("reload_seconds") == 0 ? nil : seconds("reload_seconds"),
             hold: seconds("hold_seconds"),
             admin: admin(), tracing: tracing(),
             log: log())
@@ -72,16 +67,14 @@ struct ConfigurationBuilder {
             tls: Configuration.TLSFiles(
                 caFile: path("broker.tls.ca_file"), certificateFile: path("broker.tls.certificate_file"),
                 privateKeyFile: path("broker.tls.private_key_file"), serverName: values.text("broker.tls.server_name")),
-            heartbeat: seconds("broker.heartbeat_seconds"), connectTimeout: seconds("broker.connect_timeout_seconds"),
-            maximumMessage: integer("broker.maximum_message_bytes"),
-            poisonDeliveries: integer("broker.poison_deliveries"))
+            heartbeat: seconds("broker.heartbeat_seconds"),
+            maximumMessage: integer("broker.maximum_message_bytes"))
     }
 
     private func results() -> Configuration.Results {
         var results = Configuration.Results(route: optionalRoute("results"), publish: .none)
         if results.route != nil { results.publish = choice("results.publish") }
         if let per = values.text("results.per").flatMap(Configuration.Results.Per.init) { results.per = per }
-        if let refused = values.integer("results.refused_seconds") { results.refused = .seconds(refused) }
         return results
     }
 
@@ -90,24 +83,14 @@ struct ConfigurationBuilder {
         return Configuration.Route(exchange: text("\(section).exchange"), routingKey: key)
     }
 
-    private func badTokenPause() -> TokenRefusalShare.Limit? {
-        guard let responses = values.integer("apns.bad_token_pause.answers") else { return nil }
-        return TokenRefusalShare.Limit(responses: responses, percent: integer("apns.bad_token_pause.share_percent"))
-    }
-
     private mutating func app(_ app: String) -> Configuration.App {
         let environment: Environment = choice("\(app).environment")
-        let named = endpoint("\(app).endpoint")
-        let usual = named ?? Endpoint(host: environment.host, port: 443)
+        let endpoint =
+            values.text("\(app).endpoint").flatMap(Addresses.service) ?? Endpoint(host: environment.host, port: 443)
         return Configuration.App(
-            topic: text("\(app).topic"), environment: environment, endpoint: usual,
-            broadcastEndpoint: endpoint("\(app).broadcast_endpoint") ?? usual,
-            managementEndpoint: endpoint("\(app).management_endpoint") ?? named ?? environment.channelManagement,
+            topic: text("\(app).topic"), environment: environment, endpoint: endpoint,
+            managementEndpoint: endpoint.host == environment.host ? environment.channelManagement : endpoint,
             caFile: path("\(app).ca_file"), proxy: proxyRoute(app), credential: credential(app))
-    }
-
-    private func endpoint(_ path: String) -> Endpoint? {
-        values.text(path).flatMap(Addresses.service)
     }
 
     private mutating func proxyRoute(_ app: String) -> ProxyRoute {
@@ -161,7 +144,7 @@ struct ConfigurationBuilder {
     private func log() -> Configuration.Log {
         Configuration.Log(
             level: choice("log.level"), format: choice("log.format"),
-            showPayloads: values.boolean("log.show_payloads") ?? false)
+            showPayloads: boolean("log.show_payloads"))
     }
 
     private func text(_ path: String) -> String {
@@ -172,6 +155,11 @@ struct ConfigurationBuilder {
     private func integer(_ path: String) -> Int {
         guard let integer = values.integer(path) else { preconditionFailure("\(path) has been read") }
         return integer
+    }
+
+    private func boolean(_ path: String) -> Bool {
+        guard let boolean = values.boolean(path) else { preconditionFailure("\(path) has been read") }
+        return boolean
     }
 
     private func seconds(_ path: String) -> Duration {

@@ -156,9 +156,6 @@ struct ConfigurationRules {
                 "\(values.shown("apns.connections.min")) is more than apns.connections.max, \(most)")
         }
         checkProxy("apns.proxy")
-        if let address = values.text("apns.bind_address"), !Addresses.isNumeric(address) {
-            error("apns.bind_address", "expected an address of this host in digits, such as 192.0.2.7")
-        }
     }
 
     private mutating func checkProxy(_ path: String) {
@@ -180,10 +177,8 @@ struct ConfigurationRules {
                     }
                 }
             }
-            for key in ["endpoint", "broadcast_endpoint", "management_endpoint"] {
-                if let endpoint = values.text("\(app).\(key)"), Addresses.service(endpoint) == nil {
-                    error("\(app).\(key)", "expected https://host:port")
-                }
+            if let endpoint = values.text("\(app).endpoint"), Addresses.service(endpoint) == nil {
+                error("\(app).endpoint", "expected https://host:port")
             }
             checkProxy("\(app).proxy")
             checkCredential(app)

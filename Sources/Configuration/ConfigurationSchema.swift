@@ -15,6 +15,8 @@ extension Setting {
     static let shortString = 0...255
     /// The upper bound is effectively no limit.
     static let permits = 1...10_000_000
+    /// RabbitMQ's default is 0.
+    static let priorities = -1000...1000
 
     fileprivate static let beforeDecoders = broker + queues
     fileprivate static let afterDecoders = routes + retry + apns + apps + process
@@ -39,15 +41,8 @@ extension Setting {
             "broker.heartbeat_seconds", .integer(1...600), default: "15",
             "Heartbeat to propose; a connection without traffic for two intervals is closed."),
         Setting(
-            "broker.connect_timeout_seconds", .integer(1...300), default: "10",
-            "Time limit for name resolution and TCP, and again for TLS and the AMQP handshake."),
-        Setting(
             "broker.maximum_message_bytes", .integer(8192...16_777_216), default: "262144",
             "A delivery with a larger body is invalid and is not buffered."),
-        Setting(
-            "broker.poison_deliveries", .integer(2...1000), default: "15",
-            "Deliveries of one message by a quorum queue after which it becomes a dead letter without decoding."
-        ),
     ]
 
     private static let queues = [
@@ -66,6 +61,9 @@ extension Setting {
             "queues[].single_active_consumer", .boolean, default: "false",
             "Declares the queue with a single active consumer, for requests in order."
         ),
+        Setting(
+            "queues[].consumer_priority", .integer(priorities), default: "null",
+            "The x-priority of the worker's consumers: lower ones receive what higher ones cannot take."),
         Setting(
             "queues[].rate_limit", .section, default: "null",
             "How fast each worker thread sends from the queue, as a token bucket; null for no limit."),
@@ -89,9 +87,6 @@ extension Setting {
         Setting(
             "results.per", .choice(Configuration.Results.Per.allCases.map(\.rawValue)), default: "notification",
             "What one message contains: one result, or an array of all results of a request."),
-        Setting(
-            "results.refused_seconds", .integer(1...600), default: "30",
-            "How long a reply queue may refuse a result before it goes here or to the dead letters."),
         Setting(
             "feedback", .section, default: "null",
             "An additional target for unregistered results, so that one service deletes dead tokens; null for none."
@@ -130,12 +125,6 @@ extension Setting {
         Setting("apns.connections", .section, default: "{}", "Per app credential and worker thread."),
         Setting("apns.connections.min", .integer(1...100), default: "1", "Connections kept open."),
         Setting("apns.connections.max", .integer(1...100), default: "8", "The maximum number of connections."),
-        Setting(
-            "apns.connections.per_minute", .integer(1...6000), default: "30",
-            "The maximum number of connects in any minute; Apple treats rapid reconnects as an attack."),
-        Setting(
-            "apns.connections.surplus_seconds", .integer(10...86400), default: "600",
-            "A connection that is not needed for this time is closed, down to min."),
         Setting("apns.rate_limit", .section, default: "{}", "The token bucket of each connection."),
         Setting("apns.rate_limit.per_second", .integer(permits), default: "4000", "Permits per second."),
         Setting(
@@ -148,39 +137,15 @@ extension Setting {
             "apns.ping_idle_seconds", .integer(10...86400), default: "3600",
             "A PING is sent after this time without traffic on a connection."),
         Setting(
-            "apns.stall_seconds", .integer(1...300), default: "10",
-            "A PING is sent after this time without a byte from APNs while requests are open; without a reply "
-                + "for 5 s the connection is closed."
-        ),
-        Setting(
-            "apns.connect_timeout_seconds", .integer(1...300), default: "15",
-            "Time limit for name resolution and TCP; TLS and SETTINGS have 10 seconds more."),
-        Setting(
             "apns.proxy", .text(bytes: 1...2048), default: "null", secret: true,
             "http://user:password@host:port of an HTTP proxy (CONNECT); none for no proxy, null to use HTTPS_PROXY."
         ),
         Setting(
-            "apns.bind_address", .text(bytes: 2...45), default: "null",
-            "The numeric source address of connections to APNs or its proxy."),
-        Setting(
             "apns.device_spacing_seconds", .integer(1...3600), default: "1",
             "The pause for a device after 429 TooManyRequests."),
         Setting(
-            "apns.slow_on_errors", .boolean, default: "true",
-            "Whether a connection sends slower while APNs refuses at least a fifth of its requests."),
-        Setting(
-            "apns.validate", .choice(Configuration.PayloadValidation.allCases.map(\.rawValue)), default: "warn",
-            "Whether payloads are checked against Apple's keys; with strict, a deviation is invalid."),
-        Setting(
-            "apns.bad_token_pause", .section, default: "{}", optional: true,
-            "Refused device tokens pause their app, because the environment may be wrong; null for never."),
-        Setting(
-            "apns.bad_token_pause.share_percent", .integer(1...100), default: "50",
-            "The share of BadDeviceToken and DeviceTokenNotForTopic that pauses a topic."),
-        Setting(
-            "apns.bad_token_pause.answers", .integer(10...10000), default: "100",
-            "The number of newest responses for a topic that are counted, by each worker thread."
-        ),
+            "apns.bad_token_pause", .boolean, default: "true",
+            "Whether many refused device tokens pause their app, because the environment may be wrong."),
     ]
 
     private static let apps = [
@@ -193,13 +158,8 @@ extension Setting {
             "The environment of APNs."),
         Setting(
             "apps[].endpoint", .text(bytes: 1...512), default: "null",
-            "https://host:port instead of Apple's, for the simulator or port 2197."),
-        Setting(
-            "apps[].broadcast_endpoint", .text(bytes: 1...512), default: "null",
-            "https://host:port for broadcasts instead of the app's endpoint, such as Apple's api-broadcast hosts."),
-        Setting(
-            "apps[].management_endpoint", .text(bytes: 1...512), default: "null",
-            "https://host:port for channel management instead of Apple's or endpoint."),
+            "https://host:port instead of Apple's, for the simulator or port 2197; another host serves channels as well."
+        ),
         Setting("apps[].ca_file", .file, default: "null", "PEM bundle to trust instead of the system's."),
         Setting(
             "apps[].proxy", .text(bytes: 1...2048), default: "null", secret: true,
@@ -224,11 +184,6 @@ extension Setting {
         Setting(
             "drain_deadline_seconds", .integer(1...3600), default: "30",
             "How long a drain waits for requests in flight; the rest returns to its queue."),
-        Setting(
-            "reload_seconds", .integer(0...3600), default: "10",
-            "How often the configuration and the apps' keys and certificates are checked for changes; 0 to "
-                + "reload only on SIGHUP."
-        ),
         Setting(
             "hold_seconds", .integer(1...1200), default: "300",
             "How long a request may wait in the worker for a paused app or APNs; then it waits in the broker."),

@@ -10,5 +10,18 @@ extension Setting {
         "decoders[].process.restart_milliseconds": "the first pause before a restart is 100 ms",
         "decoders[].process.start_milliseconds": "the program has 10 s for its hello",
         "queues[].result_format": "results are always Harebell's JSON",
+        "apns.bind_address": "set the source address on the host's route to APNs",
+        "apns.connect_timeout_seconds": "it is always 15 seconds",
+        "apns.connections.per_minute": "it is always 30",
+        "apns.connections.surplus_seconds": "it is always 600 seconds",
+        "apns.slow_on_errors": "a connection always sends slower while APNs refuses much on it",
+        "apns.stall_seconds": "it is always 10 seconds",
+        "apns.validate": "findings are always in the result's detail, and the notification is sent",
+        "apps[].broadcast_endpoint": "broadcasts use endpoint",
+        "apps[].management_endpoint": "channels use Apple's host, or endpoint if that is another host",
+        "broker.connect_timeout_seconds": "it is always 10 seconds",
+        "broker.poison_deliveries": "it is always 15",
+        "reload_seconds": "files are always checked every 10 seconds",
+        "results.refused_seconds": "it is always 30 seconds",
     ]
 }

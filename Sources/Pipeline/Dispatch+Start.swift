@@ -107,7 +107,7 @@ extension Dispatch {
                     Conclusion(
                         request: request, notification: notification, position: position, id: id, report: report)))
         case .success(let match):
-            if let report = refusal(of: notification, finding: checks.finding, request) {
+            if let report = refusal(of: notification, request) {
                 actions.append(
                     .conclude(
                         Conclusion(
@@ -122,10 +122,7 @@ extension Dispatch {
     }
 
     /// The reason not to send a notification whose app is known; `nil` to send it.
-    private func refusal(
-        of notification: borrowing Notification, finding: String?, _ request: InFlightRequest
-    ) -> Report? {
-        if let finding, settings.validation == .strict { return Report(outcome: .invalid, detail: finding) }
+    private func refusal(of notification: borrowing Notification, _ request: InFlightRequest) -> Report? {
         guard request.delivery.redelivered, !notification.target.maySendAgain else { return nil }
         // The previous consumer may have sent it.
         return Report(

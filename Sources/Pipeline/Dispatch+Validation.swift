@@ -1,18 +1,17 @@
-import Configuration
 import Core
 import Decoding
 import Logging
 
-/// Validates payloads against Apple's tables if the configuration enables it.
+/// Validates payloads against Apple's tables.
 extension Dispatch {
-    /// The violations of Apple's tables in a payload; `nil` if there are none or validation is off.
+    /// The violations of Apple's tables in a payload; `nil` if there are none.
     mutating func finding(in notification: Notification, of request: InFlightRequest, at now: Moment) -> String? {
-        guard settings.validation != .off, let isBroadcast = notification.target.isBroadcast else { return nil }
+        guard let isBroadcast = notification.target.isBroadcast else { return nil }
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
         guard !findings.isEmpty else { return nil }
         counters[.payloadFindings] += 1
-        if settings.validation == .warn, let heldBack = findingLog.admit(at: now.instant) {
+        if let heldBack = findingLog.admit(at: now.instant) {
             let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
             log.warning(
                 "a payload deviates from Apple's tables; it is sent anyway",

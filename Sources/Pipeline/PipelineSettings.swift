@@ -47,7 +47,6 @@ package struct PipelineSettings: Sendable {
     package var retry = RetryPolicy()
     /// Retries from the retry queues.
     package var ladder: RetryLadder
-    package var validation: Configuration.PayloadValidation
     /// The share of refused device tokens at which an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
     /// The longest wait in the worker for a paused app or for APNs.
@@ -55,7 +54,7 @@ package struct PipelineSettings: Sendable {
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
     /// The number of deliveries without a settlement after which a message is given up without being decoded.
-    package var poisonDeliveries: Int
+    package var poisonDeliveries = 15
     /// The longest deferral by a decoder.
     package var longestDeferral = Duration.seconds(300)
     /// The first and the longest pause before a refused or returned publish is repeated.
@@ -120,15 +119,12 @@ extension PipelineSettings {
         results = configuration.results.route.map { PublishRoute($0) }
         publishResults = configuration.results.publish
         resultsPer = configuration.results.per
-        refusedResults = configuration.results.refused
         feedback = configuration.feedback.map { PublishRoute($0) }
         deadLetters = DeadLetterEncoder(route: PublishRoute(configuration.deadLetter), worker: worker)
         ladder = RetryLadder(configuration.retry)
         hold = configuration.hold
-        validation = configuration.apns.validate
         tokenRefusals = configuration.apns.badTokenPause
         maximumMessage = configuration.broker.maximumMessage
-        poisonDeliveries = configuration.broker.poisonDeliveries
     }
 }
 

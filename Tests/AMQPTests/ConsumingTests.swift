@@ -157,6 +157,16 @@ struct ConsumingTests {
         #expect(error?.code == .badTable)
     }
 
+    @Test("A consumer's priority is sent, and nothing without one", arguments: [nil, -5, 7])
+    func priority(priority: Int?) {
+        let broker = Broker()
+        broker.declare("work")
+        let pair = Pair(.consumer([ConsumerQueue(name: "work", prefetch: 1, priority: priority)]), broker: broker)
+        pair.settle()
+        let expected: FieldTable = priority.map { ["x-priority": .int32(Int32($0))] } ?? [:]
+        #expect(broker.queues["work"]?.consumeArguments == expected)
+    }
+
     @Test("Prefetch limits what is in flight, and acks admit more")
     func prefetch() throws {
         let broker = Broker()

@@ -76,14 +76,10 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 500)
             #expect(found.apns.requestTimeout == .seconds(30))
             #expect(found.apns.pingIdle == .seconds(3600))
-            #expect(found.apns.stallLimit == .seconds(10))
-            #expect(found.apns.connectsPerMinute == 30)
-            #expect(found.apns.surplusTime == .seconds(600))
             #expect(found.apns.deviceThrottleInterval == .seconds(1))
-            #expect(found.apns.slowsOnErrors)
-            #expect(found.apns.validate == .warn)
+            #expect(found.apns.badTokenPause == TokenRefusalShare.Limit())
             #expect(found.workers == 1)
-            #expect(found.drainDeadline == .seconds(30) && found.reloadInterval == .seconds(10))
+            #expect(found.drainDeadline == .seconds(30))
             #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
             #expect(found.admin?.token == nil)
             #expect(found.admin?.readyWhen == .any)
@@ -191,27 +187,22 @@ struct ConfigurationTests {
                   endpoints: ["amqps://a:b@one/", "amqps://a:b@two:5673/x"]
                   tls: { ca_file: ca.pem, certificate_file: c.pem, private_key_file: /k.pem, server_name: rabbit }
                   heartbeat_seconds: 20
-                  connect_timeout_seconds: 3
                   maximum_message_bytes: 10000
                 queues:
                   - { name: a, decoder: apns-json, prefetch: 7 }
-                  - { name: b, decoder: apns-headers, single_active_consumer: true }
+                  - { name: b, decoder: apns-headers, single_active_consumer: true, consumer_priority: -5 }
                 results: { exchange: x, routing_key: "", publish: failures }
                 feedback: { exchange: y, routing_key: z }
                 dead_letter: { exchange: d, routing_key: e }
                 retry: { delays_seconds: [1], throttled_delays_seconds: [2, 3], max_attempts: 9 }
                 apns:
-                  connections: { min: 2, max: 3, per_minute: 6, surplus_seconds: 60 }
+                  connections: { min: 2, max: 3 }
                   rate_limit: { per_second: 10, burst: 20 }
-                  stall_seconds: 3
                   device_spacing_seconds: 2
-                  slow_on_errors: false
                   request_timeout_seconds: 4
                   ping_idle_seconds: 60
-                  connect_timeout_seconds: 6
                   proxy: http://proxy:3128
-                  bind_address: 192.0.2.7
-                  validate: strict
+                  bad_token_pause: false
                 apps:
                   - topic: com.example.app
                     environment: development
@@ -234,12 +225,12 @@ struct ConfigurationTests {
                         caFile: "ca.pem", certificateFile: "c.pem", privateKeyFile: "/k.pem", serverName: "rabbit"))
             #expect(found.broker.endpoints.count == 2)
             #expect(found.broker.heartbeat == .seconds(20))
-            #expect(found.broker.connectTimeout == .seconds(3))
             #expect(found.broker.maximumMessage == 10000)
             #expect(found.queues.map(\.name) == ["a", "b"])
             #expect(found.queues.map(\.decoder) == ["apns-json", "apns-headers"])
             #expect(found.queues.map(\.prefetch) == [7, 1000])
             #expect(found.queues.map(\.isSingleActive) == [false, true])
+            #expect(found.queues.map(\.consumerPriority) == [nil, -5])
             #expect(found.results.route == Configuration.Route(exchange: "x", routingKey: ""))
             #expect(found.results.publish == .failures)
             #expect(found.feedback == Configuration.Route(exchange: "y", routingKey: "z"))
@@ -252,18 +243,11 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 20)
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
-            #expect(found.apns.stallLimit == .seconds(3))
-            #expect(found.apns.connectsPerMinute == 6)
-            #expect(found.apns.surplusTime == .seconds(60))
             #expect(found.apns.deviceThrottleInterval == .seconds(2))
-            #expect(!found.apns.slowsOnErrors)
-            #expect(found.apns.validate == .strict)
-            #expect(found.apns.bindAddress == "192.0.2.7")
-            #expect(found.apns.socketOptions.localAddress == "192.0.2.7")
+            #expect(found.apns.badTokenPause == nil)
             #expect(
                 found.apps.map { $0.proxy.proxy(to: $0.endpoint)?.endpoint }
                     == [nil, Endpoint(host: "proxy", port: 3128)])
-            #expect(found.apns.connectTimeout == .seconds(6))
             #expect(found.apps.map(\.environment) == [.development, .production])
             #expect(
                 found.apps.map(\.endpoint)
@@ -683,7 +667,7 @@ struct ConfigurationTests {
                     == ["harebell.yaml:2:27: apps[0].endpoint: expected https://host:port"])
         }
 
-        @Test("Broadcasts use the app's endpoint and channels Apple's, unless configured otherwise")
+        @Test("Channels use Apple's hosts for them, or an endpoint that is another host")
         func channelEndpoints() throws {
             func app(_ keys: String) throws -> Configuration.App {
                 try document(
@@ -692,27 +676,18 @@ struct ConfigurationTests {
                 ).configuration.apps[0]
             }
             let plain = try app("")
-            #expect(plain.broadcastEndpoint == Endpoint(host: "api.push.apple.com", port: 443))
             #expect(plain.managementEndpoint == Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196))
             let development = try app("environment: development, ")
             #expect(development.endpoint == Endpoint(host: "api.sandbox.push.apple.com", port: 443))
-            #expect(development.broadcastEndpoint == development.endpoint)
             #expect(
                 development.managementEndpoint
                     == Endpoint(host: "api-manage-broadcast.sandbox.push.apple.com", port: 2195))
             let simulated = try app("endpoint: \"https://127.0.0.1:8443\", ")
             let simulator = Endpoint(host: "127.0.0.1", port: 8443)
-            #expect(simulated.broadcastEndpoint == simulator && simulated.managementEndpoint == simulator)
-            let named = try app(
-                "broadcast_endpoint: \"https://a:1\", management_endpoint: \"https://b:2\", ")
-            #expect(named.endpoint == plain.endpoint)
-            #expect(named.broadcastEndpoint == Endpoint(host: "a", port: 1))
-            #expect(named.managementEndpoint == Endpoint(host: "b", port: 2))
-            #expect(
-                errors(
-                    "apps:\n  - { topic: t, management_endpoint: b, "
-                        + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }")
-                    == ["harebell.yaml:2:38: apps[0].management_endpoint: expected https://host:port"])
+            #expect(simulated.managementEndpoint == simulator)
+            let otherPort = try app("endpoint: \"https://api.push.apple.com:2197\", ")
+            #expect(otherPort.endpoint.port == 2197)
+            #expect(otherPort.managementEndpoint == plain.managementEndpoint)
         }
 
         @Test(

@@ -80,12 +80,4 @@ struct DocumentationTests {
         #expect(try rows("| key | value | push types | needed |", of: payload) == expected)
         #expect(payload.contains { $0.contains("The first \(PayloadFindings.maximumKept) are kept") })
     }
-
-    @Test("It has every value of apns.validate")
-    func validation() throws {
-        let names = try rows("| `apns.validate` | a payload that breaks them |", of: payload).compactMap {
-            $0.split(separator: "`").dropFirst().first.map(String.init)
-        }
-        #expect(names == Configuration.PayloadValidation.allCases.map(\.rawValue))
-    }
 }

@@ -65,7 +65,7 @@ struct TeamSettingTests {
         "An unknown key in the rate limit of a queue is an error with a suggestion",
         arguments: [
             ("per_seconds", "; did you mean \"per_second\"?"), ("bursts", "; did you mean \"burst\"?"),
-            ("per_minute", "; did you mean apns.connections.per_minute?"), ("zzz", ""),
+            ("max_attempts", "; did you mean retry.max_attempts?"), ("zzz", ""),
         ])
     func unknownKey(key: String, hint: String) {
         let found = Self.errors("queues: [{ name: a, rate_limit: { \(key): 1, per_second: 1, burst: 1 } }]")

@@ -20,12 +20,10 @@ extension ProcessTests {
         @Test("SIGHUP under load switches to a new key: nothing is lost, nothing is sent twice")
         func newKey() throws {
             let stage = try Stage()
-            // Only SIGHUP reloads.
-            let more = "reload_seconds: 0"
-            let run = try FaultRun(stage, [.init(more: more)])
+            let run = try FaultRun(stage)
             try run.waitUntilAccepted(0.2)
             for (index, share) in [0.4, 0.6, 0.8].enumerated() {
-                var settings = Stage.Settings(more: more)
+                var settings = Stage.Settings()
                 if index % 2 == 0 { settings.keyID = Stage.otherKeyID }
                 settings.keyFile = index % 2 == 0 ? stage.otherKeyFile : nil
                 try stage.write(settings)
@@ -73,13 +71,12 @@ extension ProcessTests {
             "An app paused for a wrong key resumes when the file names the right one, with a signal or without",
             arguments: [true, false])
         func resumes(isTold: Bool) throws {
-            let more = "reload_seconds: \(isTold ? 0 : 1)"
             let stage = try Stage(script: "")
             let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
-            let worker = try stage.start(.init(keyFile: wrong, more: more))
+            let worker = try stage.start(.init(keyFile: wrong))
             try stage.client.publish((0..<20).map { stage.requests.message($0, to: stage.quorumQueue) })
             try worker.waitForLine(.errors) { $0.contains("APNs refuses the credential of this app") }
-            try stage.write(.init(more: more))
+            try stage.write()
             if isTold { worker.signal(SIGHUP) }
             var accepted = 0
             try stage.client.consume([stage.resultQueue]) { delivery in
@@ -94,21 +91,19 @@ extension ProcessTests {
         @Test("Changes that need a restart are named, and the log level is not one of them")
         func restart() throws {
             let stage = try Stage(script: "")
-            // Only SIGHUP reloads, and each warning is logged once.
-            let more = "reload_seconds: 0\n"
-            let worker = try stage.start(.init(more: more))
-            try stage.write(.init(prefetch: 7, more: "\(more)log: { level: debug }"))
+            let worker = try stage.start()
+            try stage.write(.init(prefetch: 7, more: "log: { level: debug }"))
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) { $0.contains(" warning ") && $0.contains("key=queues") }
             try Self.waitForReload(worker)
             #expect(!worker.text(.errors).contains("key=log"))
             // The repeated warning about the queues precedes the change of the level.
-            try stage.write(.init(prefetch: 8, more: "\(more)log: { level: error }"))
+            try stage.write(.init(prefetch: 8, more: "log: { level: error }"))
             worker.signal(SIGHUP)
             try eventually("the warning; \(worker.report)", within: .seconds(20)) {
                 worker.text(.errors).split(separator: "\n").count { $0.contains("key=queues") } == 2 ? true : nil
             }
-            try stage.write(.init(more: "\(more)log: { level: debug }\nnonsense: 1"))
+            try stage.write(.init(more: "log: { level: debug }\nnonsense: 1"))
             // At level error, errors are logged, and notices are not.
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) { $0.contains("was not changed") }

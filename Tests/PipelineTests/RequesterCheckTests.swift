@@ -93,7 +93,7 @@ struct RequesterCheckTests: ~Copyable {
         #expect(outbox.requests.count == 1)
     }
 
-    @Test("A reply whose requester cannot be checked goes elsewhere after results.refused_seconds")
+    @Test("A reply whose requester cannot be checked goes elsewhere after 30 seconds")
     mutating func overdue() throws {
         try reply(to: Self.name(1))
         try reply(to: Self.name(2), at: 20)

@@ -89,7 +89,6 @@ struct AppPlanTests {
         #expect(Reload(new, after: old).needsRestart.isEmpty)
         new.broker.heartbeat = .seconds(99)
         new.queues[0].prefetch = 99
-        new.apns.bindAddress = "192.0.2.7"
         new.workers = 9
         new.admin = nil
         new.tracing = Configuration.Tracing(
@@ -99,8 +98,7 @@ struct AppPlanTests {
         let fixed = Reload(new, after: old)
         #expect(
             fixed.needsRestart.map(\.description) == [
-                "broker", "queues", "apns.bind_address", "workers", "admin", "tracing",
-                "log.format", "log.show_payloads",
+                "broker", "queues", "workers", "admin", "tracing", "log.format", "log.show_payloads",
             ])
         #expect(fixed.configuration == old)
         new.log.level = .critical

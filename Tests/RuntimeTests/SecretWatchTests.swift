@@ -21,7 +21,7 @@ struct SecretWatchTests {
     private static func watch(_ secret: Secret) throws -> SecretWatch {
         let broker = Configuration.Broker(
             endpoints: [], password: secret, passwordFile: FilePath("/password"), tls: Configuration.TLSFiles(),
-            heartbeat: .seconds(15), connectTimeout: .seconds(10), maximumMessage: 1, poisonDeliveries: 1)
+            heartbeat: .seconds(15), maximumMessage: 1)
         return try #require(SecretWatch(broker, at: moment(0)))
     }
 
@@ -84,7 +84,7 @@ struct SecretWatchTests {
     func none() throws {
         let broker = Configuration.Broker(
             endpoints: [], password: nil, tls: Configuration.TLSFiles(), heartbeat: .seconds(15),
-            connectTimeout: .seconds(10), maximumMessage: 1, poisonDeliveries: 1)
+            maximumMessage: 1)
         #expect(SecretWatch(broker, at: Self.moment(0)) == nil)
     }
 }

@@ -181,46 +181,6 @@ struct AddressTests {
             try fixture.run { client.isOpen }
         }
     }
-
-    @Test("Connections use the named source address, and only its family")
-    func localAddress() throws {
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture { _ in
-            let port = live.withLock { $0 }
-            return .success([ConnectTests.address("::1", port), ConnectTests.address("127.0.0.1", port)])
-        }
-        var origins: [String] = []
-        let listener = try SocketListener(loop: fixture.loop, address: "127.0.0.1", port: 0) { socket in
-            origins.append(SocketAddress(ofPeer: socket)?.endpoint.host ?? "")
-        }
-        live.withLock { $0 = listener.port }
-        let network = try SocketNetwork(
-            loop: fixture.loop, resolver: fixture.resolver, options: SocketOptions(localAddress: "127.0.0.3"))
-        for host in ["127.0.0.1", "both.example"] {
-            network.connect(TestEngine(), to: Endpoint(host: host, port: listener.port), timeout: .seconds(10))
-        }
-        try fixture.run { origins.count == 2 }
-        #expect(origins == ["127.0.0.3", "127.0.0.3"])
-    }
-
-    @Test("A source address that is not local, or of a different family, is reported as such")
-    func wrongLocalAddress() throws {
-        let fixture = try LoopFixture { _ in .success([ConnectTests.address("127.0.0.1", 1)]) }
-        func failure(from local: String, to host: String) throws -> String? {
-            let network = try SocketNetwork(
-                loop: fixture.loop, resolver: fixture.resolver, options: SocketOptions(localAddress: local))
-            let client = TestEngine()
-            network.connect(client, to: Endpoint(host: host, port: 1), timeout: .seconds(10))
-            try fixture.run { client.hasEnded }
-            return client.failure?.message
-        }
-        #expect(
-            try failure(from: "192.0.2.1", to: "127.0.0.1")
-                == "cannot connect to 127.0.0.1:1 from 192.0.2.1: Cannot assign requested address")
-        #expect(
-            try failure(from: "::1", to: "four.example")
-                == "cannot connect to four.example:1 from ::1: the host has no address of that family")
-    }
 }
 
 @Suite("Silent peers")

@@ -20,6 +20,13 @@ struct DeliverySemanticsTests {
 
     // MARK: The worker
 
+    @Test("The priority of a queue is the priority of its consumers")
+    func consumerPriority() throws {
+        let world = try World { $0.queues[0].consumerPriority = -3 }
+        try world.start()
+        #expect(world.broker.queues["push.requests"]?.consumeArguments == ["x-priority": .int32(-3)])
+    }
+
     @Test("worker dies before a notification is sent: nothing is lost, nothing is repeated")
     func diesBeforeSending() throws {
         let world = try World()

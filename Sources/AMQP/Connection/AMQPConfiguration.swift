@@ -20,11 +20,19 @@ package struct ConsumerQueue: Sendable, Equatable {
     /// Whether only one consumer receives messages (`x-single-active-consumer`). An idle consumer of it is not
     /// stalled.
     package var isSingleActive: Bool
+    /// `x-priority`; `nil` for the broker's default, 0.
+    package var priority: Int?
 
-    package init(name: String, prefetch: UInt16, isSingleActive: Bool = false) {
+    package init(name: String, prefetch: UInt16, isSingleActive: Bool = false, priority: Int? = nil) {
         self.name = name
         self.prefetch = prefetch
         self.isSingleActive = isSingleActive
+        self.priority = priority
+    }
+
+    /// The arguments of `basic.consume`.
+    var arguments: FieldTable {
+        priority.map { ["x-priority": .int32(Int32(clamping: $0))] } ?? [:]
     }
 }
 
@@ -32,6 +40,8 @@ package struct ConsumerQueue: Sendable, Equatable {
 ///
 /// It is flat because each property is one setting or one limit, and most callers change only one of them.
 package struct AMQPConfiguration {
+    package static let connectTimeout = Duration.seconds(10)
+
     package var address: BrokerAddress
     package var role: AMQPRole
     /// Required for `amqps`.
@@ -46,9 +56,9 @@ package struct AMQPConfiguration {
     /// The interval we request; the broker may lower it. Zero turns heartbeats off if the broker agrees.
     package var heartbeat = Duration.seconds(15)
     /// From name resolution to the open transport.
-    package var connectTimeout = Duration.seconds(10)
+    package var connectTimeout = connectTimeout
     /// From the open transport to the open channel. Also the limit for an orderly close.
-    package var handshakeTimeout = Duration.seconds(10)
+    package var handshakeTimeout = connectTimeout
     /// Bytes. A larger delivery arrives as ``AMQPEngine/Event/oversize(_:bodySize:)``, without its body.
     package var maximumBody = 256 * 1024
     /// The maximum number of publishes that wait for their confirm.

@@ -155,7 +155,7 @@ extension AMQPEngine {
             unsafe amqp_basic_consume_t(
                 ticket: 0, queue: try writer.short(consumer.queue.name, "queue name"),
                 consumer_tag: try writer.short(consumer.tag, "consumer tag"), no_local: 0, no_ack: 0, exclusive: 0,
-                nowait: 0, arguments: amqp_table_t())
+                nowait: 0, arguments: try writer.table(consumer.queue.arguments))
         }
     }
 

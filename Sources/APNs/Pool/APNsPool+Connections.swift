@@ -55,7 +55,7 @@ extension APNsPool {
 
     func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
-        connector.lastDivisor = connection.brake?.divisor ?? 1
+        connector.lastDivisor = connection.brake.divisor
         counters.add(connection.engine.limitCounts)
         counters.count(disconnect: error)
         if error != nil, connection.trial.isUseless(at: now) {
@@ -163,7 +163,7 @@ extension APNsPool {
     }
 
     private var brakeDivisor: Int {
-        connections.isEmpty ? connector.lastDivisor : connections.reduce(1) { max($0, $1.brake?.divisor ?? 1) }
+        connections.isEmpty ? connector.lastDivisor : connections.reduce(1) { max($0, $1.brake.divisor) }
     }
 
     private func connect(at now: Instant) {
@@ -175,7 +175,7 @@ extension APNsPool {
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
-            let brake = configuration.errorBrake.map { ErrorBrake(limits: $0, divisor: divisor, at: now) }
+            let brake = ErrorBrake(limits: configuration.errorBrake, divisor: divisor, at: now)
             connections.append(
                 PoolConnection(engine: engine, serial: connector.takeSerial(), limiter: limiter, brake: brake))
             connector.network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)

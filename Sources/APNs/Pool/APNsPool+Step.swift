@@ -70,7 +70,7 @@ extension APNsPool {
         if refusal == nil, response.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = refusals.verdict, refusal == nil, connection.serial >= known.serial { refusals.verdict = nil }
         noteServerErrors(response, on: connection, at: now.instant)
-        if connection.brake?.responded(response.status, at: now.instant) == true { brake(connection, at: now.instant) }
+        if connection.brake.responded(response.status, at: now.instant) { brake(connection, at: now.instant) }
         if let refusal {
             if recover(handle, from: refusal, on: connection, at: now) {
                 return attemptFailed(handle, .responded(response), at: now.instant)
@@ -151,7 +151,7 @@ extension APNsPool {
     }
 
     private func brake(_ connection: PoolConnection, at now: Instant) {
-        let rate = max(1, configuration.permitsPerSecond / (connection.brake?.divisor ?? 1))
+        let rate = max(1, configuration.permitsPerSecond / connection.brake.divisor)
         if rate < connection.limiter.perSecond { counters[.brakes] += 1 }
         connection.limiter.change(perSecond: rate, at: now)
     }

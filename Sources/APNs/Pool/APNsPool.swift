@@ -15,6 +15,9 @@ package final class APNsPool {
     ///
     /// It is flat because each property is one setting or one limit, and most callers change only one of them.
     package struct Configuration {
+        /// For name resolution and TCP.
+        package static let connectTimeout = Duration.seconds(15)
+
         /// The endpoint, limits and credential type of each connection.
         package var engine: APNsEngine.Configuration
         /// The minimum and maximum number of connections. The pool opens more than the minimum only when requests
@@ -23,7 +26,8 @@ package final class APNsPool {
         /// Each connection's token bucket.
         package var permitsPerSecond = 4000
         package var burst = 500
-        package var connectTimeout = Duration.seconds(10)
+        package var connectTimeout = connectTimeout
+        /// Apple treats rapid reconnects as an attack.
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
         /// After this many consecutive failures, attempts are the maximum backoff apart.
@@ -36,8 +40,8 @@ package final class APNsPool {
         package var streamCutDivisor = 4
         /// How long a reduced stream limit may delay requests before the connection is replaced.
         package var streamCutTimeout = Duration.seconds(1)
-        /// Slows a connection while APNs refuses too many of its requests; `nil` for never.
-        package var errorBrake: ErrorBrake.Limits? = ErrorBrake.Limits()
+        /// Slows a connection while APNs refuses too many of its requests.
+        package var errorBrake = ErrorBrake.Limits()
         /// How long a device is throttled after APNs returned `TooManyRequests` for it.
         package var deviceThrottleInterval = Duration.seconds(1)
         /// The maximum number of throttled devices; beyond it the oldest is released.
@@ -301,8 +305,7 @@ package final class APNsPool {
                 if !engine.awaitsAuthentication { statistics.authenticated += 1 }
                 statistics.maximumConcurrentStreams += engine.maximumConcurrentStreams
                 statistics.permits += connection.limiter.available(at: now)
-                statistics.window += max(0, engine.window)
-                if let brake = connection.brake, brake.divisor > 1 { statistics.braked += 1 }
+                if connection.brake.divisor > 1 { statistics.braked += 1 }
             }
         }
         return statistics

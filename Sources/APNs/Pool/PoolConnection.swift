@@ -6,7 +6,7 @@ final class PoolConnection {
     /// Numbers the pool's connections in the order of dialling.
     let serial: UInt32
     var limiter: RateLimiter
-    var brake: ErrorBrake?
+    var brake: ErrorBrake
     var trial = ConnectionTrial()
     var streamCut = StreamCut()
     /// Whether a request was sent on it, which binds it to that request's team, key and bundle ID.
@@ -23,7 +23,7 @@ final class PoolConnection {
     var serverErrors = 0
     var isClosed = false
 
-    init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake?) {
+    init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake) {
         self.engine = engine
         self.serial = serial
         self.limiter = limiter

@@ -44,8 +44,8 @@ final class APNsCheck: PlaceCheck {
         engine = try APNsEngine(configuration: configuration, tls: context)
         network = target.identity.proxy.map { ProxyNetwork(base, through: $0) } ?? base
         // Each stage has a limit; this limit covers all of them, including a proxy.
-        deadline = now + limits.connectTimeout * 2 + configuration.handshakeTimeout + Self.timeLimit * 2
-        network.connect(engine, to: target.endpoint, timeout: limits.connectTimeout)
+        deadline = now + APNsPool.Configuration.connectTimeout * 2 + configuration.handshakeTimeout + Self.timeLimit * 2
+        network.connect(engine, to: target.endpoint, timeout: APNsPool.Configuration.connectTimeout)
     }
 
     var nextDeadline: Instant? { isFinished ? nil : deadline }

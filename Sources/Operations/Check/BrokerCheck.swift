@@ -60,7 +60,7 @@ final class BrokerCheck: PlaceCheck {
         }
         questions += configuration.queues.map { .mayRead(queue: $0.name) }
         // The connect timeout covers DNS and TCP; the handshakes get the same time again.
-        deadline = now + configuration.broker.connectTimeout * 2 + Self.timeLimit
+        deadline = now + AMQPConfiguration.connectTimeout * 2 + Self.timeLimit
         control.start(at: now)
     }
 

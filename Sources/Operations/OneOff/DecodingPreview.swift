@@ -66,7 +66,6 @@ package struct DecodingPreview: Sendable {
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
         let apps = try configuration.map(Self.apps)
-        let isStrict = configuration?.apns.validate == .strict
         entries = zip(places, request.notifications).map { place, notification in
             let id = RequestKey.notificationID(
                 own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: reader.queue,
@@ -76,8 +75,7 @@ package struct DecodingPreview: Sendable {
             case .failure(let failure)?:
                 return Entry(notification, id, finding, failure: failure.detail)
             case .success(let match)?:
-                return Entry(
-                    notification, id, finding, topic: match.topic, match.environment, failure: isStrict ? finding : nil)
+                return Entry(notification, id, finding, topic: match.topic, match.environment)
             case nil: return Entry(notification, id, finding)
             }
         }

@@ -54,7 +54,8 @@ package final class OneOffExchange: Run {
         deadline =
             now.instant
             + (timeLimit
-                ?? limits.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout)
+                ?? pool.configuration.connectTimeout + pool.configuration.engine.handshakeTimeout
+                + limits.requestTimeout)
         pool.submit(request, handle: Self.handle, at: now.instant)
     }
 

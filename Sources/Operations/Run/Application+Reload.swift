@@ -15,7 +15,7 @@ extension Application {
 
     /// Reloads if a file has changed and appears completely written.
     func checkFiles(at now: Moment) {
-        guard !shutdown.isDraining, let look = file.watch.nextCheck, look <= now.instant else { return }
+        guard !shutdown.isDraining, file.watch.nextCheck <= now.instant else { return }
         let paths = plan.configuration.files(file.path)
         guard file.watch.checked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
         log.notice("a file has changed: reloading the configuration")
@@ -54,7 +54,7 @@ extension Application {
             let stamps = Self.stamps(plan.configuration.files(file.path)).reduce(into: [:]) {
                 $0[$1.key] = before[$1.key] ?? $1.value
             }
-            file.watch = FileWatch(interval: plan.configuration.reloadInterval, reading: stamps, at: now.instant)
+            file.watch = FileWatch(reading: stamps, at: now.instant)
         }
         // A process that is not ready yet reports ready later.
         if hasReportedReady { service.notify(.reloading(since: now.instant)) }

@@ -89,9 +89,7 @@ package final class Application: LoopOwner {
         workers = try WorkerThreads(plan, at: loop.now.instant)
         admin = AdminState(process: ProcessMeter(at: loop.now))
         certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
-        let watch = FileWatch(
-            interval: plan.configuration.reloadInterval, reading: Self.stamps(plan.configuration.files(file)),
-            at: loop.now.instant)
+        let watch = FileWatch(reading: Self.stamps(plan.configuration.files(file)), at: loop.now.instant)
         self.file = ConfigurationFile(
             path: file, watch: watch, password: SecretWatch(plan.configuration.broker, at: loop.now))
         service = ServiceNotifier(manager, log, at: loop.now.instant)

@@ -19,8 +19,6 @@ package enum BrokerConnections {
         configuration.connectionName = name
         configuration.productVersion = Version.text
         configuration.heartbeat = broker.heartbeat
-        configuration.connectTimeout = broker.connectTimeout
-        configuration.handshakeTimeout = broker.connectTimeout
         configuration.maximumBody = broker.maximumMessage
         if addresses.contains(where: \.usesTLS) { configuration.tls = try broker.tls.context() }
         configuration.serverName = broker.tls.serverName

@@ -34,11 +34,7 @@ package struct PoolIdentity: Hashable, Sendable {
     package let managesChannels: Bool
 
     package init(_ app: Configuration.App, for purpose: Purpose) {
-        switch purpose {
-        case .notifications: endpoint = app.endpoint
-        case .broadcasts: endpoint = app.broadcastEndpoint
-        case .management: endpoint = app.managementEndpoint
-        }
+        endpoint = purpose == .management ? app.managementEndpoint : app.endpoint
         environment = app.environment
         proxy = app.proxy.proxy(to: endpoint)
         caFile = app.caFile
@@ -71,7 +67,6 @@ package struct PoolIdentity: Hashable, Sendable {
         var engine = APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: source != nil)
         engine.requestTimeout = limits.requestTimeout
         engine.pingIdle = limits.pingIdle
-        engine.stallLimit = limits.stallLimit
         if managesChannels {
             engine.maximumResponseBody = APNsEngine.Configuration.maximumChannelList
             engine.maximumStreams = Self.managementStreams
@@ -81,11 +76,7 @@ package struct PoolIdentity: Hashable, Sendable {
         pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
         pool.permitsPerSecond = limits.permitsPerSecond
         pool.burst = limits.burst
-        pool.connectTimeout = limits.connectTimeout
-        pool.maximumConnectsPerMinute = limits.connectsPerMinute
-        pool.surplusTime = limits.surplusTime
         pool.deviceThrottleInterval = limits.deviceThrottleInterval
-        if !limits.slowsOnErrors { pool.errorBrake = nil }
         return APNsPool(
             configuration: pool, context: context, tokens: source,
             network: proxy.map { ProxyNetwork(network, through: $0) } ?? network, random: SplitMix64(seed: seed),

@@ -41,8 +41,6 @@ extension Configuration.APNs {
     /// Without the settings that do not concern pools: a change of those keeps the pools.
     fileprivate var ofPools: Self {
         var limits = self
-        limits.bindAddress = nil
-        limits.validate = .off
         limits.badTokenPause = nil
         return limits
     }

@@ -6,18 +6,17 @@ package import System
 /// It polls instead of using kernel notifications. Polling detects the changes by editors, copies and mounted secrets
 /// on any file system.
 package struct FileWatch {
-    /// `nil` if nothing is watched.
-    private let interval: Duration?
-    package private(set) var nextCheck: Instant?
+    private static let interval = Duration.seconds(10)
+
+    package private(set) var nextCheck: Instant
     /// The files of the active configuration, or of the one that was refused since.
     private var read: [String: FileStamp]
     /// The files at the last poll.
     private var seen: [String: FileStamp]
 
     /// - Parameter stamps: of the files that were read, by path.
-    package init(interval: Duration?, reading stamps: [String: FileStamp], at now: Instant) {
-        self.interval = interval
-        nextCheck = interval.map { now + $0 }
+    package init(reading stamps: [String: FileStamp], at now: Instant) {
+        nextCheck = now + Self.interval
         read = stamps
         seen = stamps
     }
@@ -28,7 +27,7 @@ package struct FileWatch {
     /// - Returns: whether they differ from the files that were read, are complete, and did not change since the last
     ///   poll.
     package mutating func checked(_ stamps: [String: FileStamp], of count: Int, at now: Instant) -> Bool {
-        nextCheck = interval.map { now + $0 }
+        nextCheck = now + Self.interval
         defer { seen = stamps }
         return stamps != read && stamps == seen && stamps.count == count
     }

@@ -14,7 +14,6 @@ package struct Reload {
         keep(\.broker, of: old, "broker")
         keep(\.queues, of: old, "queues")
         keep(\.decoders, of: old, "decoders")
-        keep(\.apns.bindAddress, of: old, "apns.bind_address")
         keep(\.workers, of: old, "workers")
         keep(\.admin, of: old, "admin")
         keep(\.tracing, of: old, "tracing")

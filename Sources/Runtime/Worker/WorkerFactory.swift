@@ -44,7 +44,9 @@ package enum WorkerFactory {
             ConsumedQueue(ramp: PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive))
         }
         let consumers = zip(configuration.queues, queues).map {
-            ConsumerQueue(name: $0.name, prefetch: $1.ramp.prefetch, isSingleActive: $0.isSingleActive)
+            ConsumerQueue(
+                name: $0.name, prefetch: $1.ramp.prefetch, isSingleActive: $0.isSingleActive,
+                priority: $0.consumerPriority)
         }
         let consumer = try BrokerConnections.connection(
             .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,

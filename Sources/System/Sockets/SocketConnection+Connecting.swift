@@ -23,9 +23,7 @@ extension SocketConnection {
         query = nil
         switch result {
         case .success(let addresses):
-            let ordered = network.ordered(addresses, at: now.instant)
-            guard !ordered.isEmpty else { return finish(.noAddressOfFamily(endpoint, network.options), at: now) }
-            attempts = ConnectAttempts(ordered, deadline: attempts.deadline)
+            attempts = ConnectAttempts(network.ordered(addresses, at: now.instant), deadline: attempts.deadline)
             connectNext(at: now)
         case .failure(let failure):
             finish(failure, at: now)
@@ -42,7 +40,7 @@ extension SocketConnection {
                 return
             } catch {
                 network.failedAddresses.failed(attempt.address, at: now.instant)
-                failure = .notConnected(endpoint, attempt.address, error, network.options)
+                failure = .notConnected(endpoint, attempt.address, error)
             }
         }
         finish(failure ?? .connectTimeExhausted(endpoint, after: timeout), at: now)
@@ -51,7 +49,6 @@ extension SocketConnection {
     private func connect(to address: SocketAddress) throws(SystemError) {
         let socket = try Descriptor.socket(family: address.family)
         try network.options.apply(to: socket)
-        if let local = network.localAddress { try socket.bind(to: local) }
         try socket.connect(to: address)
         try watch(socket, .writable)
     }
@@ -71,7 +68,7 @@ extension SocketConnection {
         if let error = socket!.connectError() {
             releaseSocket()
             network.failedAddresses.failed(attempt.address, at: now.instant)
-            connectNext(after: .notConnected(endpoint, attempt.address, error, network.options), at: now)
+            connectNext(after: .notConnected(endpoint, attempt.address, error), at: now)
         } else {
             network.failedAddresses.succeeded(attempt.address)
             network.loop.update(registration, interest: .readable)

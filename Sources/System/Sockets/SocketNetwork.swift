@@ -22,7 +22,6 @@ package final class SocketNetwork: Network {
     unowned let loop: EventLoop
     let buffer = ReadBuffer(size: SocketNetwork.readSize)
     let options: SocketOptions
-    let localAddress: SocketAddress?
     private let resolver: Resolver
     private let responses: Mailbox<ResolverResponse>
     private let shuffle: ([SocketAddress]) -> [SocketAddress]
@@ -48,21 +47,11 @@ package final class SocketNetwork: Network {
         self.loop = loop
         self.resolver = resolver
         self.options = options
-        localAddress = try Self.localAddress(options)
         var random = random
         shuffle = { $0.shuffled(using: &random) }
         responses = try Mailbox()
         try loop.attach(responses) { [unowned self] response in resolved(response) }
         loop.add(self)
-    }
-
-    private static func localAddress(_ options: SocketOptions) throws(EventLoopError) -> SocketAddress? {
-        guard let host = options.localAddress else { return nil }
-        do throws(SystemError) {
-            return try AddressLookup.digits(Endpoint(host: host, port: 0))
-        } catch {
-            throw EventLoopError("cannot connect from \(host)", error)
-        }
     }
 
     /// Open connections in either direction.
@@ -153,8 +142,7 @@ package final class SocketNetwork: Network {
     /// A name's addresses in the order of the attempts: random, with alternating families, and those with a recent
     /// failure last.
     func ordered(_ addresses: [SocketAddress], at now: Instant) -> [SocketAddress] {
-        let usable = addresses.filter { localAddress == nil || $0.family == localAddress?.family }
-        return failedAddresses.last(ConnectAttempts.alternatingFamilies(shuffle(usable)), at: now)
+        failedAddresses.last(ConnectAttempts.alternatingFamilies(shuffle(addresses)), at: now)
     }
 
     var failedAddresses: FailedAddresses { resolver.failedAddresses }

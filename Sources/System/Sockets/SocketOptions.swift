@@ -15,13 +15,9 @@ package struct SocketOptions: Sendable {
     /// Not for connections to a broker: Linux also counts the time of a closed receive window, which RabbitMQ uses
     /// during a memory alarm.
     package var unacknowledgedTime: Duration?
-    /// The local numeric address of outgoing connections; only addresses of the same family are tried. `nil` lets the
-    /// kernel choose.
-    package var localAddress: String?
 
-    package init(unacknowledgedTime: Duration? = nil, localAddress: String? = nil) {
+    package init(unacknowledgedTime: Duration? = nil) {
         self.unacknowledgedTime = unacknowledgedTime
-        self.localAddress = localAddress
     }
 
     func apply(to socket: borrowing Descriptor) throws(SystemError) {

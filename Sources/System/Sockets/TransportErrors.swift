@@ -7,20 +7,11 @@ extension TransportError {
     ///
     /// - Parameter address: The address of the endpoint that was tried.
     static func notConnected(
-        _ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError, _ options: SocketOptions
+        _ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError
     ) -> TransportError {
-        let origin = options.localAddress.map { " from \($0)" } ?? ""
-        return TransportError(
-            code: Code(rawValue: error.name),
-            message: "cannot connect to \(name(endpoint, at: address))\(origin): \(error.explanation)")
-    }
-
-    /// A name has no address of the local address's family.
-    static func noAddressOfFamily(_ endpoint: Endpoint, _ options: SocketOptions) -> TransportError {
         TransportError(
-            code: Code(rawValue: "EAFNOSUPPORT"),
-            message: "cannot connect to \(endpoint) from \(options.localAddress ?? "here"): "
-                + "the host has no address of that family")
+            code: Code(rawValue: error.name),
+            message: "cannot connect to \(name(endpoint, at: address)): \(error.explanation)")
     }
 
     /// A connect timed out.

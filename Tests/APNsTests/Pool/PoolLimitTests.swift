@@ -140,19 +140,6 @@ struct PoolLimitTests {
         #expect(counters(sick)[.serverErrorLimitHits] == 1)
     }
 
-    @Test("Without the brake, a connection on which everything is refused continues at full speed")
-    func noBrake() throws {
-        let world = try World {
-            $0.errorBrake = nil
-            $0.permitsPerSecond = 100
-            $0.burst = 10
-        }
-        world.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
-        world.submit(0..<6000)
-        world.pass(.seconds(55))
-        #expect(world.responses.count > 5400 && counters(world)[.brakes] == 0)
-    }
-
     // MARK: Reasons
 
     @Test(

@@ -65,7 +65,7 @@ extension ProcessTests {
             let directory: TemporaryDirectory
             let file: String
 
-            init(_ script: String = "", management: Bool = false) throws {
+            init(_ script: String = "") throws {
                 directory = try TemporaryDirectory()
                 let key = SigningKey.generate()
                 var options = SimulatorOptions()
@@ -73,18 +73,14 @@ extension ProcessTests {
                     ProviderKey(keyID: Stage.keyID, teamID: Stage.teamID, publicKeyPEM: key.publicKeyPEM)
                 ]
                 options.script = try Script(script, file: "script", &options.configuration)
-                if management { options.managementPort = 0 }
                 simulator = try SimulatorServer(options)
                 try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
                 try directory.write(simulator.authorityPEM ?? "", to: "ca.pem")
-                let endpoint = simulator.managementPort.map {
-                    "\n    management_endpoint: https://127.0.0.1:\($0)"
-                }
                 file = try directory.write(
                     """
                     apps:
                       - topic: \(topic)
-                        endpoint: https://127.0.0.1:\(simulator.port)\(endpoint ?? "")
+                        endpoint: https://127.0.0.1:\(simulator.port)
                         ca_file: ca.pem
                         token: { key_file: AuthKey.p8, key_id: \(Stage.keyID), team_id: \(Stage.teamID) }
                     """, to: "harebell.yaml")
@@ -104,9 +100,9 @@ extension ProcessTests {
             }
         }
 
-        @Test("the command creates, lists, shows and deletes", arguments: [false, true])
-        func command(onPortOfItsOwn: Bool) throws {
-            let rig = try Rig(management: onPortOfItsOwn)
+        @Test("the command creates, lists, shows and deletes")
+        func command() throws {
+            let rig = try Rig()
             let created = try rig.channels("create", "--message-storage-policy", "latest")
             #expect(created.status == .exited(0), "\(created.errors)")
             let id = String(

@@ -12,20 +12,18 @@ extension ProcessTests {
         private static let prefetch = 100
         private static let attack = 0..<300
         private static let healthy = 300..<400
-        /// Longer than the test, so that waiting requests never return.
-        private static let timeLimit = 600
-
         private func settings(_ stage: Stage) -> Stage.Settings {
             var settings = Stage.Settings(queues: [stage.quorumQueue], prefetch: Self.prefetch)
-            settings.more = "results: { routing_key: null, refused_seconds: \(Self.timeLimit) }"
+            settings.more = "results: { routing_key: null }"
             return settings
         }
 
-        /// Publishes the other producer's requests, and waits for all their results.
+        /// Publishes the other producer's requests, and waits for all their results, for less time than a refused
+        /// result waits.
         private func serveHealthy(_ stage: Stage) throws -> Conservation {
             try stage.client.publish(Self.healthy.map { stage.requests.message($0, to: stage.quorumQueue) })
             var conservation = Conservation(stage.requests, count: Self.healthy.upperBound)
-            try stage.client.consume([stage.resultQueue], within: .seconds(30)) { delivery in
+            try stage.client.consume([stage.resultQueue], within: .seconds(20)) { delivery in
                 try conservation.addResult(delivery)
                 return conservation.responded == Self.healthy.count
             }

@@ -71,8 +71,6 @@ final class FaultScene {
         blows = fault.blows(count)
         var settings = Stage.Settings()
         settings.prefetch = Self.prefetch
-        // The rate of connects to APNs is not under test.
-        settings.more = "apns: { connections: { per_minute: 6000 } }"
         fault.settings(self, &settings)
         var load = FaultRun.Load(count: count)
         fault.load(stage, &load)

@@ -51,7 +51,8 @@ extension Fault {
         var blackHole = halfOpen
         blackHole.name = "broker: black hole"
         blackHole.blow = { try $0.blackHole($0.brokerRelay, connects: 2) }
-        blackHole.interval = 2000
+        // The worker notices it after 15 seconds.
+        blackHole.interval = 6000
 
         var restart = Fault(name: "broker: stopped and started", interval: 2000)
         restart.blow = {
@@ -101,7 +102,6 @@ extension Fault {
         }
 
         var poison = Fault(name: "poison: no requests, and a worker that dies in a loop")
-        poison.settings = { $1.moreBroker = "poison_deliveries: 2" }
         poison.load = { _, load in
             load.change = { index, message in
                 if index % 10 == 3 { message.body = ArraySlice("no request \(index)".utf8) }
@@ -128,8 +128,9 @@ extension Fault {
         }
 
         // Streams above the last-stream-id were certainly not processed.
-        var goaways = Fault(name: "APNs: GOAWAY on every connection, after 150 requests", interval: 500)
-        goaways.script = "token *: delay 20ms..200ms\nafter 150 requests: goaway Shutdown last=before"
+        // So few that a pool may open the new connections at once: half of what it may open in a minute.
+        var goaways = Fault(name: "APNs: GOAWAY on every connection, after 1000 requests", interval: 3000)
+        goaways.script = "token *: delay 20ms..200ms\nafter 1000 requests: goaway Shutdown last=before"
         goaways.blow = { scene in
             var none = ScriptGoaway(reason: "Shutdown")
             none.last = .none
@@ -157,10 +158,6 @@ extension Fault {
 
         var blackHole = reset
         blackHole.name = "APNs: black hole"
-        blackHole.settings = {
-            $1.apnsPort = $0.apnsRelay.port
-            $1.more = "apns: { stall_seconds: 1, connections: { per_minute: 6000 } }"
-        }
         blackHole.blow = { try $0.blackHole($0.apnsRelay, connects: 1) }
         blackHole.interval = 2000
 

@@ -17,7 +17,6 @@ struct APNsDiagnosisTests {
         app.topic = topic
         app.environment = environment
         app.endpoint = endpoint
-        app.broadcastEndpoint = endpoint
         app.managementEndpoint = management
         app.caFile = nil
         app.credential = credential

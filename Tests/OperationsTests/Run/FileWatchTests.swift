@@ -21,7 +21,7 @@ struct FileWatchTests {
     private var stamps: [String: FileStamp] { Application.stamps(paths) }
 
     private func watch() -> FileWatch {
-        FileWatch(interval: .seconds(10), reading: stamps, at: Instant(nanoseconds: 0))
+        FileWatch(reading: stamps, at: Instant(nanoseconds: 0))
     }
 
     private func look(_ watch: inout FileWatch, _ seconds: Int64) -> Bool {
@@ -63,10 +63,5 @@ struct FileWatchTests {
         #expect(!look(&watch, 10) && !look(&watch, 20) && !look(&watch, 30))
         try FileManager.default.moveItem(atPath: folder.file("elsewhere"), toPath: paths[1])
         #expect(!look(&watch, 40) && !look(&watch, 50))
-    }
-
-    @Test("Without an interval files are not checked")
-    func off() {
-        #expect(FileWatch(interval: nil, reading: [:], at: Instant(nanoseconds: 0)).nextCheck == nil)
     }
 }

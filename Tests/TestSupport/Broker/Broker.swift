@@ -76,6 +76,8 @@ package final class Broker {
         package var rejectsPublishes = false
         /// Rejected or expired messages without a dead-letter target.
         package fileprivate(set) var discarded = 0
+        /// Of the newest consumer.
+        package internal(set) var consumeArguments = FieldTable()
         fileprivate var consumers: [Consumer] = []
         fileprivate var turn = 0
 

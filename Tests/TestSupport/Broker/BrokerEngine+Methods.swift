@@ -194,6 +194,7 @@ extension BrokerEngine {
                 closeChannel(code: 406, text: "PRECONDITION_FAILED - invalid arg 'x-priority' for queue '\(name)'")
                 return true
             }
+            queue.consumeArguments = arguments
             consumers[tag] = BrokerConsumer(queue: name, prefetch: channelState.prefetch, channel: current)
             writeMethod(60, 21) { $0.append(short: tag) }
             commandResponded()

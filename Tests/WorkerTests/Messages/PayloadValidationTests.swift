@@ -22,21 +22,16 @@ struct PayloadValidationTests {
     }
 
     private func world(
-        _ validation: Configuration.PayloadValidation, script: String = "",
-        _ edit: (inout Configuration) -> Void = { _ in }
+        script: String = "", _ edit: (inout Configuration) -> Void = { _ in }
     ) throws -> World {
-        let world = try World(script: script) {
-            $0.apns.validate = validation
-            edit(&$0)
-        }
+        let world = try World(script: script, configure: edit)
         try world.start()
         return world
     }
 
-    @Test("By default the payload is sent unchanged, and the result has the findings")
+    @Test("The payload is sent unchanged, and the result has the findings")
     func warn() throws {
-        #expect(try World.configuration().apns.validate == .warn)
-        let world = try world(.warn)
+        let world = try world()
         try world.request(Self.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
         #expect(world.ledger.records.map(\.payload) == [Array(Self.payload.utf8)])
@@ -49,7 +44,7 @@ struct PayloadValidationTests {
 
     @Test("The outcome by APNs or expiration takes precedence over the finding")
     func otherDetail() throws {
-        let world = try world(.warn, script: "token 7*: 500 InternalServerError") { $0.retry.maximumAttempts = 1 }
+        let world = try world(script: "token 7*: 500 InternalServerError") { $0.retry.maximumAttempts = 1 }
         try world.request(Self.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
@@ -57,45 +52,15 @@ struct PayloadValidationTests {
         #expect(result.body.contains("\"detail\":\"given up after 1 attempt; \(Self.finding)\""))
     }
 
-    @Test("In strict mode it is invalid and never sent, and the dead letter has the findings")
-    func strict() throws {
-        let world = try world(.strict)
-        try world.request(Self.body(), id: "m1")
-        try world.request(Self.body(payload: "{\"aps\":{\"badge\":1}}"), id: "m2")
-        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
-        #expect(world.sent == 1)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["invalid", "accepted"])
-        let dead = world.published(in: "push.dead")
-        #expect(dead.map(\.outcome) == ["invalid"])
-        #expect(dead.first?.headers["harebell-detail"] == Self.finding)
-        #expect(dead.first?.body == Self.body())
-        #expect(world.worker?.counters[.payloadFindings] == 1)
-    }
-
-    @Test("When off, nothing is checked")
-    func off() throws {
-        let world = try world(.off)
-        try world.request(Self.body(), id: "m1")
-        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
-        let result = try #require(world.published(in: "push.results").first)
-        #expect(result.outcome == "accepted")
-        #expect(result.body.contains("\"detail\":null"))
-        #expect(world.worker?.counters[.payloadFindings] == 0)
-    }
-
-    @Test("The payload of a fan-out is checked once", arguments: [Configuration.PayloadValidation.warn, .strict])
-    func fanOut(validation: Configuration.PayloadValidation) throws {
-        let world = try World {
-            $0.apns.validate = validation
-            $0.broker.maximumMessage = 65536
-        }
-        try world.start()
+    @Test("The payload of a fan-out is checked once")
+    func fanOut() throws {
+        let world = try world { $0.broker.maximumMessage = 65536 }
         let tokens = (0..<500).map { "\"7\(String($0 + 0x10000, radix: 16))ab\"" }.joined(separator: ",")
         try world.request(Self.body("\"device-tokens\":[\(tokens)]"), id: "m1")
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.count == 500)
-        #expect(results.allSatisfy { $0.outcome == (validation == .warn ? "accepted" : "invalid") })
+        #expect(results.allSatisfy { $0.outcome == "accepted" })
         #expect(results.allSatisfy { $0.body.contains("\"detail\":\"\(Self.finding)\"") })
         #expect(world.worker?.counters[.payloadFindings] == 1)
     }
@@ -126,8 +91,7 @@ struct PayloadValidationTests {
     @Test("The log has one line a minute about findings, with the number of those in between and no payload")
     func log() throws {
         let lines = LogLines()
-        var settings = PipelineSettings(try World.configuration(), worker: "w")
-        settings.validation = .warn
+        let settings = PipelineSettings(try World.configuration(), worker: "w")
         let app = PipelineApp(
             topic: "com.example.app", environment: .production,
             pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))

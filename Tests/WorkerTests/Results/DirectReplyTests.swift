@@ -137,7 +137,7 @@ struct DirectReplyTests {
         #expect(world.published(in: "push.results").count == 1000)
     }
 
-    @Test("A direct reply whose connection does not open waits for results.refused_seconds at most")
+    @Test("A direct reply whose connection does not open waits for 30 seconds at most")
     func unopened() throws {
         let (world, name) = try Self.started()
         world.isBrokerDown = true

@@ -1,14 +1,14 @@
 import AMQP
 import Core
 import Logging
-import Pipeline
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing
 
 @testable import Configuration
 @testable import Monitoring
+@testable import Pipeline
+@testable import Runtime
 
 @Suite("Results that a queue refuses")
 struct RefusedResultTests {
@@ -51,7 +51,7 @@ struct RefusedResultTests {
         #expect(world.broker.unsettledCount == 10)
         #expect(world.published(in: "push.results").count == 290)
         let worker = try #require(world.worker)
-        #expect(worker.snapshot(at: world.moment).refused == 10)
+        #expect(worker.worker.outbox.refused == 10)
         #expect(worker.counters[.divertedResults] == 290)
         // Another producer is not affected.
         try world.request(Self.body(1000), id: "healthy", replyTo: "replies")
@@ -59,18 +59,18 @@ struct RefusedResultTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("A result is refused for results.refused_seconds, then it goes to the configured results")
+    @Test("A result is refused for 30 seconds, then it goes to the configured results")
     func timeLimit() throws {
-        let world = try Self.world { $0.results.refused = .seconds(12) }
+        let world = try Self.world()
         try world.start()
         try Self.attack(world, 0..<5)
-        world.pass(.seconds(11))
+        world.pass(.seconds(29))
         #expect(world.broker.unsettledCount == 5)
         #expect(world.published(in: "push.results").isEmpty)
         world.pass(.seconds(1))
         #expect(world.isQuiet)
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 5)
-        #expect(world.worker?.snapshot(at: world.moment).refused == 0)
+        #expect(world.worker?.worker.outbox.refused == 0)
     }
 
     @Test("A reply queue with space again in time gets every result that waited for it")
@@ -113,7 +113,7 @@ struct RefusedResultTests {
             "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
             id: "m", replyTo: Self.full)
         #expect(world.broker.unsettledCount == 1)
-        #expect(world.worker?.snapshot(at: world.moment).refused == 1)
+        #expect(world.worker?.worker.outbox.refused == 1)
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         let letters = world.published(in: "push.dead")
         #expect(letters.count == 1)
