@@ -32,7 +32,6 @@ package final class AdminServer {
 
     /// The address it listens on, with the actual port.
     package private(set) var endpoint: Endpoint
-    package private(set) var statistics = AdminStatistics()
     private unowned let pages: any AdminPages
     private let access: AdminAccess
     private var listener: SocketListener?
@@ -45,6 +44,8 @@ package final class AdminServer {
     /// The peer address of the socket being added to the daemon.
     private var arriving = ""
     private var isBusy = false
+
+    package var connectionCount: Int { connections.count }
 
     /// Listens until the loop ends.
     ///
@@ -132,7 +133,6 @@ package final class AdminServer {
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
         connections[lastNumber] = Connection(connection)
-        statistics.connections += 1
         if let leaving = limits.opened(lastNumber, from: arriving, at: now.instant) { end(leaving) }
         return lastNumber
     }
@@ -140,7 +140,6 @@ package final class AdminServer {
     /// Makes the daemon close a connection as if the peer had closed it.
     private func end(_ number: UInt32) {
         guard let connection = connections[number] else { return }
-        statistics.closedByLimits += 1
         connection.isLeaving = true
         _ = shutdown(connection.raw.descriptor, Int32(SHUT_RDWR))
         if connection.isWaiting { resume(connection) }
@@ -150,7 +149,6 @@ package final class AdminServer {
     private func closed(_ number: UInt32) {
         connections[number] = nil
         limits.closed(number)
-        statistics.connections -= 1
     }
 
     private func state(of connection: DaemonConnection) -> Connection {
@@ -180,20 +178,20 @@ package final class AdminServer {
             try head.checkLength()
             host = try head.host()
         } catch {
-            return respond(connection, page, .text(400, "400 \(error.message)"))
+            return respond(connection, .text(400, "400 \(error.message)"))
         }
         guard access.knows(host) else {
             return respond(
-                connection, page,
+                connection,
                 .text(403, "403 only loopback host names are allowed; set admin.token_file to allow others"))
         }
         guard access.allows(page, connection.header("Authorization")) else {
-            return respond(connection, page, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
+            return respond(connection, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
         }
-        guard let page else { return respond(connection, page, .text(404, "404 page not found")) }
+        guard let page else { return respond(connection, .text(404, "404 page not found")) }
         guard page.takes(method) else {
             let methods = candidates.map(\.methods).joined(separator: ", ")
-            return respond(connection, page, .text(405, "405 expected \(methods)"), ("Allow", methods))
+            return respond(connection, .text(405, "405 expected \(methods)"), ("Allow", methods))
         }
         return show(page, connection)
     }
@@ -209,15 +207,13 @@ package final class AdminServer {
             connection.suspend()
             return true
         }
-        return respond(connection, page, content)
+        return respond(connection, content)
     }
 
     private func respond(
-        _ connection: DaemonConnection, _ page: AdminPage?, _ response: AdminResponse,
+        _ connection: DaemonConnection, _ response: AdminResponse,
         _ header: (StaticString, String)? = nil
     ) -> Bool {
-        let path = page?.path.description ?? AdminStatistics.other
-        statistics.requests[.init(page: path, status: response.status), default: 0] += 1
         let headers: [(StaticString, String)] = [
             ("Content-Type", response.contentType.description), ("Cache-Control", "no-store"),
             ("Content-Security-Policy", response.policy), ("X-Content-Type-Options", "nosniff"),

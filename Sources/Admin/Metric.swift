@@ -1,4 +1,4 @@
-/// A metric's name, meaning and operational advice: one row of the documentation.
+/// A metric's name, labels and meaning: one row of the documentation.
 package struct Metric: Sendable {
     /// Prometheus' types.
     package enum Kind: String, Sendable {
@@ -11,17 +11,13 @@ package struct Metric: Sendable {
     package let labels: [StaticString]
     /// One sentence.
     package let help: StaticString
-    /// The recommended action for operators; may be Markdown.
-    package let advice: StaticString
 
     package init(
-        _ name: StaticString, _ kind: Kind, by labels: [StaticString] = [], _ help: StaticString,
-        advice: StaticString
+        _ name: StaticString, _ kind: Kind, by labels: [StaticString] = [], _ help: StaticString
     ) {
         self.name = name
         self.kind = kind
         self.labels = labels
         self.help = help
-        self.advice = advice
     }
 }

@@ -1,4 +1,3 @@
-package import Admin
 package import Core
 package import Runtime
 
@@ -45,14 +44,13 @@ package struct ProcessSnapshot: Sendable {
     package var credentials: [Credential]
     /// Seconds until the broker's password expires; `nil` where it does not.
     package var passwordExpiresIn: Int64?
-    package var admin: AdminStatistics
     package var spans: SpanCounts
     package var process: ProcessUsage
     /// The time of this state.
     package var at: Moment
 
     package init(
-        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], admin: AdminStatistics,
+        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential],
         passwordExpiresIn: Int64? = nil, spans: SpanCounts = SpanCounts(), process: ProcessUsage = ProcessUsage(),
         at: Moment
     ) {
@@ -60,7 +58,6 @@ package struct ProcessSnapshot: Sendable {
         self.needsEveryApp = needsEveryApp
         self.credentials = credentials
         self.passwordExpiresIn = passwordExpiresIn
-        self.admin = admin
         self.spans = spans
         self.process = process
         self.at = at

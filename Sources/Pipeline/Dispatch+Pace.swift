@@ -12,11 +12,6 @@ struct QueuePace {
         limiter = RateLimiter(perSecond: limit.perSecond, burst: limit.burst, at: Instant(nanoseconds: 0))
     }
 
-    /// The number of notifications that may be sent now.
-    mutating func permits(at now: Instant) -> Int {
-        limiter.available(at: now)
-    }
-
     /// When the next permit for the head of the queue is due; `nil` if none waits.
     mutating func nextTurn(at now: Instant) -> Instant? {
         backlog.isEmpty ? nil : limiter.nextPermit(at: now)
@@ -63,10 +58,9 @@ extension Dispatch {
         return budget
     }
 
-    /// The available permits of a queue's rate limit and the notifications that wait for it; `nil` without a limit.
-    package func pace(ofQueue index: Int, at now: Instant) -> (permits: Int, waiting: Int)? {
-        guard !paces.isEmpty, var pace = paces[index] else { return nil }
-        return (pace.permits(at: now), pace.backlog.count)
+    /// The notifications that wait for a queue's rate limit; `nil` without a limit.
+    package func paceWaiting(ofQueue index: Int) -> Int? {
+        paces.isEmpty ? nil : paces[index]?.backlog.count
     }
 
     /// Whether a notification waits for its queue's rate limit.

@@ -10,9 +10,9 @@ struct PrometheusTextTests {
         return String(decoding: text.bytes, as: UTF8.self)
     }
 
-    private let plain = Metric("things", .gauge, "How many there are.", advice: "")
-    private let labelled = Metric("done_total", .counter, by: ["what", "who"], "Done.", advice: "")
-    private let timed = Metric("seconds", .histogram, by: ["what"], "Time.", advice: "")
+    private let plain = Metric("things", .gauge, "How many there are.")
+    private let labelled = Metric("done_total", .counter, by: ["what", "who"], "Done.")
+    private let timed = Metric("seconds", .histogram, by: ["what"], "Time.")
 
     @Test("A family is its help, its type and its samples")
     func families() {
@@ -38,7 +38,7 @@ struct PrometheusTextTests {
 
     @Test("Backslashes, quotes and line feeds are escaped in labels, and quotes are not in help")
     func escaping() {
-        let strange = Metric("strange", .gauge, by: ["label"], "A \\ and a \" and\na line.", advice: "")
+        let strange = Metric("strange", .gauge, by: ["label"], "A \\ and a \" and\na line.")
         let text = render { text in
             text.begin(strange)
             text.sample(["a\\b\"c\nd\r😀"], .integer(1))

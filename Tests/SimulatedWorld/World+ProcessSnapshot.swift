@@ -10,6 +10,6 @@ extension World {
             workers: running.map {
                 ProcessSnapshot.Worker(
                     snapshot: $0.snapshot(at: moment), silence: .zero, isAlive: true, hasEnded: false)
-            }, credentials: credentials, admin: AdminStatistics(), at: moment)
+            }, credentials: credentials, at: moment)
     }
 }

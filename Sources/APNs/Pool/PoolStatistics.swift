@@ -13,8 +13,6 @@ package struct PoolStatistics: Sendable {
     package var maximumConcurrentStreams = 0
     /// Permits in the buckets of all ready connections.
     package var permits = 0
-    /// The remaining flow-control windows of all ready connections, in bytes of payload.
-    package var window = 0
     /// Ready connections with a reduced send rate, because too many of their requests are refused.
     package var braked = 0
     /// Devices that are throttled because APNs returned `TooManyRequests`.

@@ -14,8 +14,6 @@ package final class DecoderProcess {
     package struct Counters: Sendable {
         /// Failures of the program; it was restarted after each.
         package var restarts: UInt64 = 0
-        /// The failures due to a batch timeout.
-        package var timeouts: UInt64 = 0
         /// Messages that caused failures.
         package var quarantined: UInt64 = 0
 
@@ -123,7 +121,6 @@ package final class DecoderProcess {
             fail("it sent no hello within \(options.startTime)")
         case .working:
             if let deadline = queue.deadline, deadline <= now.instant {
-                counters.timeouts += 1
                 fail("it took longer than \(options.queue.deadline)")
             } else {
                 send(at: now)

@@ -98,7 +98,6 @@ package struct MetricsPage {
         text.begin(.notifications)
         for (key, count) in snapshots.notifications { text.sample(key.labels, .count(count)) }
         write(.ignored, sum: { $0.counters[.ignored] })
-        write(.deferred, sum: { $0.counters[.deferred] })
         text.begin(.decodingLimits)
         for limit in DecodingLimit.allCases {
             let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
@@ -107,7 +106,6 @@ package struct MetricsPage {
         write(.decoderRunning, perProcess: { $0.isWorking ? 1 : 0 })
         write(.decoderWaiting, perProcess: { $0.waiting })
         write(.decoderRestarts, perProcess: { Int($0.counters.restarts) })
-        write(.decoderTimeouts, perProcess: { Int($0.counters.timeouts) })
         write(.decoderQuarantined, perProcess: { Int($0.counters.quarantined) })
         write(.payloadFindings, sum: { $0.counters[.payloadFindings] })
         write(.unknownReasons, sum: { $0.counters[.unknownReasons] })
@@ -138,10 +136,8 @@ package struct MetricsPage {
         write(.deadLetters, sum: { $0.counters[.deadLetters] })
         write(.returned, sum: { $0.counters[.returned] })
         write(.refusedPublishes, sum: { $0.counters[.refusedPublishes] })
-        write(.refusedRequests, sum: { $0.refused })
         write(.divertedResults, sum: { $0.counters[.divertedResults] })
         write(.refusingQueues, sums: snapshots.flatMap(\.refusing.since.keys).map { ($0.name, 1) })
-        write(.fittedPublishes, sum: { $0.counters[.fittedPublishes] })
         write(.quarantined, sum: { $0.counters[.quarantined] })
         write(.unsettled, sum: { $0.counters.unsettled })
         write(.oldestUnsettled, .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))
@@ -150,9 +146,6 @@ package struct MetricsPage {
         write(.publishing, sum: { $0.isPublisherOpen ? 1 : 0 })
         write(.brokerBlocked, .integer(snapshots.contains(where: \.isBlocked) ? 1 : 0))
         write(.secretExpiry, seen.passwordExpiresIn.map { .integer(Int($0)) })
-        text.begin(.secretRenewals)
-        text.sample(["renewed"], .count(snapshots.reduce(0) { $0 + $1.secretRenewals.renewed }))
-        text.sample(["refused"], .count(snapshots.reduce(0) { $0 + $1.secretRenewals.refused }))
     }
 
     private mutating func writeConnections() {
@@ -165,11 +158,9 @@ package struct MetricsPage {
                     (app + ["ready"], count.ready),
                 ]
             })
-        write(.connectionsLimit, perApp: { $0.maximumConnections })
         write(.streams, perApp: { $0.statistics.streams })
         write(.maximumConcurrentStreams, perApp: { $0.statistics.maximumConcurrentStreams })
         write(.permits, perApp: { $0.statistics.permits })
-        write(.window, perApp: { $0.statistics.window })
         write(.waiting, perApp: { $0.statistics.waiting })
         let counters = snapshots.map(\.poolCounters)
         write(.goaways, sums: counters.flatMap(\.goaways).map { ($0.key, $0.value) })
@@ -180,10 +171,6 @@ package struct MetricsPage {
         write(.limitHits, sums: hits)
         write(.connects, pools: .connects)
         write(.connectFailures, pools: .failures)
-        write(.replaced, pools: .replaced)
-        write(.streamCuts, pools: .streamCuts)
-        write(.shrinks, pools: .shrinks)
-        write(.brakes, pools: .brakes)
         write(.braked, perApp: { $0.statistics.braked })
         write(.throttledNotifications, pools: .throttledNotifications)
         write(.throttledDevices, perApp: { $0.statistics.throttledDevices })
@@ -204,17 +191,11 @@ package struct MetricsPage {
 
     private mutating func writeLimits() {
         write(.prefetch, perQueue: { Int($0.queues[$1].prefetch) })
-        write(.prefetchInForce, perQueue: { Int($0.queues[$1].prefetchInForce) })
-        let paces = snapshots.flatMap(\.queues).compactMap { queue in queue.pace.map { (queue.name, $0) } }
-        write(.queuePermits, sums: paces.map { ($0, $1.permits) })
-        write(.paceWaiting, sums: paces.map { ($0, $1.waiting) })
+        write(
+            .paceWaiting,
+            sums: snapshots.flatMap(\.queues).compactMap { queue in queue.paceWaiting.map { (queue.name, $0) } })
         write(.messages, sums: snapshots.messages.map { ($0.key, Int($0.value)) })
         write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
-        write(.heldTooLong, sum: { $0.counters[.heldTooLong] })
-        write(.requeued, sum: { $0.counters[.requeued] })
-        write(.remembered, sum: { $0.remembered })
-        write(.orphans, sum: { $0.orphans })
-        write(.suspects, sum: { $0.suspects })
         write(.workers, .integer(seen.workers.count))
         text.begin(.workerSilence)
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
@@ -223,13 +204,6 @@ package struct MetricsPage {
     }
 
     private mutating func writeAdmin() {
-        write(.adminConnections, .integer(seen.admin.connections))
-        write(.adminRefusals, .count(seen.admin.closedByLimits))
-        text.begin(.adminRequests)
-        let requests = seen.admin.requests.map { (labels: [$0.page, "\($0.status)"], count: $1) }
-        for (labels, count) in requests.sorted(by: { $0.labels.lexicographicallyPrecedes($1.labels) }) {
-            text.sample(labels, .count(count))
-        }
     }
 
     private mutating func writeProcess() {
@@ -237,7 +211,6 @@ package struct MetricsPage {
         text.sample([Version.text], .integer(1))
         write(.cpu, seen.process.cpu.map { .duration($0) })
         write(.residentMemory, seen.process.residentBytes.map { .integer($0) })
-        write(.virtualMemory, seen.process.virtualBytes.map { .integer($0) })
         write(.openDescriptors, seen.process.openDescriptors.map { .integer($0) })
         write(.maximumDescriptors, seen.process.maximumDescriptors.map { .integer($0) })
         write(.startTime, seen.process.startedAt.map { .duration(.milliseconds($0.milliseconds)) })

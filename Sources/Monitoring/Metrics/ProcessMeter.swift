@@ -27,7 +27,6 @@ package struct ProcessMeter {
         if let status = Self.status(units) {
             usage.cpu = status.cpu
             usage.residentBytes = status.residentBytes
-            usage.virtualBytes = status.virtualBytes
         }
         usage.maximumDescriptors = Self.text("limits").flatMap(ProcessUsage.descriptorLimit)
         // One of them is open because of the count itself.

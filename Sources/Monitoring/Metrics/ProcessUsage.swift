@@ -7,7 +7,6 @@ package struct ProcessUsage: Equatable, Sendable {
     /// In user and in system mode.
     package var cpu: Duration?
     package var residentBytes: Int?
-    package var virtualBytes: Int?
     package var openDescriptors: Int?
     package var maximumDescriptors: Int?
     package var startedAt: WallTime?
@@ -27,7 +26,6 @@ package struct ProcessUsage: Equatable, Sendable {
         let cpu: Duration
         /// From the system's start to the start of the process.
         let begin: Duration
-        let virtualBytes: Int
         let residentBytes: Int
 
         /// - Parameter text: one line. The program's name, in parentheses, may contain spaces and parentheses.
@@ -38,15 +36,14 @@ package struct ProcessUsage: Equatable, Sendable {
             func field(_ number: Int) -> Int64? {
                 fields.count > number - 3 ? Int64(String(decoding: fields[number - 3], as: UTF8.self)) : nil
             }
-            guard let user = field(14), let system = field(15), let begin = field(22), let size = field(23),
+            guard let user = field(14), let system = field(15), let begin = field(22),
                 let pages = field(24), let cpu = Self.duration(user &+ system, units),
                 let begin = Self.duration(begin, units)
             else { return nil }
             let resident = pages.multipliedReportingOverflow(by: units.page)
-            guard size >= 0, pages >= 0, !resident.overflow else { return nil }
+            guard pages >= 0, !resident.overflow else { return nil }
             self.cpu = cpu
             self.begin = begin
-            virtualBytes = Int(size)
             residentBytes = Int(resident.partialValue)
         }
 

@@ -67,7 +67,6 @@ extension Application {
                     expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
-            admin: admin.server?.statistics ?? AdminStatistics(),
             passwordExpiresIn: file.password?.secondsLeft(at: now.wall), spans: traces?.counts ?? SpanCounts(),
             process: admin.process.read(), at: now)
     }

@@ -93,11 +93,6 @@ package struct CompletedRequests {
         forgetAt = now + Self.memory
     }
 
-    /// The number of remembered requests.
-    package var count: Int {
-        ring.count + suspects.count + olderSuspects.count + unacknowledged.values.reduce(0, +)
-    }
-
     /// Whether deliveries need a lookup.
     package var hasSuspects: Bool {
         !suspects.isEmpty || !olderSuspects.isEmpty || !unacknowledged.isEmpty

@@ -59,12 +59,6 @@ package struct Intake: ~Copyable {
     /// Whether a decoder process has requests that it has not decoded yet.
     package var isAsking: Bool { asked.count > 0 }
 
-    /// Finished requests that are remembered.
-    package var remembered: Int { completed.count }
-
-    /// Open requests whose connection was lost.
-    package var orphaned: Int { orphans.count }
-
     /// The requests that are not decoded yet.
     package var requests: [InFlightRequest] {
         deferred.elements + asked.handles.map { asked[$0] }

@@ -11,10 +11,6 @@ package struct OrphanedRequests {
         requests.isEmpty
     }
 
-    package var count: Int {
-        requests.values.reduce(0) { $0 + $1.count }
-    }
-
     /// The connection of a request was lost. Has no effect on an orphan.
     package mutating func insert(_ request: InFlightRequest) {
         guard !request.isOrphan else { return }

@@ -40,9 +40,6 @@ package struct Outbox: ~Copyable {
             timeLimit: settings.refusedResults, limit: max(1, settings.prefetch / Self.refusedRequestsDivisor))
     }
 
-    /// Publishes that wait to be tried alone, or are being tried.
-    package var suspects: Int { outlets.reduce(0) { $0 + $1.suspects.count } }
-
     /// Requests whose results wait for a refusing reply queue.
     package var refused: Int { refusedResults.count }
 

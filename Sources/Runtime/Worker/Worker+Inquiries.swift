@@ -48,7 +48,6 @@ extension Worker {
             switch event {
             case .engine(.responded(let response)): responded(response)
             case .engine(.opened): failures["inquiring", default: FailureLog()].opened()
-            case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _): inquiryLost(error)
             case .engine, .closed: break
             }

@@ -34,7 +34,6 @@ package struct Worker: ~Copyable {
     var pools: WorkerPools
     let logThrottle: LogThrottle
     /// New passwords that the broker accepted or refused, one for each connection.
-    var secretRenewals = SecretRenewals()
     /// By the purpose of the connection.
     var failures: [String: FailureLog] = [:]
     var events = Deque<Event>()
@@ -229,7 +228,6 @@ package struct Worker: ~Copyable {
                 if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
                 channelLost(intake.settings.queues[queue.index].name, error)
             case .engine(.opened): failures["consuming", default: FailureLog()].opened()
-            case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _):
                 for index in queues.indices {
                     queues[index].isConsuming = false
@@ -326,7 +324,6 @@ package struct Worker: ~Copyable {
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked): log.notice("the broker accepts publishes again")
-            case .engine(.secretUpdated): secretRenewals.renewed += 1
             case .disconnected(_, let error, _):
                 if role == .queues { readiness.isPublisherOpen = false }
                 outbox.publisherLost(role, error, at: now)
@@ -349,7 +346,6 @@ package struct Worker: ~Copyable {
     private static func name(_ role: PublisherRole) -> String { role == .queues ? "publishing" : "direct-reply" }
 
     mutating func connectionLost(_ which: String, _ error: AMQPError) {
-        if error.code == .secretRefused { secretRenewals.refused += 1 }
         guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
         log.logFailure(
             report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",

@@ -15,8 +15,8 @@ package struct WorkerSnapshot: Sendable {
         package let isConsuming: Bool
         /// The queue depth at the last count; `nil` before the first response.
         package let messages: UInt32?
-        /// The available permits of its rate limit and the notifications that wait for it; `nil` without a limit.
-        package let pace: (permits: Int, waiting: Int)?
+        /// The notifications that wait for its rate limit; `nil` without a limit.
+        package let paceWaiting: Int?
     }
 
     package struct App: Sendable {
@@ -58,17 +58,10 @@ package struct WorkerSnapshot: Sendable {
     package let queues: [Queue]
     /// Nothing is consumed because no app can send.
     package let isSuspended: Bool
-    /// Kept in memory in addition to the requests in flight.
-    package let remembered: Int
-    package let orphans: Int
-    package let suspects: Int
     package let isPublisherOpen: Bool
-    /// Requests whose results wait for a refusing reply queue.
-    package let refused: Int
     package let refusing: RefusingDestinations
     /// The broker blocks publishing.
     package let isBlocked: Bool
-    package let secretRenewals: SecretRenewals
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]
@@ -90,12 +83,6 @@ package struct WorkerSnapshot: Sendable {
         for pool in pools { sum.add(pool.statistics.counters) }
         return sum
     }
-}
-
-/// What the broker said to new passwords on open connections.
-package struct SecretRenewals: Sendable {
-    package var renewed: UInt64 = 0
-    package var refused: UInt64 = 0
 }
 
 extension [WorkerSnapshot] {
@@ -128,11 +115,10 @@ extension Worker {
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
                     isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)),
-                    pace: dispatch.pace(ofQueue: index, at: now.instant))
+                    paceWaiting: dispatch.paceWaiting(ofQueue: index))
             },
-            isSuspended: dispatch.isSuspended, remembered: intake.remembered, orphans: intake.orphaned,
-            suspects: outbox.suspects, isPublisherOpen: readiness.isPublisherOpen,
-            refused: outbox.refused, refusing: outbox.refusing, isBlocked: isBlocked, secretRenewals: secretRenewals,
+            isSuspended: dispatch.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
+            refusing: outbox.refusing, isBlocked: isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(

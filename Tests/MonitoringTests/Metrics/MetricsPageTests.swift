@@ -141,7 +141,7 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_limiter_wait_seconds_count") == 2)
     }
 
-    @Test("A renewed token is counted as accepted or refused, and its remaining time shows")
+    @Test("The remaining time of a token shows, and a refused one closes the connections")
     func secrets() throws {
         let world = try World()
         try world.start()
@@ -156,9 +156,6 @@ struct MetricsPageTests {
         seen.passwordExpiresIn = 12
         let page = try PrometheusPage(seen)
         #expect(page.sum("harebell_broker_secret_expiry_seconds") == 12)
-        // The consuming and the publishing connection; the others are not open.
-        #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "renewed"]) == 2)
-        #expect(page.sum("harebell_broker_secret_renewals_total", ["result": "refused"]) == 2)
         #expect(world.broker.engines.isEmpty)
         world.broker.users["guest"] = token
         #expect(world.pass(atMost: .seconds(60)) { world.broker.engines.count == 2 })
@@ -221,31 +218,20 @@ struct MetricsPageTests {
         }
     }
 
-    @Test("A suspension shows, with the pauses in force and the requeued messages")
+    @Test("A suspension shows")
     func standstill() throws {
-        let world = try World(script: "token 9*: delay 20s") { $0.hold = .seconds(60) }
+        let world = try World { $0.hold = .seconds(60) }
         try world.start()
         try world.request(Self.body("7"), id: "sent")
         world.pass(.seconds(1))
         let running = try page(world)
-        #expect(running.sum("harebell_completed_requests") == 1)
-        #expect(running.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 10)
         #expect(running.sum("harebell_standstill") == 0)
-        try world.request(Self.body("9"), id: "open")
-        world.pass(.seconds(1))
-        world.cut(consuming: true)
-        #expect(try page(world).sum("harebell_orphans") == 1)
-        world.pass(.seconds(60))
         world.isAPNsDown = true
         world.cut(World.apns)
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         world.pass(.seconds(120))
         let standing = try page(world)
         #expect(standing.sum("harebell_standstill") == 1)
-        #expect(standing.sum("harebell_prefetch_in_force", ["queue": "push.requests"]) == 0)
-        #expect(standing.sum("harebell_requeued_total") == 3)
-        #expect(standing.sum("harebell_orphans") == 0 && standing.sum("harebell_suspect_publishes") == 0)
-        #expect(standing.sum("harebell_held_too_long_total") == 0)
     }
 
     @Test("A queue's depth counts its ready messages, and not the worker's")
@@ -310,13 +296,9 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_publishing") == 2)
     }
 
-    @Test("HTTP requests, commands and the process's usage are counted")
+    @Test("Commands and the process's usage are counted")
     func process() throws {
         var processSnapshot = processSnapshot(try World())
-        processSnapshot.admin.requests = [
-            .init(page: "/metrics", status: 200): 7, .init(page: "/metrics", status: 401): 2,
-            .init(page: "other", status: 404): 1,
-        ]
         func page() throws -> PrometheusPage {
             try PrometheusPage(String(decoding: MetricsPage.render(processSnapshot), as: UTF8.self))
         }
@@ -324,17 +306,12 @@ struct MetricsPageTests {
         for metric in Metric.process.dropFirst() { #expect(unknown.samples(of: "\(metric.name)").isEmpty) }
         processSnapshot.process.cpu = .milliseconds(12_340)
         processSnapshot.process.residentBytes = 6_000_000
-        processSnapshot.process.virtualBytes = 900_000_000
         processSnapshot.process.openDescriptors = 31
         processSnapshot.process.maximumDescriptors = 1024
         processSnapshot.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
         let known = try page()
-        #expect(known.sum("harebell_admin_requests_total", ["page": "/metrics", "status": "200"]) == 7)
-        #expect(known.sum("harebell_admin_requests_total", ["status": "401"]) == 2)
-        #expect(known.sum("harebell_admin_requests_total", ["page": "other"]) == 1)
         #expect(known.sum("process_cpu_seconds_total") == 12.34)
         #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
-        #expect(known.sum("process_virtual_memory_bytes") == 900_000_000)
         #expect(known.sum("process_open_fds") == 31)
         #expect(known.sum("process_max_fds") == 1024)
         #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)

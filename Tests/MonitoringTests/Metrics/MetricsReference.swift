@@ -7,10 +7,10 @@ enum MetricsReference {
     static var markdown: String {
         let rows = Metric.all.map { metric in
             let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
-            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) | \(metric.advice) |"
+            return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) |"
                 .replacing("|  |", with: "| |")
         }
-        return "| metric | type | labels | what it tells | what to do |\n|---|---|---|---|---|\n"
+        return "| metric | type | labels | what it tells |\n|---|---|---|---|\n"
             + rows.joined(separator: "\n") + "\n"
     }
 }

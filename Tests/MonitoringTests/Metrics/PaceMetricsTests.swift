@@ -8,7 +8,7 @@ import Testing
 @testable import Monitoring
 @testable import Runtime
 
-/// `harebell_queue_permits` and `harebell_queue_pace_waiting`: `docs/operate/teams.md`, "A pace for a queue".
+/// `harebell_queue_pace_waiting`: `docs/operate/teams.md`, "A pace for a queue".
 @Suite("The metrics of a queue's rate limit")
 struct PaceMetricsTests {
     private static func body(_ number: Int) -> String {
@@ -17,7 +17,7 @@ struct PaceMetricsTests {
         return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    @Test("The permits of a queue with a pace and the notifications that wait for it are counted, of no other queue")
+    @Test("The notifications that wait for the pace of a queue are counted, of no other queue")
     func pace() throws {
         let world = try World(declares: World.queues + ["push.other"]) {
             $0.queues[0].prefetch = 100
@@ -25,46 +25,39 @@ struct PaceMetricsTests {
             $0.queues.append(Configuration.Queue(name: "push.other", decoder: "auto", prefetch: 10))
         }
         try world.start()
-        func expect(permits: Double, waiting: Double, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        func expect(waiting: Double, sourceLocation: SourceLocation = #_sourceLocation) throws {
             let page = try PrometheusPage(world.processSnapshot())
-            for (name, value) in [("harebell_queue_permits", permits), ("harebell_queue_pace_waiting", waiting)] {
-                let samples = page.samples(of: name)
-                #expect(samples.map(\.labels) == [["queue": "push.requests"]], sourceLocation: sourceLocation)
-                #expect(samples.map(\.value) == [value], "\(name)", sourceLocation: sourceLocation)
-            }
+            let samples = page.samples(of: "harebell_queue_pace_waiting")
+            #expect(samples.map(\.labels) == [["queue": "push.requests"]], sourceLocation: sourceLocation)
+            #expect(samples.map(\.value) == [waiting], sourceLocation: sourceLocation)
         }
-        try expect(permits: 5, waiting: 0)
+        try expect(waiting: 0)
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
-        try expect(permits: 2, waiting: 0)
+        try expect(waiting: 0)
         for number in 3..<12 { try world.request(Self.body(number), id: "a\(number)") }
-        try expect(permits: 0, waiting: 7)
+        try expect(waiting: 7)
         world.pass(.milliseconds(1600))
-        try expect(permits: 0, waiting: 4)
+        try expect(waiting: 4)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
-        try expect(permits: 0, waiting: 0)
-        world.pass(.seconds(60))
-        try expect(permits: 5, waiting: 0)
+        try expect(waiting: 0)
     }
 
-    @Test("Without a pace, no queue has permits")
+    @Test("Without a pace, no queue has notifications that wait for it")
     func noPace() throws {
         let world = try World()
         try world.start()
         try world.request(Self.body(0), id: "m1")
         let page = try PrometheusPage(world.processSnapshot())
-        #expect(page.samples(of: "harebell_queue_permits").isEmpty)
         #expect(page.samples(of: "harebell_queue_pace_waiting").isEmpty)
     }
 
-    @Test("With two workers, permits and waiting notifications of a queue are summed")
+    @Test("With two workers, the waiting notifications of a queue are summed")
     func pacesOfWorkers() throws {
         let world = try World { $0.queues[0].rateLimit = Configuration.RateLimit(perSecond: 1, burst: 5) }
         for _ in 0..<2 { try world.start() }
-        #expect(try PrometheusPage(world.processSnapshot()).sum("harebell_queue_permits") == 10)
         for number in 0..<14 { try world.request(Self.body(number), id: "a\(number)") }
         let page = try PrometheusPage(world.processSnapshot())
-        let sums = ["harebell_queue_permits", "harebell_queue_pace_waiting"].map { page.sum($0) }
-        #expect(sums == [0, 4])
+        #expect(page.sum("harebell_queue_pace_waiting") == 4)
         #expect(page.samples(of: "harebell_queue_pace_waiting").map(\.labels) == [["queue": "push.requests"]])
     }
 }

@@ -61,7 +61,7 @@ struct QueuePaceTests {
     }
 
     private static func waiting(_ world: World) -> Int? {
-        world.worker?.snapshot(at: world.moment).queues[0].pace?.waiting
+        world.worker?.snapshot(at: world.moment).queues[0].paceWaiting
     }
 
     @Test("200 requests at 50 a second with a burst of 10 take 3.8 seconds, each is sent when due, and in order")
