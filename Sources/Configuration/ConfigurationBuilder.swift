@@ -5,12 +5,12 @@ import Settings
 import System
 
 /// Creates the configuration from validated values. Only reading secrets from files can still fail.
-struct ConfigurationBuilder {
+struct ConfigurationBuilder: ConfigurationReader {
     let file: String
     let values: SettingValues
     let environment: (String) -> String?
     let readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8]
-    private(set) var problems: [ConfigurationProblem] = []
+    var problems: [ConfigurationProblem] = []
 
     init(
         file: String, values: SettingValues,
@@ -51,7 +51,7 @@ struct ConfigurationBuilder {
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
                 deviceThrottleInterval: seconds("apns.device_spacing_seconds"),
                 badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
-            apps: (0..<values.count("apps")).map { app("apps[\($0)]") },
+            apps: apps.map { app($0) },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
             hold: seconds("hold_seconds"),
@@ -85,12 +85,13 @@ struct ConfigurationBuilder {
 
     private mutating func app(_ app: String) -> Configuration.App {
         let environment: Environment = choice("\(app).environment")
+        guard let credential = credential(app) else { preconditionFailure("the rules ask for one credential") }
         let endpoint =
             values.text("\(app).endpoint").flatMap(Addresses.service) ?? Endpoint(host: environment.host, port: 443)
         return Configuration.App(
             topic: text("\(app).topic"), environment: environment, endpoint: endpoint,
             managementEndpoint: endpoint.host == environment.host ? environment.channelManagement : endpoint,
-            caFile: path("\(app).ca_file"), proxy: proxyRoute(app), credential: credential(app))
+            caFile: path("\(app).ca_file"), proxy: proxyRoute(app), credential: credential)
     }
 
     private mutating func proxyRoute(_ app: String) -> ProxyRoute {
@@ -99,33 +100,12 @@ struct ConfigurationBuilder {
             let value = environment(variable)
         else { return .direct }
         guard let route = ProxyRoute(inherited: value, exceptions: ProxyRoute.exceptions(environment)) else {
-            let problem = ConfigurationProblem(
-                severity: .error, file: file, location: values.location(of: app),
-                message:
-                    "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none ignores it"
-            )
-            if !problems.contains(where: { $0.message == problem.message }) { problems.append(problem) }
+            let message =
+                "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none ignores it"
+            if !problems.contains(where: { $0.message == message }) { report(.error, app, message) }
             return .direct
         }
         return route
-    }
-
-    private mutating func credential(_ app: String) -> Configuration.Credential {
-        if values["\(app).token"] == .section {
-            guard let keyFile = path("\(app).token.key_file") else { preconditionFailure("the key file has been read") }
-            return .token(
-                keyFile: keyFile,
-                keyID: text("\(app).token.key_id"), teamID: text("\(app).token.team_id"))
-        }
-        let section = "\(app).certificate"
-        if let p12 = path("\(section).p12_file") {
-            return .certificate(.p12(file: p12, password: secret("\(section).password_file")))
-        }
-        guard let certificate = path("\(section).certificate_file"), let key = path("\(section).private_key_file")
-        else {
-            preconditionFailure("the rules ask for one credential")
-        }
-        return .certificate(.pem(certificateFile: certificate, privateKeyFile: key))
     }
 
     private mutating func admin() -> Configuration.Admin? {
@@ -176,22 +156,5 @@ struct ConfigurationBuilder {
             preconditionFailure("the schema lists the values of \(path)")
         }
         return value
-    }
-
-    private func path(_ path: String) -> FilePath? {
-        values.file(path, beside: file)
-    }
-
-    private mutating func secret(_ setting: String) -> Secret? {
-        guard let path = path(setting) else { return nil }
-        do {
-            return try ConfigurationFiles.secret(readFile(path.path))
-        } catch {
-            problems.append(
-                ConfigurationProblem(
-                    severity: .error, file: file, location: values.location(of: setting),
-                    message: "\(setting): cannot read \(path): \(error.message)"))
-            return nil
-        }
     }
 }

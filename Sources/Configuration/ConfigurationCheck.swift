@@ -17,7 +17,7 @@ extension ConfigurationDocument {
             CredentialInspection.App(
                 app: app, topic: values.shown("apps[\(index)].topic"),
                 environment: values.shown("apps[\(index)].environment"),
-                credential: check.check(app, at: "apps[\(index)]"))
+                credential: check.check("apps[\(index)]", app.credential))
         }
         return CredentialInspection(
             problems: (warnings + check.problems).sorted { $0.location < $1.location }, apps: apps)
@@ -35,21 +35,17 @@ extension ConfigurationError {
         check.checkExposure()
         check.checkPrograms()
         check.checkSecrets()
-        for index in 0..<readable.values.count("apps") { check.checkReadable("apps[\(index)]") }
+        for app in check.apps { _ = check.check(app, check.credential(app)) }
         let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
         return ConfigurationError(problems: (problems + more).sorted { $0.location < $1.location })
     }
 }
 
-private struct ConfigurationCheck {
+private struct ConfigurationCheck: ConfigurationReader {
     let file: String
     let values: SettingValues
     let now: WallTime
-    private(set) var problems: [ConfigurationProblem] = []
-
-    private func path(_ setting: String) -> FilePath? {
-        values.file(setting, beside: file)
-    }
+    var problems: [ConfigurationProblem] = []
 
     mutating func checkBroker() {
         if let file = path("broker.tls.ca_file") { checkAuthorities(file, at: "broker.tls.ca_file") }
@@ -67,10 +63,10 @@ private struct ConfigurationCheck {
         let seconds = (expires.milliseconds - now.milliseconds) / 1000
         let advice = "write a new token to \(values.shown(setting))"
         if expires <= now {
-            report(.warning, setting, "the access token expired on \(expires.inUTC): \(advice)")
+            warning(setting, "the access token expired on \(expires.inUTC): \(advice)")
         } else if seconds < Self.shortTokenTime {
-            report(
-                .warning, setting,
+            warning(
+                setting,
                 "the access token expires in \(seconds) s, on \(expires.inUTC): \(advice), and keep it renewed")
         }
     }
@@ -83,38 +79,6 @@ private struct ConfigurationCheck {
         _ = secret("admin.token_file")
     }
 
-    private mutating func secret(_ setting: String) -> Secret? {
-        guard let path = path(setting) else { return nil }
-        do {
-            return try ConfigurationFiles.secret(ConfigurationFiles.read(path.path))
-        } catch {
-            // Worded as in the configuration builder.
-            report(.error, setting, "cannot read \(path): \(error.message)")
-            return nil
-        }
-    }
-
-    /// Checks an app whose other settings may be missing or invalid.
-    mutating func checkReadable(_ app: String) {
-        if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
-        let subject = subject(app)
-        if let keyFile = path("\(app).token.key_file") {
-            _ = check(.token(keyFile: keyFile, keyID: "", teamID: ""), of: subject, at: app)
-        }
-        if let p12 = path("\(app).certificate.p12_file") {
-            let setting = "\(app).certificate.password_file"
-            let password = secret(setting)
-            // A file whose password cannot be read cannot be checked.
-            guard password != nil || values.text(setting) == nil else { return }
-            _ = check(.certificate(.p12(file: p12, password: password)), of: subject, at: app)
-        } else if let certificate = path("\(app).certificate.certificate_file"),
-            let key = path("\(app).certificate.private_key_file")
-        {
-            _ = check(
-                .certificate(.pem(certificateFile: certificate, privateKeyFile: key)), of: subject, at: app)
-        }
-    }
-
     /// Checks whether other users of this machine can read a secret.
     mutating func checkExposure() {
         let files = apps.flatMap { app in
@@ -125,9 +89,9 @@ private struct ConfigurationCheck {
             guard let exposure = self.path(path).flatMap({ FileExposure(ofFile: $0.path) }) else { continue }
             let file = values.shown(path)
             switch exposure {
-            case .readable: report(.warning, path, "every user of this machine can read the file: chmod o= \(file)")
+            case .readable: warning(path, "every user of this machine can read the file: chmod o= \(file)")
             case .writable:
-                report(.warning, path, "users other than its owner can change the file: chmod go-w,o= \(file)")
+                warning(path, "users other than its owner can change the file: chmod go-w,o= \(file)")
             }
         }
         checkInlinePasswords()
@@ -142,11 +106,10 @@ private struct ConfigurationCheck {
         for place in places where Self.holdsPassword(values.shown(place)) {
             switch exposure {
             case .readable:
-                report(
-                    .warning, place, "every user of this machine can read the password in this file: chmod o= \(file)")
+                warning(place, "every user of this machine can read the password in this file: chmod o= \(file)")
             case .writable:
-                report(
-                    .warning, place,
+                warning(
+                    place,
                     "users other than its owner can change this file, which contains a password: chmod go-w,o= \(file)")
             }
         }
@@ -169,19 +132,18 @@ private struct ConfigurationCheck {
             guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
                 Executable.path(of: program) == nil
             else { continue }
-            report(
-                .error, "\(section).command[0]",
+            error(
+                "\(section).command[0]",
                 "not an executable program: \(values.written("\(section).command[0]") ?? program)")
         }
     }
 
-    private var apps: [String] {
-        (0..<values.count("apps")).map { "apps[\($0)]" }
-    }
-
-    mutating func check(_ app: Configuration.App, at path: String) -> CredentialInspection.App.Credential {
-        if let file = app.caFile { checkAuthorities(file, at: "\(path).ca_file") }
-        return check(app.credential, of: subject(path), at: path)
+    /// Checks the files of an app, whose other settings may be missing or invalid.
+    mutating func check(
+        _ app: String, _ credential: Configuration.Credential?
+    ) -> CredentialInspection.App.Credential {
+        if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
+        return credential.map { check($0, of: subject(app), at: app) } ?? .certificate(nil)
     }
 
     /// The app of a credential, as far as it is known.
@@ -215,6 +177,8 @@ private struct ConfigurationCheck {
             if let certificate { check(certificate, of: app, at: "\(path).certificate.certificate_file") }
             return .certificate(certificate)
         case .certificate(.p12(let file, let password)):
+            // A file whose password cannot be read cannot be checked.
+            if password == nil, values.text("\(path).certificate.password_file") != nil { return .certificate(nil) }
             let place = "\(path).certificate.p12_file"
             let identity = TLSContext.Identity.pkcs12(file: file, password: password?.reveal() ?? "")
             let certificate = attempt(place) { () throws(TLSError) in try identity.certificate() }
@@ -247,20 +211,20 @@ private struct ConfigurationCheck {
         switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
         case .far: break
         case .near(let days), .soon(let days):
-            report(.warning, path, "the certificate expires in \(days) day\(days == 1 ? "" : "s"), on \(end)")
-        case .today: report(.warning, path, "the certificate expires within a day, on \(end)")
-        case .over: report(.error, path, "the certificate expired on \(end)")
-        case .early: report(.error, path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
+            warning(path, "the certificate expires in \(days) day\(days == 1 ? "" : "s"), on \(end)")
+        case .today: warning(path, "the certificate expires within a day, on \(end)")
+        case .over: error(path, "the certificate expired on \(end)")
+        case .early: error(path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
         }
     }
 
     /// Checks whether APNs would accept the app's notifications with this certificate.
     private mutating func check(_ certificate: Certificate, of app: Subject, at path: String) {
-        for damage in certificate.extensions.damage { report(.warning, path, damage) }
+        for damage in certificate.extensions.damage { warning(path, damage) }
         if let topic = app.topic, !certificate.names(bundleID: topic) {
             let names = certificate.pushTopics.map { "\"\($0.name)\"" }.joined(separator: ", ")
-            report(
-                .error, path,
+            error(
+                path,
                 names.isEmpty
                     ? "the certificate names no topic: it is not a push certificate from Apple"
                     : "the certificate is for \(names), the app's topic is \"\(app.shownTopic)\"")
@@ -268,13 +232,13 @@ private struct ConfigurationCheck {
         guard let environment = app.environment else { return }
         if !certificate.isFor(environment) {
             let others = Environment.allCases.filter(certificate.isFor).map(\.rawValue).joined(separator: ", ")
-            report(
-                .error, path,
+            error(
+                path,
                 "the certificate is for the \(others) environment, the app for \(app.shownEnvironment)")
         } else if certificate.extensions.environments.isEmpty, environment == .production,
             let name = certificate.subjectCommonName, name.hasPrefix("Apple Development ")
         {
-            report(.warning, path, "the certificate looks like one for the development environment: \"\(name)\"")
+            warning(path, "the certificate looks like one for the development environment: \"\(name)\"")
         }
     }
 
@@ -287,15 +251,8 @@ private struct ConfigurationCheck {
         do {
             return try body()
         } catch {
-            report(.error, path, error.message)
+            self.error(path, error.message)
             return nil
         }
-    }
-
-    private mutating func report(_ severity: ConfigurationProblem.Severity, _ path: String, _ message: String) {
-        problems.append(
-            ConfigurationProblem(
-                severity: severity, file: file, location: values.location(of: path),
-                message: "\(path): \(message)"))
     }
 }

@@ -4,10 +4,10 @@ import Decoding
 import Settings
 
 /// The rules between settings, which the schema of single settings cannot express.
-struct ConfigurationRules {
+struct ConfigurationRules: ConfigurationReader {
     let file: String
     let values: SettingValues
-    private(set) var problems: [ConfigurationProblem] = []
+    var problems: [ConfigurationProblem] = []
 
     /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
     private static let shortHeartbeat = 5
@@ -40,7 +40,7 @@ struct ConfigurationRules {
                         "auth_mechanism=external needs amqps:// and broker.tls.certificate_file")
                 }
             } catch {
-                report(.error, "broker.endpoints[\(index)]", error.message)
+                report(.error, "broker.endpoints[\(index)]", "broker.endpoints[\(index)]: \(error.message)")
             }
         }
         let files = ["ca_file", "certificate_file", "private_key_file", "server_name"].map { "broker.tls.\($0)" }
@@ -165,8 +165,7 @@ struct ConfigurationRules {
 
     private mutating func checkApps() {
         var places: [String: String] = [:]
-        for index in 0..<values.count("apps") {
-            let app = "apps[\(index)]"
+        for app in apps {
             if let topic = values.text("\(app).topic") {
                 let isPlain = topic.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
                 if !isPlain { error("\(app).topic", "expected a bundle ID: letters, digits, dots and hyphens") }
@@ -282,19 +281,5 @@ struct ConfigurationRules {
 
     private static func key(of path: String) -> String {
         path.split(separator: ".").last.map(String.init) ?? path
-    }
-
-    private mutating func error(_ path: String, _ message: String) {
-        report(.error, path, message)
-    }
-
-    private mutating func warning(_ path: String, _ message: String) {
-        report(.warning, path, message)
-    }
-
-    private mutating func report(_ severity: ConfigurationProblem.Severity, _ path: String, _ message: String) {
-        problems.append(
-            ConfigurationProblem(
-                severity: severity, file: file, location: values.location(of: path), message: "\(path): \(message)"))
     }
 }

@@ -1,0 +1,65 @@
+import Settings
+import System
+
+/// Reads the settings of a file, and collects the problems that the schema cannot express.
+protocol ConfigurationReader {
+    var file: String { get }
+    var values: SettingValues { get }
+    var problems: [ConfigurationProblem] { get set }
+    /// Reads a file with a secret.
+    var readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8] { get }
+}
+
+extension ConfigurationReader {
+    var readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8] { ConfigurationFiles.read }
+
+    mutating func error(_ path: String, _ message: String) {
+        report(.error, path, "\(path): \(message)")
+    }
+
+    mutating func warning(_ path: String, _ message: String) {
+        report(.warning, path, "\(path): \(message)")
+    }
+
+    mutating func report(_ severity: ConfigurationProblem.Severity, _ path: String, _ message: String) {
+        problems.append(
+            ConfigurationProblem(
+                severity: severity, file: file, location: values.location(of: path), message: message))
+    }
+
+    /// The paths of the apps.
+    var apps: [String] {
+        (0..<values.count("apps")).map { "apps[\($0)]" }
+    }
+
+    func path(_ setting: String) -> FilePath? {
+        values.file(setting, beside: file)
+    }
+
+    /// The secret in the file that a setting names; `nil` if there is none, or it cannot be read.
+    mutating func secret(_ setting: String) -> Secret? {
+        guard let path = path(setting) else { return nil }
+        do {
+            return try ConfigurationFiles.secret(readFile(path.path))
+        } catch {
+            self.error(setting, "cannot read \(path): \(error.message)")
+            return nil
+        }
+    }
+
+    /// The credential of an app; `nil` if it is not complete.
+    mutating func credential(_ app: String) -> Configuration.Credential? {
+        if let keyFile = path("\(app).token.key_file") {
+            return .token(
+                keyFile: keyFile, keyID: values.text("\(app).token.key_id") ?? "",
+                teamID: values.text("\(app).token.team_id") ?? "")
+        }
+        let section = "\(app).certificate"
+        if let p12 = path("\(section).p12_file") {
+            return .certificate(.p12(file: p12, password: secret("\(section).password_file")))
+        }
+        guard let certificate = path("\(section).certificate_file"), let key = path("\(section).private_key_file")
+        else { return nil }
+        return .certificate(.pem(certificateFile: certificate, privateKeyFile: key))
+    }
+}
