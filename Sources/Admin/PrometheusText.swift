@@ -20,14 +20,14 @@ package struct PrometheusText {
     }
 
     package private(set) var bytes: [UInt8] = []
-    /// The current family.
-    private var metric: Metric?
+    /// The families so far; samples belong to the last one.
+    package private(set) var metrics: [Metric] = []
 
     package init() {}
 
     /// Begins a family; its samples follow.
     package mutating func begin(_ metric: Metric) {
-        self.metric = metric
+        metrics.append(metric)
         bytes.append("# HELP ")
         bytes.append(metric.name)
         bytes.append(" ")
@@ -48,7 +48,7 @@ package struct PrometheusText {
 
     /// Adds all samples of a histogram.
     package mutating func sample(_ labels: [String] = [], _ histogram: Histogram) {
-        precondition(metric?.kind == .histogram, "only a histogram has buckets")
+        precondition(metrics.last?.kind == .histogram, "only a histogram has buckets")
         var total: UInt64 = 0
         for (bucket, count) in histogram.counts.enumerated() {
             total &+= count
@@ -60,7 +60,7 @@ package struct PrometheusText {
     }
 
     private mutating func sample(suffix: StaticString, _ values: [String], bound: String?, _ value: Value) {
-        guard let metric else { preconditionFailure("a sample belongs to a family") }
+        guard let metric = metrics.last else { preconditionFailure("a sample belongs to a family") }
         precondition(metric.labels.count == values.count, "every label has a value")
         bytes.append(metric.name)
         bytes.append(suffix)

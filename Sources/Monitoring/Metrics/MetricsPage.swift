@@ -5,118 +5,94 @@ import Decoding
 import Pipeline
 import Runtime
 
-/// The content of `/metrics`.
+/// The content of `/metrics`: every metric with its sentence for the documentation and its value.
 package struct MetricsPage {
-    private var text = PrometheusText()
-    private let seen: ProcessSnapshot
-    private let snapshots: [WorkerSnapshot]
-
     /// In Prometheus' text format.
+    var text = PrometheusText()
+    let seen: ProcessSnapshot
+    let snapshots: [WorkerSnapshot]
+
     package static func render(_ processSnapshot: ProcessSnapshot) -> [UInt8] {
-        var page = MetricsPage(processSnapshot)
-        page.writeRequests()
-        page.writeTimings()
-        page.writeResults()
-        page.writeConnections()
-        page.writeApps()
-        page.writeLimits()
-        page.writeAdmin()
-        page.writeProcess()
-        return page.text.bytes
+        MetricsPage(processSnapshot).text.bytes
     }
 
-    private init(_ processSnapshot: ProcessSnapshot) {
+    init(_ processSnapshot: ProcessSnapshot) {
         seen = processSnapshot
         snapshots = processSnapshot.snapshots
+        writeRequests()
+        writeTimings()
+        writeResults()
+        writeBroker()
+        writeConnections()
+        writeApps()
+        writeLimits()
+        writeProcess()
     }
-
-    // MARK: Families
-
-    /// An unknown value has no sample.
-    private mutating func write(_ metric: Metric, _ value: PrometheusText.Value?) {
-        text.begin(metric)
-        if let value { text.sample([], value) }
-    }
-
-    /// A sum over the workers.
-    private mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> UInt64) {
-        write(metric, .count(snapshots.reduce(0) { $0 &+ value($1) }))
-    }
-
-    private mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> Int) {
-        write(metric, .integer(snapshots.reduce(0) { $0 + value($1) }))
-    }
-
-    /// One sample for each combination of labels, in order.
-    private mutating func write(_ metric: Metric, _ values: [[String]: PrometheusText.Value]) {
-        text.begin(metric)
-        for (labels, value) in values.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
-            text.sample(labels, value)
-        }
-    }
-
-    /// Writes one sample for each combination of labels: the sum of its values.
-    private mutating func write(_ metric: Metric, sums parts: [(labels: [String], value: Int)]) {
-        let sums = Dictionary(parts.map { ($0.labels, $0.value) }, uniquingKeysWith: +)
-        write(metric, sums.mapValues { .integer($0) })
-    }
-
-    private mutating func write(_ metric: Metric, sums parts: [(label: String, value: Int)]) {
-        write(metric, sums: parts.map { ([$0.label], $0.value) })
-    }
-
-    private mutating func write(_ metric: Metric, perQueue value: (WorkerSnapshot, Int) -> Int) {
-        let parts = snapshots.flatMap { snapshot in
-            snapshot.queues.enumerated().map { ($1.name, value(snapshot, $0)) }
-        }
-        write(metric, sums: parts)
-    }
-
-    private mutating func write(_ metric: Metric, perApp value: (WorkerSnapshot.Pool) -> Int) {
-        write(metric, sums: snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, value(pool)) } })
-    }
-
-    private mutating func write(
-        _ metric: Metric, perCredential value: (ProcessSnapshot.Credential) -> PrometheusText.Value?
-    ) {
-        let values = seen.credentials.compactMap { one in value(one).map { (one.app.labels, $0) } }
-        write(metric, Dictionary(values) { first, _ in first })
-    }
-
-    private mutating func write(_ metric: Metric, perProcess value: (WorkerSnapshot.Process) -> Int) {
-        write(metric, sums: snapshots.flatMap(\.processes).map { ($0.name, value($0)) })
-    }
-
-    private mutating func write(_ metric: Metric, pools name: PoolCounters.Name) {
-        write(metric, sum: { $0.poolCounters[name] })
-    }
-
-    // MARK: Groups
 
     private mutating func writeRequests() {
-        write(.deliveries, perQueue: { Int($0.counters.deliveries[$1]) })
-        text.begin(.notifications)
+        write(
+            .counter("harebell_deliveries_total", by: ["queue"], "Deliveries received from a queue."),
+            perQueue: { Int($0.counters.deliveries[$1]) })
+        text.begin(
+            .counter(
+                "harebell_notifications_total", by: ["topic", "environment", "push_type", "outcome", "reason"],
+                "Notifications by outcome; a reason that Apple does not document is `unknown`."))
         for (key, count) in snapshots.notifications { text.sample(key.labels, .count(count)) }
-        write(.ignored, sum: { $0.counters[.ignored] })
-        text.begin(.decodingLimits)
+        write(
+            .counter("harebell_ignored_total", "Messages that their decoder ignored; they have no result."),
+            sum: { $0.counters[.ignored] })
+        text.begin(
+            .counter(
+                "harebell_decoding_limits_total", by: ["limit"],
+                "Messages beyond a limit of decoding: `body_bytes`, `json_depth` or `tokens`."))
         for limit in DecodingLimit.allCases {
             let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
             text.sample([limit.name.description], .count(count))
         }
-        write(.decoderRunning, perProcess: { $0.isWorking ? 1 : 0 })
-        write(.decoderWaiting, perProcess: { $0.waiting })
-        write(.decoderRestarts, perProcess: { Int($0.counters.restarts) })
-        write(.decoderQuarantined, perProcess: { Int($0.counters.quarantined) })
-        write(.payloadFindings, sum: { $0.counters[.payloadFindings] })
-        write(.unknownReasons, sum: { $0.counters[.unknownReasons] })
+        write(
+            .gauge(
+                "harebell_decoder_running", by: ["decoder"],
+                "Worker threads whose process for a decoder is running and accepts messages."),
+            perProcess: { $0.isWorking ? 1 : 0 })
+        write(
+            .gauge(
+                "harebell_decoder_waiting", by: ["decoder"], "Messages without a response from a decoder's process."),
+            perProcess: { $0.waiting })
+        write(
+            .counter(
+                "harebell_decoder_restarts_total", by: ["decoder"],
+                "How often a decoder's process failed and was restarted."), perProcess: { Int($0.counters.restarts) })
+        write(
+            .counter(
+                "harebell_decoder_quarantined_total", by: ["decoder"],
+                "Messages for which a decoder's process failed twice, with the message alone."),
+            perProcess: { Int($0.counters.quarantined) })
+        write(
+            .counter("harebell_payload_findings_total", "Payloads that deviate from Apple's tables of keys."),
+            sum: { $0.counters[.payloadFindings] })
+        write(
+            .counter("harebell_unknown_reasons_total", "Responses with an undocumented reason, or without one."),
+            sum: { $0.counters[.unknownReasons] })
     }
 
     private mutating func writeTimings() {
         var timings = Timings()
         for snapshot in snapshots { timings.add(snapshot.timings) }
         let histograms: [(Metric, Histogram)] = [
-            (.request, timings.request), (.queueWait, timings.queueWait), (.limiterWait, timings.limiterWait),
-            (.apns, timings.apns),
+            (.histogram("harebell_request_seconds", "From a delivery's arrival to its settlement."), timings.request),
+            (
+                .histogram(
+                    "harebell_queue_wait_seconds", "From a message's AMQP timestamp, in whole seconds, to its delivery."
+                ), timings.queueWait
+            ),
+            (
+                .histogram("harebell_limiter_wait_seconds", "From when a notification is ready to when it is sent."),
+                timings.limiterWait
+            ),
+            (
+                .histogram("harebell_apns_seconds", "From when a notification is sent to the response of APNs."),
+                timings.apns
+            ),
         ]
         for (metric, histogram) in histograms {
             text.begin(metric)
@@ -125,55 +101,127 @@ package struct MetricsPage {
     }
 
     private mutating func writeResults() {
-        text.begin(.retries)
+        text.begin(
+            .counter(
+                "harebell_retries_total", by: ["kind"],
+                "Notifications sent again: `resend` (not processed), `backoff`, `parked`, or `token` (refused provider token)."
+            ))
         let pools = snapshots.map(\.poolCounters)
         text.sample(["backoff"], .count(snapshots.reduce(0) { $0 + $1.counters[.retries] }))
         text.sample(["parked"], .count(snapshots.reduce(0) { $0 + $1.counters[.parked] }))
         text.sample(["resend"], .integer(pools.reduce(0) { $0 + $1[.resends] }))
         text.sample(["token"], .integer(pools.reduce(0) { $0 + $1[.renewals] + $1[.rebinds] }))
-        write(.duplicatesAvoided, sum: { $0.counters[.duplicatesAvoided] })
-        write(.uncertain, sum: { $0.counters[.uncertain] })
-        write(.deadLetters, sum: { $0.counters[.deadLetters] })
-        write(.returned, sum: { $0.counters[.returned] })
-        write(.refusedPublishes, sum: { $0.counters[.refusedPublishes] })
-        write(.divertedResults, sum: { $0.counters[.divertedResults] })
-        write(.refusingQueues, sums: snapshots.flatMap(\.refusing.since.keys).map { ($0.name, 1) })
-        write(.quarantined, sum: { $0.counters[.quarantined] })
-        write(.unsettled, sum: { $0.counters.unsettled })
-        write(.oldestUnsettled, .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))
-        write(.unconfirmed, sum: { $0.counters.unconfirmed })
-        write(.consuming, perQueue: { $0.queues[$1].isConsuming ? 1 : 0 })
-        write(.publishing, sum: { $0.isPublisherOpen ? 1 : 0 })
-        write(.brokerBlocked, .integer(snapshots.contains(where: \.isBlocked) ? 1 : 0))
-        write(.secretExpiry, seen.passwordExpiresIn.map { .integer(Int($0)) })
+        write(
+            .counter(
+                "harebell_duplicates_avoided_total",
+                "Redeliveries of requests that this worker had finished or had in flight."),
+            sum: { $0.counters[.duplicatesAvoided] })
+        write(
+            .counter("harebell_uncertain_total", "Attempts that APNs may or may not have processed."),
+            sum: { $0.counters[.uncertain] })
+        write(
+            .counter("harebell_dead_letters_total", "Requests that became dead letters."),
+            sum: { $0.counters[.deadLetters] })
+        write(.counter("harebell_returned_total", "Publishes that no queue received."), sum: { $0.counters[.returned] })
+        write(
+            .counter("harebell_refused_publishes_total", "Publishes that the broker refused; each is retried."),
+            sum: { $0.counters[.refusedPublishes] })
+        write(
+            .counter(
+                "harebell_diverted_results_total",
+                "Results that went to `results`, or to the dead letters, because their reply queue kept refusing them."),
+            sum: { $0.counters[.divertedResults] })
+        write(
+            .gauge(
+                "harebell_queue_refusing", by: ["destination"],
+                "Worker threads for which a queue of the configuration refuses publishes."),
+            sums: snapshots.flatMap(\.refusing.since.keys).map { ($0.name, 1) })
+        write(
+            .counter("harebell_quarantined_publishes_total", "Publishes that made the broker close the connection."),
+            sum: { $0.counters[.quarantined] })
+    }
+
+    private mutating func writeBroker() {
+        write(.gauge("harebell_unsettled", "Unsettled deliveries."), sum: { $0.counters.unsettled })
+        write(
+            .gauge("harebell_oldest_unsettled_seconds", "Age of the oldest unsettled delivery."),
+            .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))
+        write(
+            .gauge("harebell_unconfirmed", "Results and dead letters that the broker has not confirmed."),
+            sum: { $0.counters.unconfirmed })
+        write(
+            .gauge("harebell_consuming", by: ["queue"], "Worker threads that consume from a queue."),
+            perQueue: { $0.queues[$1].isConsuming ? 1 : 0 })
+        write(
+            .gauge("harebell_publishing", "Worker threads whose publishing connection is open."),
+            sum: { $0.isPublisherOpen ? 1 : 0 })
+        write(
+            .gauge("harebell_broker_blocked", "1 while the broker blocks publishing."),
+            .integer(snapshots.contains(where: \.isBlocked) ? 1 : 0))
+        write(
+            .gauge(
+                "harebell_broker_secret_expiry_seconds",
+                "Until the token in `broker.password_file` expires; negative afterwards."),
+            seen.passwordExpiresIn.map { .integer(Int($0)) })
     }
 
     private mutating func writeConnections() {
         let pools = snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, pool.statistics) } }
         write(
-            .connectionCount,
+            .gauge(
+                "harebell_connections", by: ["app", "environment", "state"],
+                "Connections with APNs: `connecting`, `ready` or `draining`; of the first app that shares them."),
             sums: pools.flatMap { app, count in
                 [
                     (app + ["connecting"], count.connecting), (app + ["draining"], count.draining),
                     (app + ["ready"], count.ready),
                 ]
             })
-        write(.streams, perApp: { $0.statistics.streams })
-        write(.maximumConcurrentStreams, perApp: { $0.statistics.maximumConcurrentStreams })
-        write(.permits, perApp: { $0.statistics.permits })
-        write(.waiting, perApp: { $0.statistics.waiting })
+        write(
+            .gauge(
+                "harebell_streams", by: ["app", "environment"], "Notifications in flight: sent, without a response yet."
+            ), perApp: { $0.statistics.streams })
+        write(
+            .gauge(
+                "harebell_max_concurrent_streams", by: ["app", "environment"],
+                "Streams that APNs allows at once on the ready connections."),
+            perApp: { $0.statistics.maximumConcurrentStreams })
+        write(
+            .gauge(
+                "harebell_permits", by: ["app", "environment"], "Permits in the token buckets of the ready connections."
+            ), perApp: { $0.statistics.permits })
+        write(
+            .gauge(
+                "harebell_waiting", by: ["app", "environment"],
+                "Notifications that wait for a permit, a stream or a connection."), perApp: { $0.statistics.waiting })
         let counters = snapshots.map(\.poolCounters)
-        write(.goaways, sums: counters.flatMap(\.goaways).map { ($0.key, $0.value) })
-        write(.disconnects, sums: counters.flatMap(\.disconnects).map { ($0.key, $0.value) })
+        write(
+            .counter(
+                "harebell_goaways_total", by: ["reason"], "GOAWAY frames from APNs, by its reason or HTTP/2's code."),
+            sums: counters.flatMap(\.goaways).map { ($0.key, $0.value) })
+        write(
+            .counter(
+                "harebell_disconnects_total", by: ["code"],
+                "Connections with APNs that ended, by cause; `none` is an orderly end."),
+            sums: counters.flatMap(\.disconnects).map { ($0.key, $0.value) })
         let hits = counters.flatMap { counters in
             PoolCounters.Name.allCases.compactMap { name in name.limit.map { ($0, counters[name]) } }
         }
-        write(.limitHits, sums: hits)
-        write(.connects, pools: .connects)
-        write(.connectFailures, pools: .failures)
-        write(.braked, perApp: { $0.statistics.braked })
-        write(.throttledNotifications, pools: .throttledNotifications)
-        write(.throttledDevices, perApp: { $0.statistics.throttledDevices })
+        write(
+            .counter("harebell_limit_hits_total", by: ["limit"], "How often a limit of the connections was reached."),
+            sums: hits)
+        write(.counter("harebell_connects_total", "Attempts to connect to APNs."), pools: .connects)
+        write(.counter("harebell_connect_failures_total", "Connects to APNs that failed."), pools: .failures)
+        write(
+            .gauge("harebell_braked_connections", by: ["app", "environment"], "Connections that are throttled now."),
+            perApp: { $0.statistics.braked })
+        write(
+            .counter("harebell_spaced_total", "Notifications delayed because APNs throttled their device."),
+            pools: .throttledNotifications)
+        write(
+            .gauge(
+                "harebell_spaced_devices", by: ["app", "environment"],
+                "Devices that are paused after 429 TooManyRequests."), perApp: { $0.statistics.throttledDevices })
     }
 
     private mutating func writeApps() {
@@ -183,37 +231,74 @@ package struct MetricsPage {
         for app in seen.credentials.map(\.app) where !paused.contains(where: { $0.labels == app.labels }) {
             samples[app.labels + [""]] = .integer(0)
         }
-        write(.appPaused, samples)
-        write(.held, sums: paused.map { ($0.labels, $0.held) })
-        write(.certificateExpiry, perCredential: { $0.expiresIn.map { .integer(Int($0)) } })
-        write(.providerTokenAge, perCredential: { $0.tokenAge.map { .duration($0) } })
+        write(
+            .gauge(
+                "harebell_app_paused", by: ["topic", "environment", "cause"],
+                "1 while APNs refuses an app, or a topic of one; `cause` is its reason, or `device-tokens`."), samples)
+        write(
+            .gauge(
+                "harebell_held", by: ["topic", "environment"], "Notifications that wait for a paused app or topic."),
+            sums: paused.map { ($0.labels, $0.held) })
+        write(
+            .gauge(
+                "harebell_certificate_expiry_seconds", by: ["topic", "environment"],
+                "Until the app's certificate expires; negative afterwards."),
+            perCredential: { $0.expiresIn.map { .integer(Int($0)) } })
+        write(
+            .gauge(
+                "harebell_provider_token_age_seconds", by: ["topic", "environment"],
+                "Since the app's provider token was signed."), perCredential: { $0.tokenAge.map { .duration($0) } })
     }
 
     private mutating func writeLimits() {
-        write(.prefetch, perQueue: { Int($0.queues[$1].prefetch) })
         write(
-            .paceWaiting,
+            .gauge(
+                "harebell_prefetch", by: ["queue"], "Deliveries of a queue that all worker threads together may hold."),
+            perQueue: { Int($0.queues[$1].prefetch) })
+        write(
+            .gauge(
+                "harebell_queue_pace_waiting", by: ["queue"],
+                "Notifications that wait for the rate limit of their queue."),
             sums: snapshots.flatMap(\.queues).compactMap { queue in queue.paceWaiting.map { (queue.name, $0) } })
-        write(.messages, sums: snapshots.messages.map { ($0.key, Int($0.value)) })
-        write(.standstill, sum: { $0.isSuspended ? 1 : 0 })
-        write(.workers, .integer(seen.workers.count))
-        text.begin(.workerSilence)
+        write(
+            .gauge(
+                "harebell_queue_messages", by: ["queue"],
+                "Queue depth at the last query: at most every 5 s, while a page or scrape asks for it."),
+            sums: snapshots.messages.map { ($0.key, Int($0.value)) })
+        write(
+            .gauge("harebell_standstill", "Worker threads that consume nothing because no app can send."),
+            sum: { $0.isSuspended ? 1 : 0 })
+        write(.gauge("harebell_workers", "Worker threads."), .integer(seen.workers.count))
+        text.begin(
+            .gauge("harebell_worker_silence_seconds", by: ["worker"], "Time since a worker thread last responded."))
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
-        write(.suppressedLogLines, sum: { $0.suppressedLogLines })
-        write(.spans, [["dropped"]: .count(seen.spans.dropped), ["exported"]: .count(seen.spans.exported)])
-    }
-
-    private mutating func writeAdmin() {
+        write(
+            .counter(
+                "harebell_log_lines_suppressed_total",
+                "Log lines of worker threads that were dropped by the rate limit."), sum: { $0.suppressedLogLines })
+        write(
+            .counter(
+                "harebell_spans_total", by: ["result"],
+                "Spans of traces: `exported`, or `dropped` because the collector did not take them in time."),
+            [["dropped"]: .count(seen.spans.dropped), ["exported"]: .count(seen.spans.exported)])
     }
 
     private mutating func writeProcess() {
-        text.begin(.buildInfo)
+        text.begin(.gauge("harebell_build_info", by: ["version"], "1, with the version as a label."))
         text.sample([Version.text], .integer(1))
-        write(.cpu, seen.process.cpu.map { .duration($0) })
-        write(.residentMemory, seen.process.residentBytes.map { .integer($0) })
-        write(.openDescriptors, seen.process.openDescriptors.map { .integer($0) })
-        write(.maximumDescriptors, seen.process.maximumDescriptors.map { .integer($0) })
-        write(.startTime, seen.process.startedAt.map { .duration(.milliseconds($0.milliseconds)) })
+        write(
+            .counter("process_cpu_seconds_total", "CPU time of the process, user and system."),
+            seen.process.cpu.map { .duration($0) })
+        write(
+            .gauge("process_resident_memory_bytes", "Resident memory of the process."),
+            seen.process.residentBytes.map { .integer($0) })
+        write(.gauge("process_open_fds", "Open file descriptors."), seen.process.openDescriptors.map { .integer($0) })
+        write(
+            .gauge("process_max_fds", "Maximum number of file descriptors."),
+            seen.process.maximumDescriptors.map { .integer($0) })
+        write(
+            .gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970."),
+            seen.process.startedAt.map { .duration(.milliseconds($0.milliseconds)) })
     }
 }
 
@@ -232,10 +317,6 @@ extension NotificationTally.Key {
             pushType?.name.description ?? "", outcome.name.description, reason?.rawValue ?? "",
         ]
     }
-}
-
-extension AppName {
-    fileprivate var labels: [String] { [topic, environment.rawValue] }
 }
 
 extension PausedTopic {

@@ -2,43 +2,51 @@ package import Core
 import Glibc
 import System
 
-/// Reads the kernel's figures about this process from `/proc`.
+/// The kernel's figures about this process, as in Prometheus' client libraries. Missing figures are `nil`.
 ///
-/// Only from `/proc/self`: the systemd unit hides everything else.
+/// Source: prometheus.io/docs/instrumenting/writing_clientlibs, "Process metrics".
+package struct ProcessUsage: Equatable, Sendable {
+    /// In user and in system mode.
+    package var cpu: Duration?
+    package var residentBytes: Int?
+    package var openDescriptors: Int?
+    package var maximumDescriptors: Int?
+    package var startedAt: WallTime?
+
+    package init() {}
+}
+
+/// Reads ``ProcessUsage``. Files only from `/proc/self`: the systemd unit hides everything else.
 package struct ProcessMeter {
-    /// The kernel's texts are far shorter.
-    private static let longestText = 65_536
+    /// The kernel's text is far shorter.
+    private static let longestText = 4096
 
-    private let units = ProcessUsage.Units(
-        ticksPerSecond: Int64(max(1, sysconf(Int32(_SC_CLK_TCK)))), page: Int64(max(1, sysconf(Int32(_SC_PAGESIZE)))))
-    /// Determined once, so that clock changes do not affect it.
-    private let startedAt: WallTime?
+    private let page = max(1, sysconf(Int32(_SC_PAGESIZE)))
+    private let startedAt: WallTime
 
+    /// - Parameter now: the start of the process.
     package init(at now: Moment) {
-        startedAt = Self.status(units).map {
-            let age = SystemClock.sinceBoot() - $0.begin
-            return WallTime(milliseconds: now.wall.milliseconds - age.nanoseconds / 1_000_000)
-        }
+        startedAt = now.wall
     }
 
     package func read() -> ProcessUsage {
         var usage = ProcessUsage()
         usage.startedAt = startedAt
-        if let status = Self.status(units) {
-            usage.cpu = status.cpu
-            usage.residentBytes = status.residentBytes
+        usage.cpu = SystemClock.processorTime()
+        usage.residentBytes = residentPages.map { $0 * page }
+        var limit = rlimit()
+        if unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+            usage.maximumDescriptors = Int(exactly: limit.rlim_cur)
         }
-        usage.maximumDescriptors = Self.text("limits").flatMap(ProcessUsage.descriptorLimit)
         // One of them is open because of the count itself.
         usage.openDescriptors = (try? Folder.count("/proc/self/fd")).map { $0 - 1 }
         return usage
     }
 
-    private static func status(_ units: ProcessUsage.Units) -> ProcessUsage.Status? {
-        text("stat").flatMap { ProcessUsage.Status($0, units) }
-    }
-
-    private static func text(_ name: String) -> [UInt8]? {
-        try? WholeFile.read("/proc/self/\(name)", upTo: longestText)
+    /// Source: proc(5), `/proc/pid/statm`.
+    private var residentPages: Int? {
+        guard let text = try? WholeFile.read("/proc/self/statm", upTo: Self.longestText) else { return nil }
+        let fields = text.split(separator: UInt8(ascii: " "))
+        return fields.count > 1 ? Int(String(decoding: fields[1], as: UTF8.self)) : nil
     }
 }

@@ -17,9 +17,9 @@ package enum SystemClock {
         return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
-    /// `CLOCK_BOOTTIME`, the kernel's clock for the start times of processes.
-    package static func sinceBoot() -> Duration {
-        let time = read(CLOCK_BOOTTIME)
+    /// `CLOCK_PROCESS_CPUTIME_ID`: the processor time of all threads, in user and in system mode.
+    package static func processorTime() -> Duration {
+        let time = read(CLOCK_PROCESS_CPUTIME_ID)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
 
@@ -34,7 +34,7 @@ package enum SystemClock {
     private static func read(_ clock: clockid_t) -> timespec {
         var time = timespec()
         let result = unsafe clock_gettime(clock, &time)
-        precondition(result == 0, "Linux has both clocks")
+        precondition(result == 0, "Linux has these clocks")
         return time
     }
 }

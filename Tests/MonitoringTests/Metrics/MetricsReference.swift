@@ -4,8 +4,8 @@ import Monitoring
 /// The metrics in the form of the documentation page.
 enum MetricsReference {
     /// A Markdown table.
-    static var markdown: String {
-        let rows = Metric.all.map { metric in
+    static func markdown(_ metrics: [Metric]) -> String {
+        let rows = metrics.map { metric in
             let labels = metric.labels.map { "`\($0)`" }.joined(separator: ", ")
             return "| `\(metric.name)` | \(metric.kind.rawValue) | \(labels) | \(metric.help) |"
                 .replacing("|  |", with: "| |")

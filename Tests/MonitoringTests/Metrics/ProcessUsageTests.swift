@@ -8,55 +8,6 @@ import Testing
 
 @Suite("Kernel statistics of the process")
 struct ProcessUsageTests {
-    private static let units = ProcessUsage.Units(ticksPerSecond: 100, page: 4096)
-    /// As in proc(5), from field 3 on.
-    private static let fields =
-        "S 1 7 7 0 -1 4194560 900 0 3 0 1234 66 0 0 20 0 4 0 98765 123456789 2048 18446744073709551615 1 2 3 4 5"
-
-    private func read(_ text: String) -> ProcessUsage.Status? {
-        ProcessUsage.Status(Array(text.utf8), Self.units)
-    }
-
-    @Test(
-        "The status line is parsed by its fields, whatever the program's name",
-        arguments: ["harebell", "a) R 1 (b", ""])
-    func line(name: String) throws {
-        let status = try #require(read("42 (\(name)) \(Self.fields)\n"))
-        #expect(status.cpu == .milliseconds(13_000))
-        #expect(status.begin == .milliseconds(987_650))
-        #expect(status.residentBytes == 8_388_608)
-    }
-
-    @Test(
-        "A short or impossible status line yields nothing",
-        arguments: [
-            "", "42 (harebell", "42 (harebell)", "42 (harebell) S 1 2 3",
-            "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 -5 0 0 0 20 0 4 0 98765 1 1",
-            "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 x 0 0 0 20 0 4 0 98765 1 1",
-            "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 1 0 0 0 20 0 4 0 9223372036854775807000 1 1",
-            "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 1 0 0 0 20 0 4 0 1 1 9223372036854775807",
-            "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 9223372036854775807 0 0 0 20 0 4 0 1 1 1",
-            "42 (harebell) S 1 7 7 0 -1 1 900 0 3 0 9223372036854775807 9223372036854775807 0 0 20 0 4 0 1 1 1",
-        ])
-    func oddLine(text: String) {
-        #expect(read(text) == nil)
-    }
-
-    @Test(
-        "The soft limit of descriptors is parsed, and an unlimited one is none",
-        arguments: [
-            (
-                "Limit                     Soft Limit           Hard Limit           Units     \n"
-                    + "Max processes             31000                31000                processes \n"
-                    + "Max open files            1024                 524288               files     \n", 1024
-            ),
-            ("Max open files            unlimited            unlimited            files     \n", nil),
-            ("Max open files", nil), ("", nil),
-        ] as [(String, Int?)])
-    func limit(text: String, expected: Int?) {
-        #expect(ProcessUsage.descriptorLimit(in: Array(text.utf8)) == expected)
-    }
-
     @Test("All values of this process are known, and agree with other sources")
     func own() throws {
         let meter = ProcessMeter(at: SystemClock.now())
