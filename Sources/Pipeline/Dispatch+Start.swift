@@ -49,7 +49,7 @@ extension Dispatch {
             if done?.contains(place) == true { continue }
             // The notifications of a fan-out usually share payload and app, which are checked once.
             if checked.map({ !all[index].sharesChecks(with: all[$0]) }) ?? true {
-                let finding = finding(in: all[index], of: request, at: now)
+                let finding = finding(in: all[index], of: request)
                 checks = Checks(finding: finding, match: gates.table.resolve(all[index]))
                 checked = index
             }

@@ -5,22 +5,16 @@ import Logging
 /// Validates payloads against Apple's tables.
 extension Dispatch {
     /// The violations of Apple's tables in a payload; `nil` if there are none.
-    mutating func finding(in notification: Notification, of request: InFlightRequest, at now: Moment) -> String? {
+    mutating func finding(in notification: Notification, of request: InFlightRequest) -> String? {
         guard let isBroadcast = notification.target.isBroadcast else { return nil }
         let findings = PayloadCheck.findings(
             in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
         guard !findings.isEmpty else { return nil }
         counters[.payloadFindings] += 1
-        if let heldBack = findingLog.admit(at: now.instant) {
-            let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
-            log.warning(
-                "a payload deviates from Apple's tables; it is sent anyway",
-                metadata: request.delivery.traced(
-                    [
-                        "topic": "\(topic)", "finding": "\(findings.detailForLog)",
-                        "held_back": .stringConvertible(heldBack),
-                    ]))
-        }
+        let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        log.warning(
+            "a payload deviates from Apple's tables; it is sent anyway",
+            metadata: request.delivery.traced(["topic": "\(topic)", "finding": "\(findings.detailForLog)"]))
         return findings.detail
     }
 }

@@ -24,7 +24,6 @@ package struct Dispatch {
     var nextTurn = Instant.distantFuture
     /// Whether APNs can be reached, as far as known.
     var reachability = Reachability()
-    var findingLog = LogLimit(interval: .seconds(60))
     /// Reasons that were already logged.
     var announced: Set<String> = []
 

@@ -46,7 +46,6 @@ package final class DecoderProcess {
     private var events = Deque<Event>()
     /// Failures since the last progress.
     private var failures = 0
-    private var complaints = LogLimit(interval: .milliseconds(100))
     /// The reason of the last failure; `nil` before the first.
     package private(set) var lastFailure: String?
 
@@ -157,11 +156,7 @@ package final class DecoderProcess {
     private func take(_ event: ProcessConversation.Event, at now: Instant) {
         switch event {
         case .line(let text):
-            if let heldBack = complaints.admit(at: now) {
-                log.notice(
-                    "the decoder writes: \(text)",
-                    metadata: heldBack == 0 ? [:] : ["held_back": .stringConvertible(heldBack)])
-            }
+            log.notice("the decoder writes: \(text)")
         case .ended(let failure): ended(failure, at: now)
         case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumResponseFrame)")
         case .frame(let frame):

@@ -30,7 +30,8 @@ package final class TraceExporter {
     private var queue = SpanQueue()
     private var export: Export?
     private var retryAt: Instant?
-    private var failures = FailureLog()
+    /// Whether the last attempt failed; only the first of several failures is logged.
+    private var isFailing = false
     private var isEnding = false
     private var lastLimit: Instant?
 
@@ -90,7 +91,7 @@ package final class TraceExporter {
         guard let export else { return }
         switch end {
         case .response(let status, let rejected) where 200..<300 ~= status:
-            failures.opened()
+            isFailing = false
             finish(export, rejected: min(rejected, export.count))
         case .response(let status, _):
             // Source: OpenTelemetry protocol 1.9, "Retryable Response Codes".
@@ -114,10 +115,11 @@ package final class TraceExporter {
     }
 
     private func failed(_ export: Export, _ reason: String, mayRetry: Bool, at now: Instant) {
-        if let report = failures.ended(at: now) {
-            log.logFailure(
-                report, "spans cannot be exported",
-                [
+        if !isFailing {
+            isFailing = true
+            log.warning(
+                "spans cannot be exported; trying again",
+                metadata: [
                     "error.message": "\(reason)", "server.address": "\(settings.endpoint.host)",
                     "server.port": .stringConvertible(settings.endpoint.port),
                 ])

@@ -230,15 +230,10 @@ extension Outbox {
         _ result: PendingPublication, because reason: String, _ message: Logger.Message, at now: Moment
     ) {
         counters[.divertedResults] += 1
-        if let heldBack = refusalLog.admit(at: now.instant) {
-            log.warning(
-                message,
-                metadata: result.request.delivery.traced(
-                    [
-                        "messaging.rabbitmq.destination.routing_key": "\(result.routingKey)",
-                        "held_back": .stringConvertible(heldBack),
-                    ]))
-        }
+        log.warning(
+            message,
+            metadata: result.request.delivery.traced(
+                ["messaging.rabbitmq.destination.routing_key": "\(result.routingKey)"]))
         returned(result, reason, at: now)
     }
 

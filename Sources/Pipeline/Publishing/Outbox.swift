@@ -20,8 +20,6 @@ package struct Outbox: ~Copyable {
     var waiting = DeadlineQueue<PendingPublication>()
     let log: Logger
     let encoder = ResultEncoder()
-    var parkingLog = LogLimit(interval: .seconds(60))
-    var refusalLog = LogLimit(interval: .seconds(60))
     /// Retry queues that accept nothing; each is logged once.
     var missingRetryQueues: Set<String> = []
 

@@ -48,15 +48,12 @@ extension Outbox {
         }
         counters[.parked] += UInt64(request.parked.count)
         if request.parked.contains(where: { $0.cause == nil }) { counters[.heldTooLong] += 1 }
-        if let heldBack = parkingLog.admit(at: now.instant) {
-            log.warning(
-                "requests wait in retry queues",
-                metadata: [
-                    "messaging.destination.name": "\(String(decoding: copy.routingKey, as: UTF8.self))",
-                    "held_back": .stringConvertible(heldBack),
-                    "detail": "\(request.parked[0].report.summary)",
-                ])
-        }
+        log.warning(
+            "a request waits in a retry queue",
+            metadata: [
+                "messaging.destination.name": "\(String(decoding: copy.routingKey, as: UTF8.self))",
+                "detail": "\(request.parked[0].report.summary)",
+            ])
         publish(copy, for: request, .retry, at: now)
     }
 

@@ -50,7 +50,7 @@ extension Worker {
         case .connected:
             pools.roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
-            failures[Self.name(number), default: FailureLog()].opened()
+            opened.insert(Self.name(number))
             dispatch.mayRecover(at: now)
             if pools.refused.remove(number) != nil { dispatch.certificateAccepted(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
@@ -60,13 +60,12 @@ extension Worker {
             }
             dispatch.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
-            guard let error,
-                let report = failures[Self.name(number), default: FailureLog()].ended(
-                    isOpen: pool.isConnected, at: now.instant)
-            else { break }
-            log.logFailure(
-                report, report == .lost ? "a connection to APNs ended" : "cannot connect to APNs",
-                metadata(pool, "error.message", error))
+            let wasOpen = opened.contains(Self.name(number))
+            if !pool.isConnected { opened.remove(Self.name(number)) }
+            guard let error else { break }
+            log.warning(
+                "\(wasOpen ? "a connection to APNs ended" : "cannot connect to APNs"); trying again",
+                metadata: metadata(pool, "error.message", error))
         case .goaway(let reason):
             log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
             dispatch.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
@@ -144,7 +143,7 @@ extension Worker {
         let pool = pools.make(plan, context, tokens, now.instant)
         let number = pools.roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
         pools.refused.remove(number)
-        failures[Self.name(number)] = nil
+        opened.remove(Self.name(number))
         dispatch.pool(number, isConnected: false)
         pool.onDue = { [woken = pools.woken] in woken.append(number) }
         pools.agenda.wake(number.index)

@@ -47,7 +47,7 @@ extension Worker {
         while let event = inquiries.nextEvent(at: now.instant) {
             switch event {
             case .engine(.responded(let response)): responded(response)
-            case .engine(.opened): failures["inquiring", default: FailureLog()].opened()
+            case .engine(.opened): opened.insert("inquiring")
             case .disconnected(_, let error, _): inquiryLost(error)
             case .engine, .closed: break
             }

@@ -33,9 +33,8 @@ package struct Worker: ~Copyable {
     var inquiry: Inquiry?
     var pools: WorkerPools
     let logThrottle: LogThrottle
-    /// New passwords that the broker accepted or refused, one for each connection.
-    /// By the purpose of the connection.
-    var failures: [String: FailureLog] = [:]
+    /// The connections that were open and have not ended since, by their purpose.
+    var opened: Set<String> = []
     var events = Deque<Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
@@ -227,7 +226,7 @@ package struct Worker: ~Copyable {
                 queues[queue.index].suspicion = StreamSuspicion()
                 if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
                 channelLost(intake.settings.queues[queue.index].name, error)
-            case .engine(.opened): failures["consuming", default: FailureLog()].opened()
+            case .engine(.opened): opened.insert("consuming")
             case .disconnected(_, let error, _):
                 for index in queues.indices {
                     queues[index].isConsuming = false
@@ -319,7 +318,7 @@ package struct Worker: ~Copyable {
                 outbox.confirmed(sequence, confirmation, on: role, at: now)
                 performActions()
             case .engine(.opened):
-                failures[Self.name(role), default: FailureLog()].opened()
+                opened.insert(Self.name(role))
                 if role == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
@@ -346,10 +345,10 @@ package struct Worker: ~Copyable {
     private static func name(_ role: PublisherRole) -> String { role == .queues ? "publishing" : "direct-reply" }
 
     mutating func connectionLost(_ which: String, _ error: AMQPError) {
-        guard let report = failures[which, default: FailureLog()].ended(at: now.instant) else { return }
-        log.logFailure(
-            report, "the \(which) connection \(report == .lost ? "is lost" : "cannot be opened")",
-            ["error.message": "\(error)"])
+        let wasOpen = opened.remove(which) != nil
+        log.warning(
+            "the \(which) connection \(wasOpen ? "is lost" : "cannot be opened"); trying again",
+            metadata: ["error.message": "\(error)"])
     }
 
     private mutating func channelLost(_ queue: String, _ error: AMQPError) {

@@ -88,7 +88,7 @@ struct PayloadValidationTests {
         #expect(!share(notification(token, .liveactivity, "{}", environment: .development)))
     }
 
-    @Test("The log has one line a minute about findings, with the number of those in between and no payload")
+    @Test("The log has the findings, and no payload")
     func log() throws {
         let lines = LogLines()
         let settings = PipelineSettings(try World.configuration(), worker: "w")
@@ -114,16 +114,15 @@ struct PayloadValidationTests {
             }
             dispatch.start(decoded, of: InFlightRequest(delivery: delivery, arrived: now), at: now)
         }
-        for second in [0, 1, 59, 60, 119, 120] { receive(at: second) }
-        #expect(
-            lines.all.map { $0.metadata["held_back"]?.description } == ["0", "2", "1"])
+        for second in [0, 1] { receive(at: second) }
+        #expect(lines.all.count == 2)
         for line in lines.all {
             #expect(line.metadata["finding"]?.description == Self.finding)
             #expect(line.metadata["topic"]?.description == "com.example.app")
             #expect(line.metadata["trace_id"]?.description == trace)
-            #expect(line.metadata.count == 4)
+            #expect(line.metadata.count == 3)
         }
-        #expect(dispatch.counters[.payloadFindings] == 6)
+        #expect(dispatch.counters[.payloadFindings] == 2)
     }
 
     @Test("The sender's own keys appear in the result, and not in the log")
