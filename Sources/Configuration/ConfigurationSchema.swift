@@ -158,7 +158,7 @@ extension Setting {
             "The environment of APNs."),
         Setting(
             "apps[].endpoint", .text(bytes: 1...512), default: "null",
-            "https://host:port instead of Apple's, for the simulator or port 2197; another host serves channels as well."
+            "https://host:port instead of Apple's, for the simulator or port 2197; another host serves channels, too."
         ),
         Setting("apps[].ca_file", .file, default: "null", "PEM bundle to trust instead of the system's."),
         Setting(

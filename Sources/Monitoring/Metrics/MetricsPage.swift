@@ -104,7 +104,7 @@ package struct MetricsPage {
         text.begin(
             .counter(
                 "harebell_retries_total", by: ["kind"],
-                "Notifications sent again: `resend` (not processed), `backoff`, `parked`, or `token` (refused provider token)."
+                "Notifications sent again: `resend`, `backoff`, `parked`, or `token` (refused provider token)."
             ))
         let pools = snapshots.map(\.poolCounters)
         text.sample(["backoff"], .count(snapshots.reduce(0) { $0 + $1.counters[.retries] }))
@@ -129,7 +129,7 @@ package struct MetricsPage {
         write(
             .counter(
                 "harebell_diverted_results_total",
-                "Results that went to `results`, or to the dead letters, because their reply queue kept refusing them."),
+                "Results that went elsewhere because their reply queue kept refusing them."),
             sum: { $0.counters[.divertedResults] })
         write(
             .gauge(
