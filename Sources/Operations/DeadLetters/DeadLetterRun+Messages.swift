@@ -135,7 +135,7 @@ extension DeadLetterRun {
                 if case .replay = action, !item.isRenewal {
                     ReplayEncoder.replay(item.delivery, item.letter, to: target(of: item), id: id)
                 } else {
-                    ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
+                    try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
                 }
             publishes.inFlight[try connections.publisher.publish(copy)] = item
             timeout.restart(at: now)
