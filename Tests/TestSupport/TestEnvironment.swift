@@ -11,7 +11,7 @@ package enum TestEnvironment {
     package static let brokerVersion = value("HAREBELL_TEST_BROKER_VERSION") ?? "3.10.8"
 
     /// Whether the broker closes a publishing connection over a well-formed direct reply-to of an unknown node.
-    /// RabbitMQ 4.0 returns the message instead.
+    /// RabbitMQ 4.0 drops the message instead.
     package static let closesOverDirectReplies = brokerVersion.hasPrefix("3.")
 
     /// The path of `deploy/broker`, for tests that stop or kill a broker: ``PrivateBroker`` calls it.

@@ -11,28 +11,30 @@ extension Outbox {
     ) {
         request.open += 1
         counters.unconfirmed += 1
-        let role = proven.role(of: publication)
-        let pending = PendingPublication(
-            request: request, publication: publication, kind: kind, role: role ?? .unprovenReplies)
-        guard role != nil else {
-            return returned(pending, "reply_to is not a direct reply-to name of the broker", at: now)
+        guard publication.exchange.isEmpty, DirectReplyName.isPrefix(of: publication.routingKey) else {
+            let pending = PendingPublication(request: request, publication: publication, kind: kind, role: .queues)
+            return publish(pending, at: now)
         }
-        publish(pending, at: now)
+        let reply = PendingPublication(
+            request: request, publication: Self.directReply(publication), kind: kind, role: .directReplies)
+        guard DirectReplyName.isWellFormed(reply.publication.routingKey) else {
+            return returned(reply, "reply_to is not a direct reply-to name of the broker", at: now)
+        }
+        publish(reply, at: now)
     }
 
     /// Publishes after everything that already waits.
     mutating func publish(_ pending: PendingPublication, at now: Moment) {
         pending.isWaiting = false
-        if pending.role != .queues { pending.role = proven.role(of: pending.publication) ?? pending.role }
-        let role = pending.role
-        if role != .queues {
-            if case .refused(let replyText) = outlets[role.rawValue].suspects.verdict(on: pending, at: now.instant) {
+        let index = pending.role.rawValue
+        if pending.role == .directReplies {
+            if case .refused(let replyText) = outlets[index].suspects.verdict(on: pending, at: now.instant) {
                 return quarantine(pending, replyText, at: now)
             }
-            guard !isFull(role, at: now) else { return divertReplies([pending], at: now) }
+            guard !isFull(outlets[index], at: now) else { return divertReply(pending, at: now) }
         }
         pending.waitingSince = now.instant
-        if pending.closes > 0 { suspect(pending) } else { outlets[role.rawValue].unpublished.append(pending) }
+        if pending.closes > 0 { suspect(pending) } else { outlets[index].unpublished.append(pending) }
     }
 
     /// A similar publish, or this one, was in quarantine before: it is published alone, and one more close is proof.
@@ -42,8 +44,7 @@ extension Outbox {
     }
 
     /// Whether the limit of waiting direct replies is reached. A working connection publishes them immediately.
-    private func isFull(_ role: PublisherRole, at now: Moment) -> Bool {
-        let outlet = outlets[role.rawValue]
+    private func isFull(_ outlet: borrowing PublishOutlet, at now: Moment) -> Bool {
         guard !outlet.isOpen || !outlet.suspects.isEmpty else { return false }
         return now.instant < outlet.unreliableUntil && outlet.waiting >= refusedResults.limit
     }
@@ -68,10 +69,6 @@ extension Outbox {
                 continue
             }
             guard let pending = outlets[index].unpublished.popFirst() else { return nil }
-            if role == .unprovenReplies, proven.role(of: pending.publication) == .provenReplies {
-                publish(pending, at: now)
-                continue
-            }
             switch outlets[index].suspects.verdict(on: pending, at: now.instant) {
             case .open: return pending
             case .doubtful: suspect(pending)
@@ -122,14 +119,10 @@ extension Outbox {
             outlets[index].suspects.taken(pending.publication)
             pending.closes = 0
         }
-        if role == .unprovenReplies { proven.accepted(pending.publication) }
         switch confirmation {
         case .acked: taken(pending, at: now)
         case .nacked: publishRefused(pending, at: now)
         case .lost: break
-        case .returned where role != .queues:
-            pending.waitingSince = now.instant
-            requesters.append(pending)
         case .returned(let code, let text):
             counters[.returned] += 1
             returned(pending, "\(code) \(text)", at: now)
@@ -216,13 +209,10 @@ extension Outbox {
         }
     }
 
-    mutating func divertReplies(_ replies: [PendingPublication], at now: Moment) {
-        for result in replies {
-            divert(
-                result, because: "direct replies cannot be published now",
-                "direct replies cannot be published: they go to the results target or the dead letters",
-                at: now)
-        }
+    mutating func divertReply(_ reply: PendingPublication, at now: Moment) {
+        divert(
+            reply, because: "direct replies cannot be published now",
+            "direct replies cannot be published: they go to the results target or the dead letters", at: now)
     }
 
     /// A result cannot reach the destination in its request.
@@ -261,7 +251,7 @@ extension Outbox {
                     metadata: ["error.message": "\(error)", "unconfirmed": .stringConvertible(lost.count)])
             }
             for pending in lost { outlets[index].suspects.append(pending) }
-            if role != .queues { dropExcess(role, at: now) }
+            if role == .directReplies { dropExcess(role, at: now) }
             return
         }
         suspect.closes += 1
@@ -280,14 +270,9 @@ extension Outbox {
 
     /// Diverts direct replies beyond a tenth of the prefetch while publishes are tried alone.
     private mutating func dropExcess(_ role: PublisherRole, at now: Moment) {
-        let index = role.rawValue
-        var excess: [PendingPublication] = []
-        while outlets[index].waiting > refusedResults.limit,
-            let pending = outlets[index].unpublished.popFirst() ?? outlets[index].suspects.popWaiting()
-        {
-            excess.append(pending)
+        while outlets[role.rawValue].waiting > refusedResults.limit, let pending = outlets[role.rawValue].popWaiting() {
+            divertReply(pending, at: now)
         }
-        divertReplies(excess, at: now)
     }
 
     /// The broker closes the connection over this publish. A result is diverted; a dead letter waits, because it has

@@ -14,8 +14,6 @@ package struct Outbox: ~Copyable {
     let actions: ActionQueue
     /// One for each ``PublisherRole``.
     var outlets = PublisherRole.allCases.map { _ in PublishOutlet() }
-    var proven = ProvenRequesters()
-    var requesters = RequesterChecks()
     /// Refused publishes that wait to be repeated.
     var waiting = DeadlineQueue<PendingPublication>()
     let log: Logger
@@ -43,7 +41,7 @@ package struct Outbox: ~Copyable {
 
     /// The requests with unconfirmed publishes; may contain duplicates.
     package var requests: [InFlightRequest] {
-        (outlets.flatMap(\.elements) + waiting.elements + requesters.elements).map(\.request)
+        (outlets.flatMap(\.elements) + waiting.elements).map(\.request)
     }
 
     package var nextDeadline: Instant? {

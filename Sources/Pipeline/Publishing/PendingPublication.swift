@@ -27,8 +27,8 @@ package final class PendingPublication {
     let kind: Kind
     /// Whether it was already shrunk; this is possible once.
     private var isFitted = false
-    var role: PublisherRole
-    /// When a direct reply began to wait for its connection or its requester check.
+    let role: PublisherRole
+    /// When a direct reply began to wait for its connection.
     var waitingSince = Instant.distantPast
     var refusals = 0
     /// How often the broker closed the connection while only this publish was outstanding.

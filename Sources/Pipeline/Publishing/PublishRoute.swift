@@ -18,11 +18,12 @@ package struct PublishRoute: Sendable {
 }
 
 extension Publication {
-    /// The same message with another destination.
+    /// The same message for a queue, which has to exist.
     package func rerouted(to route: PublishRoute) -> Publication {
         var publication = self
         publication.exchange = route.exchange
         publication.routingKey = route.routingKey
+        publication.mandatory = true
         return publication
     }
 }

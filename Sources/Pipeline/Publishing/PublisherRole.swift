@@ -4,40 +4,12 @@ import DequeModule
 
 /// The publishing connection for a publish.
 ///
-/// A direct reply may cause the broker to close its connection, so direct replies use separate connections. Replies to
-/// requesters that the broker has not accepted yet are separate from those to accepted ones.
+/// A direct reply may cause the broker to close its connection, so direct replies use a separate one.
 /// Source: rabbitmq.com/docs/direct-reply-to.
 package enum PublisherRole: Int, CaseIterable, Sendable {
     /// Results to queues, dead letters and retries.
     case queues
-    /// Direct replies whose requester the broker has accepted before.
-    case provenReplies
-    /// Direct replies to other requesters.
-    case unprovenReplies
-
-    static let directReplies = [PublisherRole.provenReplies, .unprovenReplies]
-}
-
-/// Requesters of direct replies that the broker has accepted.
-struct ProvenRequesters {
-    /// Above this number, one is forgotten and has to be accepted again.
-    static let maximum = 4096
-
-    private var origins: Set<DirectReplyName.Origin> = []
-
-    /// - Returns: `nil` for a direct reply name that no broker can have created.
-    func role(of publication: borrowing Publication) -> PublisherRole? {
-        guard publication.exchange.isEmpty, DirectReplyName.isPrefix(of: publication.routingKey) else { return .queues }
-        guard let name = DirectReplyName(publication.routingKey) else { return nil }
-        return origins.contains(name.origin) ? .provenReplies : .unprovenReplies
-    }
-
-    /// The broker confirmed or returned a direct reply.
-    mutating func accepted(_ publication: borrowing Publication) {
-        guard let origin = DirectReplyName(publication.routingKey)?.origin, !origins.contains(origin) else { return }
-        if origins.count >= Self.maximum { origins.removeFirst() }
-        origins.insert(origin)
-    }
+    case directReplies
 }
 
 /// The queue and state of one publishing connection.
@@ -54,6 +26,19 @@ struct PublishOutlet {
 
     /// Publishes that are not written yet, including suspects.
     var waiting: Int { unpublished.count + suspects.count }
+
+    /// Since when the publish that has waited longest waits.
+    var waitingSince: Instant? {
+        guard let first = unpublished.first?.waitingSince else { return suspects.waitingSince }
+        return min(first, suspects.waitingSince ?? first)
+    }
+
+    /// Removes the publish that has waited longest.
+    mutating func popWaiting() -> PendingPublication? {
+        let suspect = suspects.waitingSince ?? .distantFuture
+        if let first = unpublished.first, first.waitingSince <= suspect { return unpublished.popFirst() }
+        return suspects.popWaiting()
+    }
 
     var elements: [PendingPublication] {
         Array(unpublished) + unconfirmed.elements + suspects.elements

@@ -13,7 +13,7 @@ struct ConsumedQueue {
 /// Whether a queue is a stream; a stream keeps acknowledged messages and never redelivers.
 ///
 /// A stream marks each delivery with `x-stream-offset`. Producers can forge that header, so deliveries wait until the
-/// broker has answered. Source: rabbitmq.com/docs/streams.
+/// broker has answered, once for each consumer. Source: rabbitmq.com/docs/streams.
 struct StreamSuspicion {
     struct Held {
         let delivery: Delivery
@@ -25,16 +25,14 @@ struct StreamSuspicion {
 
     /// Deliveries that wait for the broker's response, in order.
     private var held: [Held] = []
-    private var verdict: Verdict?
-
-    private enum Verdict { case stream, noStream }
+    private var isAnswered = false
 
     /// Whether the broker has to be asked.
-    var isOpen: Bool { !held.isEmpty && verdict == nil }
+    var isOpen: Bool { !held.isEmpty && !isAnswered }
 
     /// - Returns: whether the delivery is held; all deliveries after a suspect are.
     mutating func holds(_ delivery: Delivery, oversizeBody: UInt64?) -> Bool {
-        guard !held.isEmpty || verdict == nil && delivery.header(Self.mark) != nil else { return false }
+        guard !held.isEmpty || !isAnswered && delivery.header(Self.mark) != nil else { return false }
         held.append(Held(delivery: delivery, oversizeBody: oversizeBody))
         return true
     }
@@ -42,18 +40,18 @@ struct StreamSuspicion {
     /// The queue is not a stream, as long as it exists.
     ///
     /// - Returns: the held deliveries.
-    mutating func clear() -> [Held] {
-        defer { self = StreamSuspicion(held: [], verdict: .noStream) }
+    mutating func answered() -> [Held] {
+        defer { self = StreamSuspicion(held: [], isAnswered: true) }
         return held
     }
 
     /// The queue is a stream: the held deliveries are never sent.
     mutating func confirm() {
-        verdict = .stream
+        isAnswered = true
     }
 
     /// The broker cancelled the consumer: another queue may get this name.
     mutating func queueEnded() {
-        if held.isEmpty { verdict = nil }
+        if held.isEmpty { isAnswered = false }
     }
 }

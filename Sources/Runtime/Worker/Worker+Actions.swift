@@ -67,7 +67,7 @@ extension Worker {
 
     /// Writes waiting publishes while the publishing connections accept them.
     mutating func publishWaiting() {
-        // In reverse order, because a publish of one role may move to an earlier role.
+        // In reverse order: a direct reply may become a result for a queue.
         for role in PublisherRole.allCases.reversed() {
             let publisher = publishers[role.rawValue]
             var isOpen = publisher.canPublish

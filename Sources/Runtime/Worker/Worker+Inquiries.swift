@@ -2,15 +2,8 @@ import AMQP
 import Core
 import Pipeline
 
-/// Inquiries to the broker on a separate control connection. One is pending at a time.
+/// Asks the broker whether a queue is a stream, on a separate connection, because the answer may end it.
 extension Worker {
-    enum Inquiry {
-        /// Whether the requester of returned direct replies is connected.
-        case requester
-        /// Whether a queue is a stream.
-        case stream(QueueID)
-    }
-
     /// A delivery arrived. It goes to the intake unless its queue may be a stream.
     mutating func take(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
         guard !queues[delivery.queue.index].suspicion.holds(delivery, oversizeBody: oversizeBody) else { return }
@@ -28,19 +21,13 @@ extension Worker {
 
     /// Sends the next inquiry, unless one is pending.
     mutating func inquire() {
-        guard isWorking, inquiry == nil else { return }
-        let suspect = drain.stage == .running ? queues.firstIndex { $0.suspicion.isOpen } : nil
-        guard suspect != nil || outbox.checksRequesters else { return }
+        guard drain.stage == .running, inquiry == nil, let suspect = queues.firstIndex(where: { $0.suspicion.isOpen })
+        else { return }
         inquiries.start(at: now.instant)
         guard inquiries.isOpen else { return }
-        if let suspect {
-            // A stream refuses basic.get; other queues return a message or report that they are empty.
-            inquiry = .stream(QueueID(suspect))
-            inquiries.request(.get(queue: intake.settings.queues[suspect].name), at: now.instant)
-        } else if let name = outbox.nextRequester() {
-            inquiry = .requester
-            inquiries.request(.inspectQueue(String(decoding: name, as: UTF8.self)), at: now.instant)
-        }
+        inquiry = QueueID(suspect)
+        // A stream refuses basic.get; other queues return a message or report that they are empty.
+        inquiries.request(.get(queue: intake.settings.queues[suspect].name), at: now.instant)
     }
 
     mutating func takeInquiries() {
@@ -55,35 +42,19 @@ extension Worker {
     }
 
     private mutating func responded(_ response: ControlResponse) {
-        let inquiry = inquiry
-        self.inquiry = nil
         if case .got(let delivery, _, _) = response {
             inquiries.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
         }
-        switch inquiry {
-        case .requester? where isWorking:
-            let isConnected = if case .refused = response { false } else { true }
-            outbox.requesterChecked(isConnected: isConnected, at: now)
-            performActions()
-        case .stream(let queue)? where drain.stage == .running:
-            for held in queues[queue.index].suspicion.clear() {
-                forward(held.delivery, oversizeBody: held.oversizeBody)
-            }
-        case .requester?, .stream?, nil: break
-        }
+        guard let queue = inquiry.take(), drain.stage == .running else { return }
+        for held in queues[queue.index].suspicion.answered() { forward(held.delivery, oversizeBody: held.oversizeBody) }
     }
 
     private mutating func inquiryLost(_ error: AMQPError) {
-        let inquiry = inquiry
-        self.inquiry = nil
-        switch inquiry {
-        case .stream(let queue)? where error.replyCode == Self.notImplemented:
-            queues[queue.index].suspicion.confirm()
-            events.append(.consumesStream(intake.settings.queues[queue.index].name))
-        default:
-            outbox.requesterCheckLost()
-            connectionLost("inquiring", error)
+        guard let queue = inquiry.take(), error.replyCode == Self.notImplemented else {
+            return connectionLost("inquiring", error)
         }
+        queues[queue.index].suspicion.confirm()
+        events.append(.consumesStream(intake.settings.queues[queue.index].name))
     }
 
     /// The reply code of a stream to `basic.get`. Source: AMQP 0-9-1, section 1.2 (constants).

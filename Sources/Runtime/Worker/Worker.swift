@@ -25,12 +25,12 @@ package struct Worker: ~Copyable {
     }
 
     let consumer: AMQPConnection
-    /// One for each ``PublisherRole``; those for direct replies are opened on demand.
+    /// One for each ``PublisherRole``; the one for direct replies is opened on demand.
     let publishers: [AMQPConnection]
-    /// Checks whether requesters of direct replies are connected, and whether queues are streams. Opened on demand.
+    /// Asks whether a queue is a stream. Opened on demand.
     let inquiries: AMQPConnection
-    /// The pending inquiry.
-    var inquiry: Inquiry?
+    /// The queue of the pending inquiry.
+    var inquiry: QueueID?
     var pools: WorkerPools
     let logThrottle: LogThrottle
     /// The connections that were open and have not ended since, by their purpose.

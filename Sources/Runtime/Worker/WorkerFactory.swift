@@ -82,8 +82,7 @@ extension PublisherRole {
     fileprivate var activity: String {
         switch self {
         case .queues: "publish"
-        case .provenReplies: "publish direct replies"
-        case .unprovenReplies: "publish first direct replies"
+        case .directReplies: "publish direct replies"
         }
     }
 }

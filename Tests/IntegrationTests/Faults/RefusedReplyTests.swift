@@ -70,6 +70,8 @@ extension ProcessTests {
         func forged() throws {
             let stage = try Stage()
             let worker = try stage.start(settings(stage))
+            // RabbitMQ 4 drops the replies to well-formed names.
+            let dropped = Set(TestEnvironment.closesOverDirectReplies ? [] : Self.attack.filter { $0 % 2 == 1 })
             // The broker refuses the bare name from a producer that consumes no direct replies.
             let malformed = DirectReplies.malformed.filter { $0 != "amq.rabbitmq.reply-to" }
             try stage.client.publish(
@@ -84,12 +86,12 @@ extension ProcessTests {
                 })
             var conservation = try serveHealthy(stage)
             try eventually("the end of every forged reply; \(worker.report)", within: .seconds(60)) {
-                try stage.client.count(stage.deadLetterQueue) == Self.attack.count ? true : nil
+                try stage.client.count(stage.deadLetterQueue) == Self.attack.count - dropped.count ? true : nil
             }
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
             for delivery in try stage.client.takeAll(stage.deadLetterQueue) { conservation.addDeadLetter(delivery) }
-            #expect(conservation.lost.isEmpty)
+            #expect(Set(conservation.lost) == dropped)
             #expect(conservation.duplicateResults == 0)
             #expect(stage.simulator.ledger.statistics.accepted == Self.healthy.upperBound, "nothing is sent twice")
             #expect(!worker.text(.errors).contains("the publishing connection is lost"), "\(worker.report)")

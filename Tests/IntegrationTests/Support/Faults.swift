@@ -196,7 +196,7 @@ extension Fault {
             #expect(Set(end.deadLetters.keys) == Set((0..<end.count).filter { $0 % 10 == 5 }))
         }
 
-        // RabbitMQ 3 closes the connection over each of them, RabbitMQ 4 returns the result.
+        // RabbitMQ 3 closes the connection over each of them, RabbitMQ 4 drops the result.
         var closing = Fault(name: "connections closed over a publish")
         closing.load = { _, load in
             load.isUndeliverable = { $0 % 400 == 5 }
@@ -209,11 +209,9 @@ extension Fault {
         closing.check = { scene, end in
             #expect(Set(end.deadLetters.keys) == Set((0..<end.count).filter { $0 % 400 == 5 }))
             let log = scene.run.worker.text(.errors)
-            #expect(
-                log.contains("one publish makes the broker close the connection")
-                    == TestEnvironment.closesOverDirectReplies)
+            #expect(log.contains("one publish makes the broker close the connection"))
         }
-        return [returned, closing]
+        return TestEnvironment.closesOverDirectReplies ? [returned, closing] : [returned]
     }
 
     // MARK: Sequences

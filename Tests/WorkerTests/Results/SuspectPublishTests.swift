@@ -89,7 +89,6 @@ struct SuspectPublishTests {
     func alone() throws {
         let world = try World()
         world.broker.refuses = Self.chokes()
-        // A requester without earlier replies shares the connection.
         let other = DirectReplies.name(node: "reply@2")
         world.broker.declare(other)
         try world.start()
