@@ -23,7 +23,7 @@ package final class InFlightRequest {
     /// the processor's cache.
     let namedKey: RedeliveryKey?
     /// Results that are published in one message.
-    var results: [PartialResult] = []
+    var results: [ResultNote] = []
     /// What the results of a fan-out have in common; `nil` before the first one.
     var sharedResult: SharedResult?
     /// `nil` unless the request is traced.
@@ -51,6 +51,9 @@ package final class InFlightRequest {
         self.history = history
         namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }
+
+    /// Whether its results have a destination of their own.
+    var namesReplyQueue: Bool { delivery.replyTo?.isEmpty == false }
 
     /// The key of its redeliveries.
     var redeliveryKey: RedeliveryKey {

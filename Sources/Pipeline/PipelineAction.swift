@@ -57,15 +57,32 @@ package enum PipelineAction {
 package struct Conclusion {
     let request: InFlightRequest
     /// `nil` if ``entry`` has it, or if the message could not be decoded.
-    var notification: Notification?
+    let notification: Notification?
     /// The position in its request; `nil` for a single notification.
-    var position: Int?
+    let position: Int?
     let id: NotificationID?
     /// `nil` if no app was found.
     var entry: InFlightNotification?
-    var report: Report
+    let report: Report
     /// Whether an `unregistered` result goes to the feedback queue as well.
     var givesFeedback = true
+
+    init(_ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool) {
+        self.init(request: entry.request, position: entry.position, id: entry.id, report: report)
+        self.entry = entry
+        self.givesFeedback = givesFeedback
+    }
+
+    package init(
+        request: InFlightRequest, notification: Notification? = nil, position: Int? = nil, id: NotificationID?,
+        report: consuming Report
+    ) {
+        self.request = request
+        self.notification = notification
+        self.position = position
+        self.id = id
+        self.report = report
+    }
 
     var target: Notification.Target? { entry?.notification.target ?? notification?.target }
     var topic: ArraySlice<UInt8>? { entry?.topic ?? notification?.topic }

@@ -1,3 +1,4 @@
+import AMQP
 import Configuration
 import Core
 import Decoding
@@ -31,14 +32,16 @@ enum DecoderBenchmarks {
         let encoder = ResultEncoder()
         let sample = Samples.all[0]
         let request = try decoded(sample)
+        let inFlight = InFlightRequest(delivery: sample.delivery, arrived: BenchmarkFiles.start)
         let report = Report(outcome: .accepted, status: 200)
+        let route = PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8))
         return { operations in
             meter.measure {
                 for number in 0..<operations {
-                    let result = encoder.encode(
-                        report, id: NotificationID(high: 1, low: UInt64(number)),
-                        notification: request.notifications[0], delivery: sample.delivery)
-                    meter.result += result.body.count
+                    let end = Conclusion(
+                        request: inFlight, notification: request.notifications[0],
+                        id: NotificationID(high: 1, low: UInt64(number)), report: report)
+                    meter.result += encoder.encode(end, to: route).body.count
                 }
             }
         }

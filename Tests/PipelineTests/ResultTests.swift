@@ -63,12 +63,13 @@ private func headers(_ properties: MessageProperties) -> FieldTable {
 private let id = NotificationID(high: 0x123e_4567_e89b_12d3, low: 0xa456_4266_5544_0000)
 
 private func notification(
-    target: Core.Notification.Target? = nil, id: NotificationID? = nil
+    target: Core.Notification.Target? = nil, id: NotificationID? = nil, topic: String = "com.example.app",
+    environment: Environment = .production
 ) throws -> Core.Notification {
     Core.Notification(
         target: try target ?? .device(#require(DeviceToken("00fc"))),
         Core.Notification.Content(
-            topic: ArraySlice("com.example.app".utf8), pushType: .alert, id: id, environment: .production,
+            topic: ArraySlice(topic.utf8), pushType: .alert, id: id, environment: environment,
             payload: ArraySlice("{}".utf8)))
 }
 
@@ -77,7 +78,6 @@ struct ResultTests {
     @Suite("Result JSON")
     struct JSON {
         private let encoder = ResultEncoder()
-        private let route = PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8))
 
         @Test("An accepted notification has all fields in order")
         func accepted() throws {
@@ -91,17 +91,16 @@ struct ResultTests {
                     + "\"apns-topic\":\"com.example.app\",\"environment\":\"production\",\"outcome\":\"accepted\","
                     + "\"status\":200,\"reason\":null,\"action\":\"none\",\"timestamp\":null,\"apns-unique-id\":null,"
                     + "\"attempts\":1,\"processed\":\"yes\",\"message-id\":\"m-1\",\"detail\":null}")
-            let publication = result.publication(to: route)
-            #expect(publication.mandatory)
-            #expect(publication.properties.deliveryMode == 2)
-            #expect(publication.exchange.isEmpty)
-            #expect(text(publication.routingKey) == "replies")
-            #expect(text(publication.properties.contentType) == "application/json")
-            #expect(text(publication.properties.type) == "harebell.result")
-            #expect(text(publication.properties.correlationID) == "c-1")
-            #expect(text(publication.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000")
+            #expect(result.mandatory)
+            #expect(result.properties.deliveryMode == 2)
+            #expect(result.exchange.isEmpty)
+            #expect(text(result.routingKey) == "replies")
+            #expect(text(result.properties.contentType) == "application/json")
+            #expect(text(result.properties.type) == "harebell.result")
+            #expect(text(result.properties.correlationID) == "c-1")
+            #expect(text(result.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000")
             #expect(
-                headers(publication.properties)
+                headers(result.properties)
                     == ["harebell-outcome": .string("accepted"), "harebell-status": .int32(200)])
         }
 
@@ -111,8 +110,8 @@ struct ResultTests {
                 Report(
                     outcome: .unregistered, status: 410, reason: RejectionReason(rawValue: "Unregistered"),
                     timestamp: 1_795_300_000_123, uniqueID: Array("u-1".utf8), attempts: 2, processed: .yes),
-                id: id, notification: try notification(), topic: ArraySlice("com.example.app.voip".utf8),
-                environment: .development, delivery: try delivery())
+                id: id, notification: try notification(topic: "com.example.app.voip", environment: .development),
+                delivery: try delivery())
             #expect(
                 text(result.body)
                     == "{\"apns-id\":\"123e4567-e89b-12d3-a456-426655440000\",\"device-token\":\"00fc\","
@@ -225,7 +224,7 @@ struct ResultTests {
         func rerouted() throws {
             let result = encoder.encode(
                 Report(outcome: .accepted, status: 200), id: id, notification: nil, delivery: try delivery())
-            let other = result.publication(to: route).rerouted(
+            let other = result.rerouted(
                 to: PublishRoute(Configuration.Route(exchange: "x", routingKey: "y")))
             #expect(text(other.exchange) == "x")
             #expect(text(other.routingKey) == "y")
@@ -577,6 +576,16 @@ struct ResultTests {
     }
 }
 
-extension EncodedResult {
-    var properties: MessageProperties { MessageProperties(encodedProperties) }
+extension ResultEncoder {
+    /// The result of a notification that shares nothing with others.
+    func encode(
+        _ report: Report, id: NotificationID?, position: Int? = nil, notification: Core.Notification?,
+        delivery: Delivery
+    ) -> Publication {
+        let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
+        let end = Conclusion(
+            request: InFlightRequest(delivery: delivery, arrived: now), notification: notification, position: position,
+            id: id, report: report)
+        return encode(end, to: PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8)))
+    }
 }

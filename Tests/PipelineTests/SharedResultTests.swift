@@ -56,7 +56,7 @@ struct SharedResultTests {
                 let notification = try #require(Self.notification(position))
                 let end = Conclusion(
                     request: request, notification: notification, position: position, id: Self.id, report: report)
-                let found = sharing.encode(end)
+                let found = sharing.encode(end, to: PublishRoute(exchange: [], routingKey: []))
                 let expected = alone.encode(
                     report, id: Self.id, position: position, notification: notification, delivery: delivery)
                 #expect(found.body == expected.body, "\(position)")

@@ -30,7 +30,7 @@ package struct JSONPart: Sendable {
         self.document = document
     }
 
-    var kind: JSONValue.Kind { value.kind }
+    package var kind: JSONValue.Kind { value.kind }
 
     /// The encoded value; a string includes its quotes.
     package var raw: ArraySlice<UInt8> {

@@ -297,17 +297,14 @@ extension Outbox {
         refusedResults.ended(pending)
         forgetRefusal(of: pending)
         switch pending.kind {
-        case .result(let note):
-            if let route = settings.results(for: note.report.outcome), pending.request.delivery.replyTo != nil {
-                counters.unconfirmed -= 1
-                pending.request.open -= 1
-                publish(
-                    pending.publication.rerouted(to: route), for: pending.request,
-                    .routedResult(note), at: now)
-            } else {
-                abandonResult(pending, note, replyText, at: now)
+        case .result(let note, let isReply):
+            guard isReply, let route = settings.results(for: note.report.outcome) else {
+                return abandonResult(pending, note, replyText, at: now)
             }
-        case .routedResult(let note): abandonResult(pending, note, replyText, at: now)
+            counters.unconfirmed -= 1
+            pending.request.open -= 1
+            publish(
+                pending.publication.rerouted(to: route), for: pending.request, .result(note, isReply: false), at: now)
         case .feedback:
             log.error(
                 "the feedback queue does not exist: an unregistered result went only to its own queue",
@@ -329,7 +326,7 @@ extension Outbox {
 
     /// The request becomes a dead letter that contains its result.
     mutating func abandonResult(
-        _ pending: PendingPublication, _ note: PendingPublication.ResultNote, _ replyText: String, at now: Moment
+        _ pending: PendingPublication, _ note: ResultNote, _ replyText: String, at now: Moment
     ) {
         log.warning(
             "no queue takes a result: its request becomes a dead letter with it",

@@ -4,22 +4,14 @@ import Core
 /// A publish without a confirm.
 package final class PendingPublication {
     enum Kind {
-        case result(ResultNote)
-        case routedResult(ResultNote)
+        /// A result for the destination in its request, or for the configured one.
+        case result(ResultNote, isReply: Bool)
         case feedback
         case deadLetter
         /// A copy for a retry queue.
         case retry
         /// A copy of a message that its decoder deferred for this long.
         case postpone(Duration)
-    }
-
-    /// The content of the dead letter if no queue accepts a result.
-    struct ResultNote {
-        let report: Report
-        let id: NotificationID?
-        /// The number of notifications that would not require a dead letter otherwise.
-        let unfailed: Int
     }
 
     let request: InFlightRequest
@@ -51,7 +43,7 @@ package final class PendingPublication {
     func fit(_ limit: Int) -> Bool {
         switch kind {
         case .retry, .postpone: return false
-        case .result, .routedResult, .feedback, .deadLetter:
+        case .result, .feedback, .deadLetter:
             guard !isFitted, let smaller = publication.fitting(limit) else { return false }
             publication = smaller
             isFitted = true
@@ -61,6 +53,6 @@ package final class PendingPublication {
 
     /// Whether it goes to the destination in its request.
     var isReply: Bool {
-        if case .result = kind, request.delivery.replyTo?.isEmpty == false { true } else { false }
+        if case .result(_, isReply: true) = kind { true } else { false }
     }
 }

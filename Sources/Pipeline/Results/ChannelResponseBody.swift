@@ -9,7 +9,7 @@ extension Report {
         let members = ChannelResponseBody(body[...])
         let channel = ChannelReport(
             channelID: operation.channelID ?? response.channel?.channelID?[...],
-            storagePolicy: operation.storagePolicy ?? members?.storagePolicy, channels: members?.channels)
+            storagePolicy: operation.storagePolicy ?? members.storagePolicy, channels: members.channels)
         self.channel = channel
         guard outcome == .accepted else { return }
         switch operation {
@@ -28,28 +28,14 @@ private struct ChannelResponseBody {
     var storagePolicy: ArraySlice<UInt8>?
     var channels: ArraySlice<UInt8>?
 
-    /// - Returns: `nil` unless the whole text is one JSON object.
-    init?(_ text: ArraySlice<UInt8>) {
-        do {
-            try scan(text)
+    init(_ text: ArraySlice<UInt8>) {
+        do throws(JSONFailure) {
+            let object = try JSONPart(text)
+            if let policy = object["message-storage-policy"], policy.kind == .number { storagePolicy = policy.raw }
+            if let list = object["channels"], list.kind == .array { channels = list.raw }
         } catch {
-            return nil
+            return
         }
-    }
-
-    private mutating func scan(_ text: ArraySlice<UInt8>) throws(JSONFailure) {
-        let bytes = text.span
-        var scanner = JSONScanner()
-        guard scanner.open(bytes, "{") else { throw JSONFailure(offset: 0, expectation: "an object") }
-        var isFirst = true
-        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-            isFirst = false
-            let value = try scanner.value(bytes, depth: 1)
-            guard let name = text.text(of: key) else { continue }
-            if name.equals("message-storage-policy"), value.kind == .number { storagePolicy = text.slice(value.range) }
-            if name.equals("channels"), value.kind == .array { channels = text.slice(value.range) }
-        }
-        try scanner.end(bytes)
     }
 }
 
@@ -65,19 +51,13 @@ extension ChannelReport {
     /// The channels' IDs; `nil` unless ``channels`` is an array of strings.
     package var channelIDs: [String]? {
         guard let channels else { return nil }
-        let bytes = channels.span
-        var scanner = JSONScanner()
-        var names: [String] = []
-        guard scanner.open(bytes, "[") else { return nil }
         do throws(JSONFailure) {
-            while try scanner.nextElement(bytes, isFirst: names.isEmpty) {
-                let value = try scanner.value(bytes, depth: 1)
-                guard value.kind == .string, let name = channels.text(of: value) else { return nil }
-                names.append(String(decoding: name, as: UTF8.self))
-            }
+            let list = try JSONPart(channels)
+            let names = list.elements.compactMap(\.text)
+            guard list.kind == .array, names.count == list.elements.count else { return nil }
+            return names.map { String(decoding: $0, as: UTF8.self) }
         } catch {
             return nil
         }
-        return names
     }
 }

@@ -34,25 +34,18 @@ package struct DeadLetterEncoder: Sendable {
         decoder: String, firstSeen: WallTime,
         done: DoneBitmap? = nil, now: WallTime
     ) -> Publication {
-        let properties = Republishing.properties(of: delivery)
-        var headers = properties.headers ?? FieldTable()
-        Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
+        var properties = Republishing.properties(of: delivery)
+        var headers = Republishing.headers(properties, of: delivery, queue: queue, firstSeen: firstSeen)
         mark(&headers, report, id: id, decoder: decoder, now: now)
         headers["harebell-result"] = Self.joined(results).map { .text($0) }
         headers[RequestHistory.Header.done] = done.map { .text($0.text) }
         headers[HeaderFit.omitted] = nil
         for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
+        properties.headers = HeaderFit.fit(headers, limit: Self.maximumHeaders)
         return Publication(
-            exchange: route.exchange, routingKey: route.routingKey, mandatory: true,
-            properties: Self.fitted(properties, headers) ?? bare(delivery, report, queue: queue), body: delivery.body)
-    }
-
-    /// - Returns: `nil` if the headers do not fit, or cannot be encoded.
-    private static func fitted(_ original: MessageProperties, _ headers: FieldTable) -> MessageProperties? {
-        guard let headers = HeaderFit.fit(headers, limit: maximumHeaders) else { return nil }
-        var properties = original
-        properties.headers = headers
-        return properties
+            exchange: route.exchange, routingKey: route.routingKey,
+            properties: properties.headers == nil ? bare(delivery, report, queue: queue) : properties,
+            body: delivery.body)
     }
 
     /// The minimal properties if nothing else fits.

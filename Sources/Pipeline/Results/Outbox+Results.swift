@@ -8,10 +8,7 @@ extension Outbox {
         _ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
         if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
-        conclude(
-            Conclusion(
-                request: entry.request, position: entry.position, id: entry.id, entry: entry, report: report,
-                givesFeedback: givesFeedback), at: now)
+        conclude(Conclusion(entry, report, givesFeedback: givesFeedback), at: now)
     }
 
     /// An invalid message gets one result and a dead letter.
@@ -32,25 +29,18 @@ extension Outbox {
         counters.outcomes[Int(outcome.rawValue)] += 1
         tally.count(app: end.entry?.app, end.pushType, outcome, end.report.reason)
         if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
-        let delivery = request.delivery
-        let route = resultRoute(for: delivery, outcome: outcome)
-        let feedback = outcome == .unregistered && end.givesFeedback ? settings.feedback : nil
-        let isGathered = settings.resultsPer == .request
-        if route != nil, isGathered {
-            let body = encoder.body(of: end)
-            request.results.append(
-                PartialResult(report: end.report, id: end.id, position: end.position, json: body))
+        if let route = resultRoute(for: request.delivery, outcome: outcome) {
+            var note = ResultNote(report: end.report, id: end.id, position: end.position, unfailed: isFailure ? 0 : 1)
+            if settings.resultsPer == .request {
+                note.json = encoder.body(of: end)
+                request.results.append(note)
+            } else {
+                let kind = PendingPublication.Kind.result(note, isReply: request.namesReplyQueue)
+                publish(encoder.encode(end, to: route), for: request, kind, at: now)
+            }
         }
-        if route != nil && !isGathered || feedback != nil {
-            let result = encoder.encode(end)
-            if let route, !isGathered {
-                let note = PendingPublication.ResultNote(
-                    report: end.report, id: end.id, unfailed: isFailure ? 0 : 1)
-                publish(result.publication(to: route), for: request, .result(note), at: now)
-            }
-            if let feedback {
-                publish(result.publication(to: feedback), for: request, .feedback, at: now)
-            }
+        if outcome == .unregistered, end.givesFeedback, let feedback = settings.feedback {
+            publish(encoder.encode(end, to: feedback), for: request, .feedback, at: now)
         }
         if isFailure {
             request.failures += 1
@@ -77,17 +67,17 @@ extension Outbox {
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
         guard let route = resultRoute(for: request.delivery, outcome: note.report.outcome) else { return false }
-        let result = encoder.encode(results, of: request.delivery)
-        publish(result.publication(to: route), for: request, .result(note), at: now)
+        let result = encoder.encode(results, of: request.delivery, to: route)
+        publish(result, for: request, .result(note, isReply: request.namesReplyQueue), at: now)
         return true
     }
 
     /// The first result that is not accepted represents all.
-    private func note(on results: [PartialResult]) -> PendingPublication.ResultNote {
-        let shown = results.indices.first { results[$0].report.outcome != .accepted } ?? 0
-        return PendingPublication.ResultNote(
-            report: results[shown].report, id: results[shown].id,
-            unfailed: results.indices.count { !settings.callsForDeadLetter(results[$0].report.outcome) })
+    private func note(on results: [ResultNote]) -> ResultNote {
+        var note = results[results.indices.first { results[$0].report.outcome != .accepted } ?? 0]
+        note.unfailed = results.indices.reduce(0) { $0 + results[$1].unfailed }
+        note.json = []
+        return note
     }
 
     /// `reply_to` through the default exchange; otherwise the configured route.

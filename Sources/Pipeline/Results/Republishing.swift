@@ -46,11 +46,12 @@ package enum Republishing {
         properties.clusterID = nil
     }
 
-    /// Adds the origin of a request unless an earlier copy has added it. The origin identifies the request and is the
-    /// destination of a replay.
-    static func markOrigin(
-        of delivery: Delivery, queue: String, firstSeen: WallTime, in headers: inout FieldTable
-    ) {
+    /// The headers of a copy with the origin of its request, unless an earlier copy has added it. The origin identifies
+    /// the request and is the destination of a replay.
+    static func headers(
+        _ properties: MessageProperties, of delivery: Delivery, queue: String, firstSeen: WallTime
+    ) -> FieldTable {
+        var headers = properties.headers ?? FieldTable()
         for (name, value) in [
             ("harebell-queue", ArraySlice(queue.utf8)), ("harebell-exchange", delivery.exchange),
             ("harebell-routing-key", delivery.routingKey), ("harebell-first-seen", ArraySlice(firstSeen.inUTC.utf8)),
@@ -58,6 +59,7 @@ package enum Republishing {
             if case .text(let known) = headers[name], known.count <= 255 { continue }
             headers[name] = .text(Array(value))
         }
+        return headers
     }
 
     private static func known(of delivery: Delivery) -> MessageProperties {

@@ -1,27 +1,17 @@
 package import AMQP
-package import Core
+import Core
 import Decoding
 
-/// An encoded result, for one or several destinations.
-package struct EncodedResult: Sendable {
-    package let encodedProperties: EncodedProperties
-    /// JSON, in one memory block with the properties.
-    package let body: ArraySlice<UInt8>
-
-    /// Persistent and mandatory.
-    package func publication(to route: PublishRoute) -> Publication {
-        Publication(
-            exchange: route.exchange, routingKey: route.routingKey, mandatory: true, properties: encodedProperties,
-            body: body)
-    }
-}
-
-/// A result that is published in one message with others of its request.
-struct PartialResult {
+/// A result that is published, or waits for the others of its request.
+struct ResultNote {
     let report: Report
     let id: NotificationID?
+    /// The position in a fan-out; `nil` for a single notification.
     let position: Int?
-    let json: ArraySlice<UInt8>
+    /// The number of notifications that do not require a dead letter unless this result reaches no queue.
+    var unfailed: Int
+    /// The body of a result that waits.
+    var json: ArraySlice<UInt8> = []
 }
 
 /// Encodes results of notifications. All results reuse the same memory.
@@ -30,7 +20,7 @@ package final class ResultEncoder {
     private static let type = ArraySlice("harebell.result".utf8)
     /// The headers and the middle of the body that nearly all results share, encoded once.
     private static let common = Report(outcome: .accepted, status: 200)
-    private static let commonHeaders = bytes { appendHeaders(common, to: &$0) }
+    private static let commonHeaders = bytes { appendHeaders(common.outcome.name, common.status, nil, to: &$0) }
     private static let commonResult = bytes { append(common, to: &$0) }
 
     private static func bytes(_ write: (inout ByteQueue) -> Void) -> [UInt8] {
@@ -44,61 +34,51 @@ package final class ResultEncoder {
 
     package init() {}
 
-    /// - Parameters:
-    ///   - id: the notification's `apns-id`; `nil` if it never got one.
-    ///   - position: the position in a fan-out; `nil` for a single notification.
-    ///   - notification: `nil` for a message that could not be decoded.
-    ///   - topic: the value for `apns-topic`; `nil` for the topic in the notification.
-    ///   - environment: likewise.
-    ///   - delivery: the request.
-    package func encode(
-        _ report: Report, id: NotificationID?, position: Int? = nil, notification: Notification?,
-        topic: ArraySlice<UInt8>? = nil, environment: Environment? = nil, delivery: Delivery
-    ) -> EncodedResult {
-        let subject = Subject(
-            id: id, position: position, target: notification?.target, topic: topic ?? notification?.topic,
-            environment: environment ?? notification?.environment, delivery: delivery)
-        return encode(report, of: subject)
-    }
-
-    /// The result of a notification that ended.
-    func encode(_ end: borrowing Conclusion) -> EncodedResult {
-        encode(end.report, of: Subject(end))
+    /// The result of a notification that ended: persistent and mandatory.
+    package func encode(_ end: borrowing Conclusion, to route: PublishRoute) -> Publication {
+        if let shared = end.shared, end.report.isCommon {
+            if let known = shared.properties {
+                writer.append(known)
+            } else {
+                beginProperties(end)
+                shared.properties = writer.beginning
+            }
+        } else {
+            beginProperties(end)
+        }
+        endProperties(id: end.id, position: end.position)
+        Self.append(end, to: &writer.content)
+        return finish(route)
     }
 
     /// The body alone, for one message with several results.
     func body(of end: borrowing Conclusion) -> ArraySlice<UInt8> {
         scratch.removeAll()
-        Self.append(end.report, of: Subject(end), to: &scratch)
+        Self.append(end, to: &scratch)
         return scratch.copy()[...]
     }
 
-    private func encode(_ report: Report, of subject: Subject) -> EncodedResult {
-        appendProperties(report, of: subject)
-        Self.append(report, of: subject, to: &writer.content)
+    private func finish(_ route: PublishRoute) -> Publication {
         let (properties, body) = writer.finish()
-        return EncodedResult(encodedProperties: properties, body: body)
-    }
-
-    private func appendProperties(_ report: Report, of subject: Subject) {
-        guard let shared = subject.shared, report.isCommon else {
-            beginProperties(report, of: subject.delivery)
-            return endProperties(id: subject.id, position: subject.position)
-        }
-        if let known = shared.properties {
-            writer.append(known)
-        } else {
-            beginProperties(report, of: subject.delivery)
-            shared.properties = writer.beginning
-        }
-        endProperties(id: subject.id, position: subject.position)
+        return Publication(exchange: route.exchange, routingKey: route.routingKey, properties: properties, body: body)
     }
 
     /// The properties before the message id.
-    private func beginProperties(_ report: Report, of delivery: Delivery) {
+    private func beginProperties(_ end: borrowing Conclusion) {
+        let report = end.report
+        beginProperties(of: end.request.delivery) {
+            if report.isCommon {
+                $0.append(Self.commonHeaders)
+            } else {
+                Self.appendHeaders(report.outcome.name, report.status, report.reason, to: &$0)
+            }
+        }
+    }
+
+    private func beginProperties(of delivery: Delivery, headers: (inout ByteQueue) -> Void) {
         writer.append(.contentType, Self.contentType)
         writer.appendHeaders {
-            if report.isCommon { $0.append(Self.commonHeaders) } else { Self.appendHeaders(report, to: &$0) }
+            headers(&$0)
             Self.appendTrace(of: delivery, to: &$0)
         }
         writer.appendPersistent()
@@ -124,10 +104,9 @@ package final class ResultEncoder {
 
     /// Encodes several results of one request as an array. The message id is that of the first; the headers contain the
     /// common values, and `mixed` if the outcomes differ.
-    func encode(_ results: [PartialResult], of delivery: Delivery) -> EncodedResult {
+    func encode(_ results: [ResultNote], of delivery: Delivery, to route: PublishRoute) -> Publication {
         let first = results[0]
-        writer.append(.contentType, Self.contentType)
-        writer.appendHeaders {
+        beginProperties(of: delivery) {
             // By index, because a copy of each result would cost more than the comparison.
             let all = results.indices
             let status = all.allSatisfy { results[$0].report.status == first.report.status } ? first.report.status : nil
@@ -135,80 +114,77 @@ package final class ResultEncoder {
             let isMixed = all.contains { results[$0].report.outcome != first.report.outcome }
             Self.appendHeaders(isMixed ? "mixed" : first.report.outcome.name, status, reason, to: &$0)
             HeaderBytes.append("harebell-results", integer: Int32(results.count), to: &$0)
-            Self.appendTrace(of: delivery, to: &$0)
         }
-        writer.appendPersistent()
-        writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
         endProperties(id: first.id, position: first.position)
         for index in results.indices {
             writer.content.append(index == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
             writer.content.append(results[index].json)
         }
         writer.content.append(UInt8(ascii: "]"))
-        let (properties, body) = writer.finish()
-        return EncodedResult(encodedProperties: properties, body: body)
+        return finish(route)
     }
 
     /// Appends the body of a result.
-    private static func append(_ report: Report, of subject: Subject, to json: inout ByteQueue) {
+    private static func append(_ end: borrowing Conclusion, to json: inout ByteQueue) {
         json.append("{\"apns-id\":")
-        if let id = subject.id {
+        if let id = end.id {
             json.append(UInt8(ascii: "\""))
             id.append(to: &json)
             json.append("\",\"device-token\":")
         } else {
             json.append("null,\"device-token\":")
         }
-        switch subject.target {
+        switch end.target {
         case .device(let token):
             json.append(UInt8(ascii: "\""))
             json.append(token.hex)
             json.append(UInt8(ascii: "\""))
-            if let shared = subject.shared { return appendRest(report, of: subject, shared, to: &json) }
+            if let shared = end.shared { return appendRest(end, shared, to: &json) }
         case .channel(let channel):
             json.append("null,\"apns-channel-id\":")
             append(channel, to: &json)
         case .management(let operation):
             json.append("null,\"apns-channel-id\":")
-            append(report.channel?.channelID ?? operation.channelID, to: &json)
+            append(end.report.channel?.channelID ?? operation.channelID, to: &json)
+            return appendRest(end, operation, to: &json)
         case .none: json.append("null")
         }
-        appendRest(report, of: subject, to: &json)
+        appendRest(end, to: &json)
     }
 
     /// The members after the recipient, which most results of a fan-out share.
-    private static func appendRest(
-        _ report: Report, of subject: Subject, _ shared: SharedResult, to json: inout ByteQueue
-    ) {
-        guard report.isCommon, report.detail == nil else { return appendRest(report, of: subject, to: &json) }
+    private static func appendRest(_ end: borrowing Conclusion, _ shared: SharedResult, to json: inout ByteQueue) {
+        guard end.report.isCommon, end.report.detail == nil else { return appendRest(end, to: &json) }
         let key = SharedResult.Key(
-            topic: subject.topic, environment: subject.environment, attempts: report.attempts,
-            processed: report.processed)
+            topic: end.topic, environment: end.environment, attempts: end.report.attempts,
+            processed: end.report.processed)
         if let known = shared.rest, known.key == key { return json.append(known.json) }
-        let rest = bytes { appendRest(report, of: subject, to: &$0) }
+        let rest = bytes { appendRest(end, to: &$0) }
         shared.rest = (key, rest)
         json.append(rest)
     }
 
-    private static func appendRest(_ report: Report, of subject: Subject, to json: inout ByteQueue) {
+    private static func appendRest(
+        _ end: borrowing Conclusion, _ operation: ChannelOperation? = nil, to json: inout ByteQueue
+    ) {
         json.append(",\"apns-topic\":")
-        append(subject.topic, to: &json)
+        append(end.topic, to: &json)
         json.append(",\"environment\":")
-        switch subject.environment {
+        switch end.environment {
         case .production: json.append("\"production\"")
         case .development: json.append("\"development\"")
         case .none: json.append("null")
         }
-        if report.isCommon { json.append(commonResult) } else { append(report, to: &json) }
+        if end.report.isCommon { json.append(commonResult) } else { append(end.report, to: &json) }
         json.append(",\"attempts\":")
-        json.append(decimal: report.attempts)
+        json.append(decimal: end.report.attempts)
         json.append(",\"processed\":\"")
-        json.append(report.processed.name)
+        json.append(end.report.processed.name)
         json.append("\",\"message-id\":")
-        append(subject.delivery.messageID, to: &json)
+        append(end.request.delivery.messageID, to: &json)
         json.append(",\"detail\":")
-        append(report.detail, to: &json)
-        if case .management(let operation) = subject.target { append(operation, report.channel, to: &json) }
+        append(end.report.detail, to: &json)
+        if let operation { append(operation, end.report.channel, to: &json) }
         json.append(UInt8(ascii: "}"))
     }
 
@@ -264,10 +240,6 @@ package final class ResultEncoder {
         }
     }
 
-    private static func appendHeaders(_ report: Report, to table: inout ByteQueue) {
-        appendHeaders(report.outcome.name, report.status, report.reason, to: &table)
-    }
-
     private static func appendHeaders(
         _ outcome: StaticString, _ status: UInt16?, _ reason: RejectionReason?, to table: inout ByteQueue
     ) {
@@ -286,36 +258,13 @@ extension Report {
     }
 }
 
-/// The subject of a result.
-private struct Subject {
-    let id: NotificationID?
-    let position: Int?
-    let target: Notification.Target?
-    let topic: ArraySlice<UInt8>?
-    let environment: Environment?
-    let delivery: Delivery
+extension Conclusion {
     /// `nil` for a single notification.
-    var shared: SharedResult?
-
-    init(
-        id: NotificationID?, position: Int?, target: Notification.Target?, topic: ArraySlice<UInt8>?,
-        environment: Environment?, delivery: Delivery
-    ) {
-        self.id = id
-        self.position = position
-        self.target = target
-        self.topic = topic
-        self.environment = environment
-        self.delivery = delivery
-    }
-
-    init(_ end: borrowing Conclusion) {
-        self.init(
-            id: end.id, position: end.position, target: end.target, topic: end.topic, environment: end.environment,
-            delivery: end.request.delivery)
-        guard end.position != nil else { return }
-        shared = end.request.sharedResult ?? SharedResult()
-        end.request.sharedResult = shared
+    fileprivate var shared: SharedResult? {
+        guard position != nil else { return nil }
+        let shared = request.sharedResult ?? SharedResult()
+        request.sharedResult = shared
+        return shared
     }
 }
 

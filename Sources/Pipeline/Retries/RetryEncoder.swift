@@ -30,8 +30,7 @@ package enum RetryEncoder {
     ) -> Publication? {
         typealias Header = RequestHistory.Header
         var properties = Republishing.properties(of: delivery)
-        var headers = properties.headers ?? FieldTable()
-        Republishing.markOrigin(of: delivery, queue: queue, firstSeen: firstSeen, in: &headers)
+        var headers = Republishing.headers(properties, of: delivery, queue: queue, firstSeen: firstSeen)
         headers[Header.parkings] = .int32(Int32(clamping: RequestHistory(delivery).parkings + 1))
         headers[Header.attempts] = .int32(Int32(clamping: note.attempts))
         headers[Header.processed] = note.processed == .no ? nil : .string(note.processed.name.description)
@@ -43,8 +42,7 @@ package enum RetryEncoder {
         }
         properties.headers = headers
         let copy = Publication(
-            routingKey: ArraySlice(self.queue(queue, delay: delay).utf8), mandatory: true, properties: properties,
-            body: delivery.body)
+            routingKey: ArraySlice(self.queue(queue, delay: delay).utf8), properties: properties, body: delivery.body)
         return copy.propertiesSize <= DeadLetterEncoder.maximumHeaders ? copy : nil
     }
 

@@ -89,7 +89,7 @@ package final class RequestTrace {
     func confirmed(_ pending: PendingPublication, at now: Instant) {
         let name: StaticString
         switch pending.kind {
-        case .result, .routedResult: name = "harebell result"
+        case .result: name = "harebell result"
         case .feedback: name = "harebell feedback"
         case .deadLetter: name = "harebell dead letter"
         case .retry, .postpone:
