@@ -96,9 +96,19 @@ package final class World {
 
     private static let retries = ".retry."
 
+    /// The copies that have entered retry queues since ``countParked()``.
+    package private(set) var parkedCopies = 0
+
     /// The messages in the retry queues.
     package var parked: [Broker.Message] {
         broker.queues.keys.sorted().filter { $0.contains(Self.retries) }.flatMap { broker.messages(in: $0) }
+    }
+
+    /// Counts the copies that enter retry queues from now on.
+    package func countParked() {
+        broker.observe = { [unowned self] in
+            if case .enqueued(_, let queue) = $0, queue.contains(Self.retries) { parkedCopies += 1 }
+        }
     }
 
     package static let queues = ["push.requests", "push.results", "push.feedback", "push.dead", "replies"]

@@ -7,8 +7,6 @@ package struct PipelineCounters: Sendable {
         case retries
         /// Notifications put into retry queues.
         case parked
-        /// Requests put into retry queues because they waited too long for their app or for APNs.
-        case heldTooLong
         /// Deliveries returned unsent because no app could send.
         case requeued
         /// How often the worker stopped consuming because no app could send.
@@ -18,8 +16,6 @@ package struct PipelineCounters: Sendable {
         /// Tries that APNs may or may not have processed.
         case uncertain
         case ignored
-        /// Messages deferred by their decoder or by `not-before`.
-        case deferred
         /// Payloads that violate Apple's tables; the payload of a fan-out counts once.
         case payloadFindings
         case deadLetters
@@ -28,8 +24,6 @@ package struct PipelineCounters: Sendable {
         case refusedPublishes
         /// Results sent elsewhere because their reply queue kept refusing them.
         case divertedResults
-        /// Publishes without some headers, because all of them do not fit into a frame of the broker.
-        case fittedPublishes
         /// Publishes that were removed because the broker closes the connection when it receives them.
         case quarantined
         /// Responses without a reason, or with one that Apple does not document.

@@ -91,15 +91,6 @@ extension Outbox {
         outlets[pending.role.rawValue].unconfirmed.insert(pending, at: sequence)
     }
 
-    /// Shrinks a publish to fit the broker's frames, if possible.
-    ///
-    /// - Parameter limit: the maximum size of its properties, in bytes.
-    package mutating func fit(_ pending: PendingPublication, _ limit: Int) -> Bool {
-        guard pending.fit(limit) else { return false }
-        counters[.fittedPublishes] += 1
-        return true
-    }
-
     /// The properties of a publish do not fit into a frame, so it would always fail.
     package mutating func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
         let index = pending.role.rawValue

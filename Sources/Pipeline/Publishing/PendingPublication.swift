@@ -40,7 +40,7 @@ package final class PendingPublication {
     ///
     /// - Parameter limit: the maximum size of its properties, in bytes.
     /// - Returns: `false` if it cannot be shrunk.
-    func fit(_ limit: Int) -> Bool {
+    package func fit(_ limit: Int) -> Bool {
         switch kind {
         case .retry, .postpone: return false
         case .result, .feedback, .deadLetter:

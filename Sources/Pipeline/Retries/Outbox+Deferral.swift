@@ -6,7 +6,6 @@ import Logging
 /// within the pause. The rest of the pause, shorter than any delay, passes in the worker.
 extension Outbox {
     package mutating func postpone(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
-        counters[.deferred] += 1
         guard let delay = settings.ladder.level(within: pause) else {
             actions.append(.decodeLater(request, pause))
             return

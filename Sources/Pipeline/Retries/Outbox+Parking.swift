@@ -47,7 +47,6 @@ extension Outbox {
             }
         }
         counters[.parked] += UInt64(request.parked.count)
-        if request.parked.contains(where: { $0.cause == nil }) { counters[.heldTooLong] += 1 }
         log.warning(
             "a request waits in a retry queue",
             metadata: [

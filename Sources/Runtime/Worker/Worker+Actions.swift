@@ -88,7 +88,7 @@ extension Worker {
         do throws(AMQPError) {
             outbox.published(pending, as: try publisher.publish(pending.publication))
         } catch {
-            if error.code == .propertiesTooLarge, outbox.fit(pending, publisher.maximumProperties) {
+            if error.code == .propertiesTooLarge, pending.fit(publisher.maximumProperties) {
                 return publish(pending, on: publisher)
             }
             outbox.cannotPublish(pending, error, at: now)

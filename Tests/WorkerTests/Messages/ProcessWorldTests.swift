@@ -60,7 +60,7 @@ struct ProcessWorldTests {
         try world.request(#""sometime":1"#, id: "m6")
         world.pass(.seconds(1))
         #expect(world.worker?.counters[.ignored] == 1)
-        #expect(world.worker?.counters[.deferred] == 1)
+        #expect(world.parked.count == 1)
         let results = world.published(in: "push.results")
         #expect(results.compactMap(\.outcome).sorted() == ["accepted", "invalid", "invalid", "invalid", "invalid"])
         let details = world.published(in: "push.dead").compactMap { $0.headers["harebell-detail"] }.sorted()

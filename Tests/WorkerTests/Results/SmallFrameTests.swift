@@ -40,7 +40,6 @@ struct SmallFrameTests {
         #expect(letter.headers["harebell-omitted"] == "large")
         #expect(letter.headers["harebell-queue"] == "push.requests")
         #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
-        #expect(world.worker?.counters[.fittedPublishes] == 1)
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded })
