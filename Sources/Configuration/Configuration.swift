@@ -130,8 +130,6 @@ extension Configuration {
         package var burst: Int
         package var requestTimeout: Duration
         package var pingIdle: Duration
-        /// How long a device is throttled after 429 `TooManyRequests`.
-        package var deviceThrottleInterval: Duration
         /// The share of refused device tokens that pauses their app; `nil` for never.
         package var badTokenPause: TokenRefusalShare.Limit?
     }

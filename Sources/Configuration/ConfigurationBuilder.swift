@@ -49,7 +49,6 @@ struct ConfigurationBuilder: ConfigurationReader {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                deviceThrottleInterval: seconds("apns.device_spacing_seconds"),
                 badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
             apps: apps.map { app($0) },
             workers: integer("workers"),

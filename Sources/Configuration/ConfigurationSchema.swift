@@ -141,9 +141,6 @@ extension Setting {
             "http://user:password@host:port of an HTTP proxy (CONNECT); none for no proxy, null to use HTTPS_PROXY."
         ),
         Setting(
-            "apns.device_spacing_seconds", .integer(1...3600), default: "1",
-            "The pause for a device after 429 TooManyRequests."),
-        Setting(
             "apns.bad_token_pause", .boolean, default: "true",
             "Whether many refused device tokens pause their app, because the environment may be wrong."),
     ]

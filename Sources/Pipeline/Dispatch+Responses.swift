@@ -17,6 +17,10 @@ extension Dispatch {
             finishRemoved(handle, entry)
             return
         }
+        guard !isThrottled(entry, at: now) else {
+            parkThrottled(handle, entry)
+            return
+        }
         guard admit(handle, entry, at: now) else { return }
         let pool = gates.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         guard
@@ -48,6 +52,37 @@ extension Dispatch {
     ) {
         let parked = ParkedNotification(entry: notifications.remove(handle), report: report, cause: cause)
         actions.append(.park(parked, requeues: requeues))
+    }
+
+    // MARK: Throttled devices
+
+    private static let throttledDetail = "APNs throttles its device (TooManyRequests)"
+
+    private mutating func isThrottled(_ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard !reachability.throttledDevices.isEmpty, case .device(let device) = entry.notification.target else {
+            return false
+        }
+        return reachability.throttledDevices.contains(device, at: now.instant)
+    }
+
+    /// Sends nothing to the device of a refused notification for the first throttled delay.
+    private mutating func throttle(_ entry: InFlightNotification, _ response: APNsResponse, at now: Moment) {
+        guard response.reason == .tooManyRequests, case .device(let device) = entry.notification.target else { return }
+        let end = now.instant + settings.ladder.throttlePeriod
+        if reachability.throttledDevices.throttle(device, until: end, at: now.instant) {
+            counters[.throttledDeviceLimitHits] += 1
+        }
+    }
+
+    /// Parks a notification that is not sent because of its device; no attempt counts.
+    private mutating func parkThrottled(_ handle: Handle, _ entry: InFlightNotification) {
+        let isNowOrNever = entry.notification.expiration == 0
+        let report = Report(
+            outcome: isNowOrNever ? .expired : .undelivered, attempts: entry.attempts, processed: entry.processed,
+            detail: Self.throttledDetail)
+        guard !isNowOrNever else { return finish(handle, report) }
+        counters[.throttledNotifications] += 1
+        park(handle, report, .throttled)
     }
 
     mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification) {
@@ -96,6 +131,7 @@ extension Dispatch {
         case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
             unsuccessful(handle, entry, response, .unknown, .long(.service), at: now)
         case .retryLater:
+            throttle(entry, response, at: now)
             let cause: RetryLadder.Cause = response.status == 429 ? .throttled : .service
             unsuccessful(handle, entry, response, .yes, .long(cause), at: now)
         }
@@ -161,12 +197,11 @@ extension Dispatch {
             appRefused(handle, entry, rule, reason, at: now)
             return
         }
-        let cause: FailureCause = loss.isThrottled ? .long(.throttled) : .short
-        guard !retriesInProcess(handle, entry, after: loss.processed, cause, at: now) else { return }
+        guard !retriesInProcess(handle, entry, after: loss.processed, .short, at: now) else { return }
         startNextRound(
             handle, entry,
             Report(outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: loss.detail),
-            after: loss.processed, cause, at: now)
+            after: loss.processed, .short, at: now)
     }
 
     /// The expected duration of a failure.

@@ -86,6 +86,7 @@ struct Reachability {
     /// When waiting notifications are checked next; never if none wait.
     var nextCheck = Instant.distantFuture
     var standstill = Standstill()
+    var throttledDevices = ThrottledDevices()
     /// When APNs last gave a final response.
     var lastResponse: Instant?
     /// When each pool last received any response.

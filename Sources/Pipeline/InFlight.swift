@@ -62,10 +62,7 @@ package final class InFlightRequest {
 
     /// Whether all notifications of this delivery only waited, so that a redelivery is equivalent.
     var isUntouched: Bool {
-        parked.count == started
-            && parked.allSatisfy { parked in
-                parked.cause == nil && parked.entry.isUnattempted
-            }
+        parked.count == started && parked.allSatisfy(\.entry.isUnattempted)
     }
 
     /// The notifications that a copy of a fan-out omits; `nil` if it omits none.

@@ -76,7 +76,6 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 500)
             #expect(found.apns.requestTimeout == .seconds(30))
             #expect(found.apns.pingIdle == .seconds(3600))
-            #expect(found.apns.deviceThrottleInterval == .seconds(1))
             #expect(found.apns.badTokenPause == TokenRefusalShare.Limit())
             #expect(found.workers == 1)
             #expect(found.drainDeadline == .seconds(30))
@@ -198,7 +197,6 @@ struct ConfigurationTests {
                 apns:
                   connections: { min: 2, max: 3 }
                   rate_limit: { per_second: 10, burst: 20 }
-                  device_spacing_seconds: 2
                   request_timeout_seconds: 4
                   ping_idle_seconds: 60
                   proxy: http://proxy:3128
@@ -243,7 +241,6 @@ struct ConfigurationTests {
             #expect(found.apns.burst == 20)
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
-            #expect(found.apns.deviceThrottleInterval == .seconds(2))
             #expect(found.apns.badTokenPause == nil)
             #expect(
                 found.apps.map { $0.proxy.proxy(to: $0.endpoint)?.endpoint }

@@ -66,17 +66,13 @@ package struct Loss: Equatable, Sendable {
     package var goawayReason: RejectionReason?
     /// Whether APNs refused the stream, by RST_STREAM or by GOAWAY.
     package var isRefused: Bool
-    /// Whether it was not sent because its device is throttled and that device's queue is full.
-    package var isThrottled: Bool
 
     package init(
-        processed: Processed, detail: String, goawayReason: RejectionReason? = nil, isRefused: Bool = false,
-        isThrottled: Bool = false
+        processed: Processed, detail: String, goawayReason: RejectionReason? = nil, isRefused: Bool = false
     ) {
         self.processed = processed
         self.detail = detail
         self.goawayReason = goawayReason
         self.isRefused = isRefused
-        self.isThrottled = isThrottled
     }
 }

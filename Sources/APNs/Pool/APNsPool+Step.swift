@@ -2,8 +2,6 @@ package import Core
 
 /// One turn of a pool: process the connections' events, place waiting requests, dial missing connections.
 extension APNsPool {
-    private static let queueFullDetail =
-        "APNs throttles this device (TooManyRequests), and too many requests wait for it already"
     /// The interval between wake-ups for permits. A wake-up for each permit would cost more than it gains.
     private static let permitInterval = Duration.milliseconds(1)
     /// The interval between expiry checks of a queue that does not advance.
@@ -13,14 +11,12 @@ extension APNsPool {
     package func step(at now: Moment) {
         schedule.isStepDue = false
         receiveEvents(at: now)
-        while let handle = waiting.deviceThrottle.release(at: now.instant) { readmit(handle) }
         place(at: now)
         var deadline = dial(at: now.instant)
         if shortage != nil {
             sweep(at: now)
             deadline = min(deadline ?? .distantFuture, schedule.nextSweep)
         }
-        if let release = waiting.deviceThrottle.nextDeadline { deadline = min(deadline ?? .distantFuture, release) }
         if shortage != nil, let permit = nextPermit(at: now.instant) {
             deadline = min(deadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
         }
@@ -82,7 +78,6 @@ extension APNsPool {
             if rule.action == .resend, resends(handle, after: .responded(response), at: now.instant) { return }
         }
         let entry = end(handle)
-        if response.status == 429 { space(entry.request.target, response, at: now.instant) }
         if entry.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }
         events.append(.responded(handle: handle, response, sentAt: entry.sentAt ?? now.instant))
     }
@@ -115,39 +110,8 @@ extension APNsPool {
         events.append(.alarm(.silent))
     }
 
-    /// Throttles a device for which APNs returned `TooManyRequests`.
-    private func space(_ target: Notification.Target, _ response: APNsResponse, at now: Instant) {
-        guard response.reason == .tooManyRequests, case .device(let token) = target, !isDraining else { return }
-        let refusal = waiting.deviceThrottle.refused(token, at: now)
-        if refusal.madeRoom { counters[.throttledDeviceLimitHits] += 1 }
-        for handle in refusal.released { readmit(handle) }
-    }
-
-    /// The device's throttle interval is over.
-    private func readmit(_ handle: Handle) {
-        entry(handle).hasWaitedForDevice = true
-        enqueueAgain(handle)
-    }
-
     func enqueueAgain(_ handle: Handle) {
         waiting.append(sentBefore: handle, toFreshConnection: entry(handle).needsFreshConnection)
-    }
-
-    /// Removes a request from the queue if its device is throttled.
-    ///
-    /// - Returns: `false` if the device is not throttled.
-    private func waitsForDevice(_ handle: Handle, _ entry: Entry) -> Bool {
-        guard !entry.hasWaitedForDevice, case .device(let token) = entry.request.target else { return false }
-        let hold = waiting.deviceThrottle.hold(handle, for: token)
-        guard hold != .none else { return false }
-        dequeue(handle, entry)
-        if hold == .held {
-            counters[.throttledNotifications] += 1
-        } else {
-            counters[.fullDeviceQueues] += 1
-            lose(handle, Loss(processed: .no, detail: Self.queueFullDetail, isThrottled: true))
-        }
-        return true
     }
 
     private func brake(_ connection: PoolConnection, at now: Instant) {
@@ -188,8 +152,7 @@ extension APNsPool {
         guard schedule.nextSweep <= now.instant else { return }
         schedule.nextSweep = now.instant + Self.sweepInterval
         for handle in entries.handles {
-            let entry = entry(handle)
-            if isExpired(entry, at: now), dequeue(handle, entry) { expire(handle) }
+            if isExpired(entry(handle), at: now), waiting.remove(handle) { expire(handle) }
         }
     }
 
@@ -222,10 +185,8 @@ extension APNsPool {
         while let handle = nextQueued(isRebinding: isRebinding) {
             let entry = entry(handle)
             if isExpired(entry, at: now) {
-                dequeue(handle, entry)
+                _ = waiting.remove(handle)
                 expire(handle)
-            } else if !waiting.deviceThrottle.isEmpty, waitsForDevice(handle, entry) {
-                // It has left the queue.
             } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.queue.popFirst()

@@ -42,12 +42,6 @@ package final class APNsPool {
         package var streamCutTimeout = Duration.seconds(1)
         /// Slows a connection while APNs refuses too many of its requests.
         package var errorBrake = ErrorBrake.Limits()
-        /// How long a device is throttled after APNs returned `TooManyRequests` for it.
-        package var deviceThrottleInterval = Duration.seconds(1)
-        /// The maximum number of throttled devices; beyond it the oldest is released.
-        package var maximumThrottledDevices = 10_000
-        /// The maximum number of waiting requests per throttled device; further requests are returned to the owner.
-        package var maximumWaitingPerDevice = 60
         /// How often a request that was certainly not processed is resent before the owner receives it.
         package var maximumResends = 16
         /// The number of consecutive `InternalServerError` responses after which a connection is replaced.
@@ -107,8 +101,6 @@ package final class APNsPool {
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
-        /// Whether it has waited for a throttled device.
-        var hasWaitedForDevice = false
         /// What was already tried after its provider token was refused; each is tried once.
         var recovery = Recovery()
         /// Whether it needs a connection that is not bound to anything that was refused.
@@ -148,7 +140,7 @@ package final class APNsPool {
     var connections: [PoolConnection] = []
     /// By the owner's handles.
     var entries = HandleTable<Entry>()
-    var waiting: WaitingRequests
+    var waiting = WaitingRequests()
     var refusals = Refusals()
     var placement = Placement()
     var surplus: PoolShrinkPolicy
@@ -182,10 +174,6 @@ package final class APNsPool {
         precondition((tokens != nil) == configuration.engine.usesProviderToken, "one credential per pool")
         self.configuration = configuration
         self.tokens = tokens
-        let deviceThrottle = DeviceThrottle(
-            interval: configuration.deviceThrottleInterval, maximumDevices: configuration.maximumThrottledDevices,
-            maximumWaiting: configuration.maximumWaitingPerDevice)
-        waiting = WaitingRequests(deviceThrottle: deviceThrottle)
         let dialer = Dialer(
             maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
             breakerThreshold: configuration.breakerThreshold,
@@ -221,18 +209,12 @@ package final class APNsPool {
     ///
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package func cancel(_ handle: Handle) -> Bool {
-        guard let entry = entries[handle], dequeue(handle, entry) else { return false }
+        guard entries[handle] != nil, waiting.remove(handle) else { return false }
         entries.remove(handle)
         // The owner may use the handle for another request at once.
         events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
         counters[.finished] += 1
         return true
-    }
-
-    /// - Returns: `false` if it is not waiting.
-    @discardableResult
-    func dequeue(_ handle: Handle, _ entry: Entry) -> Bool {
-        waiting.remove(handle, for: entry.request.target)
     }
 
     package func nextEvent() -> Event? {
@@ -263,7 +245,6 @@ package final class APNsPool {
     package func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
-        waiting.endThrottling()
         while let handle = waiting.rebinding.popFirst() ?? waiting.queue.popFirst() {
             lose(handle, Loss(processed: .no, detail: "the worker is stopping"))
         }
@@ -290,8 +271,7 @@ package final class APNsPool {
     }
 
     package func statistics(at now: Instant) -> PoolStatistics {
-        var statistics = PoolStatistics(
-            throttledDevices: waiting.deviceThrottle.count, waiting: waitingCount, counters: counters)
+        var statistics = PoolStatistics(waiting: waitingCount, counters: counters)
         for connection in connections {
             let engine = connection.engine
             statistics.counters.add(engine.limitCounts)

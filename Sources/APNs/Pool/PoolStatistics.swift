@@ -15,8 +15,6 @@ package struct PoolStatistics: Sendable {
     package var permits = 0
     /// Ready connections with a reduced send rate, because too many of their requests are refused.
     package var braked = 0
-    /// Devices that are throttled because APNs returned `TooManyRequests`.
-    package var throttledDevices = 0
     package var waiting = 0
     package var counters = PoolCounters()
 }
@@ -41,8 +39,6 @@ package struct PoolCounters: Sendable {
         case replaced
         /// How often a connection's rate was reduced, because too many of its requests were refused.
         case brakes
-        /// Requests that waited for a throttled device.
-        case throttledNotifications
         /// Connections whose stream limit APNs reduced to a fraction.
         case streamCuts
         /// Connections retired because the others have sufficient capacity.
@@ -73,10 +69,6 @@ package struct PoolCounters: Sendable {
         case resendLimitHits
         /// Refused provider tokens whose request had exhausted all recoveries.
         case recoveryLimitHits
-        /// Devices released early because too many were throttled.
-        case throttledDeviceLimitHits
-        /// Requests returned because their throttled device's queue was full.
-        case fullDeviceQueues
         /// Requests that were not answered in time.
         case requestTimeouts
         /// Responses whose body was truncated.
@@ -101,8 +93,6 @@ package struct PoolCounters: Sendable {
             case .silentConnections: "silent_connection"
             case .resendLimitHits: "resends"
             case .recoveryLimitHits: "recovery"
-            case .throttledDeviceLimitHits: "spaced_devices"
-            case .fullDeviceQueues: "crowded_device"
             case .requestTimeouts: "request_timeout"
             case .responseBodyLimitHits: "reply_body"
             case .stallPings: "stall"

@@ -94,16 +94,10 @@ struct WaitingRequests {
     var queue = RequestQueue()
     /// Probes, and requests whose provider token was refused: for a fresh connection.
     var rebinding = HandleQueue()
-    /// For a throttled device.
-    var deviceThrottle: DeviceThrottle
-
-    init(deviceThrottle: DeviceThrottle) {
-        self.deviceThrottle = deviceThrottle
-    }
 
     @inline(__always)
     var count: Int {
-        queue.count + rebinding.count + deviceThrottle.waitingCount
+        queue.count + rebinding.count
     }
 
     /// Adds a resend: it precedes all requests that have not been sent yet.
@@ -114,21 +108,14 @@ struct WaitingRequests {
     /// Removes a request that is not sent.
     ///
     /// - Returns: `false` if it is not waiting.
-    mutating func remove(_ handle: Handle, for target: Notification.Target) -> Bool {
+    mutating func remove(_ handle: Handle) -> Bool {
         if queue.contains(handle) {
             queue.remove(handle)
         } else if rebinding.contains(handle) {
             rebinding.remove(handle)
-        } else if case .device(let token) = target {
-            return deviceThrottle.remove(handle, for: token)
         } else {
             return false
         }
         return true
-    }
-
-    /// Ends all throttling. The waiting requests precede all that have not been sent yet.
-    mutating func endThrottling() {
-        for handle in deviceThrottle.removeAll() { queue.appendAhead(handle) }
     }
 }

@@ -27,6 +27,15 @@ package struct DeviceToken: Hashable, Sendable {
         hex = hasUpperCase ? ArraySlice(digits.map { $0 | 0x20 }) : digits
     }
 
+    private init(valid hex: ArraySlice<UInt8>) {
+        self.hex = hex
+    }
+
+    /// The same token in its own memory, so that it does not keep its message in memory.
+    package var copy: DeviceToken {
+        DeviceToken(valid: ArraySlice(Array(hex)))
+    }
+
     package init?(_ text: String) {
         self.init(hex: ArraySlice(text.utf8))
     }

@@ -140,7 +140,6 @@ package struct StatePage {
                     ("endpoint", .text("\(pool.endpoint)")),
                     ("maximum_connections", .integer(pool.maximumConnections)),
                     ("waiting", .integer(pool.statistics.waiting)),
-                    ("spaced_devices", .integer(pool.statistics.throttledDevices)),
                     ("goaways", .integer(pool.statistics.counters.goaways.values.reduce(0, +))),
                     (
                         "last_goaway",

@@ -115,7 +115,6 @@ function showPools(state) {
     const about = [
       pool.connections.length + ' of ' + pool.maximum_connections,
       pool.waiting ? number(pool.waiting) + ' waiting' : null,
-      pool.spaced_devices ? number(pool.spaced_devices) + ' throttled devices' : null,
       pool.goaways ? number(pool.goaways) + (pool.goaways === 1 ? ' GOAWAY' : ' GOAWAYs')
         + (goaway ? ', last ' + goaway.reason + ' ' + time(Math.floor(goaway.seconds_ago)) + ' ago' : '') : null,
     ].filter((text) => text !== null).join(' · ');

@@ -207,21 +207,20 @@ package struct MetricsPage {
         let hits = counters.flatMap { counters in
             PoolCounters.Name.allCases.compactMap { name in name.limit.map { ($0, counters[name]) } }
         }
+        let forgotten = snapshots.map { ("spaced_devices", Int($0.counters[.throttledDeviceLimitHits])) }
         write(
             .counter("harebell_limit_hits_total", by: ["limit"], "How often a limit of the connections was reached."),
-            sums: hits)
+            sums: hits + forgotten)
         write(.counter("harebell_connects_total", "Attempts to connect to APNs."), pools: .connects)
         write(.counter("harebell_connect_failures_total", "Connects to APNs that failed."), pools: .failures)
         write(
             .gauge("harebell_braked_connections", by: ["app", "environment"], "Connections that are throttled now."),
             perApp: { $0.statistics.braked })
         write(
-            .counter("harebell_spaced_total", "Notifications delayed because APNs throttled their device."),
-            pools: .throttledNotifications)
-        write(
-            .gauge(
-                "harebell_spaced_devices", by: ["app", "environment"],
-                "Devices that are paused after 429 TooManyRequests."), perApp: { $0.statistics.throttledDevices })
+            .counter(
+                "harebell_spaced_total",
+                "Notifications put into retry queues without being sent, because APNs throttles their device."),
+            sum: { $0.counters[.throttledNotifications] })
     }
 
     private mutating func writeApps() {

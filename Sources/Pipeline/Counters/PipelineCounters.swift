@@ -7,6 +7,10 @@ package struct PipelineCounters: Sendable {
         case retries
         /// Notifications put into retry queues.
         case parked
+        /// Notifications put into retry queues without being sent, because APNs throttles their device.
+        case throttledNotifications
+        /// Throttled devices that were forgotten early because there were too many.
+        case throttledDeviceLimitHits
         /// Deliveries returned unsent because no app could send.
         case requeued
         /// How often the worker stopped consuming because no app could send.

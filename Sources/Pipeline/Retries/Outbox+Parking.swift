@@ -7,7 +7,7 @@ package struct ParkedNotification {
     let entry: InFlightNotification
     /// The result if it cannot be parked.
     let report: Report
-    /// `nil` if it was not tried: no attempt counts.
+    /// `nil` if it waited in the worker and was not tried.
     let cause: RetryLadder.Cause?
 }
 

@@ -23,6 +23,8 @@ package struct RetryLadder: Sendable {
     /// The shortest delay of all levels.
     package let shortest: Duration
     private let throttledDelays: [Duration]
+    /// How long nothing is sent to a device after APNs throttled it.
+    package var throttlePeriod: Duration { throttledDelays[0] }
     /// The maximum number of attempts in all rounds.
     package let maximumAttempts: Int
 

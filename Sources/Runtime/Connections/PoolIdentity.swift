@@ -76,7 +76,6 @@ package struct PoolIdentity: Hashable, Sendable {
         pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
         pool.permitsPerSecond = limits.permitsPerSecond
         pool.burst = limits.burst
-        pool.deviceThrottleInterval = limits.deviceThrottleInterval
         return APNsPool(
             configuration: pool, context: context, tokens: source,
             network: proxy.map { ProxyNetwork(network, through: $0) } ?? network, random: SplitMix64(seed: seed),

@@ -1,0 +1,61 @@
+import Core
+import Testing
+
+@testable import Pipeline
+
+@Suite("ThrottledDevices")
+struct ThrottledDevicesTests {
+    private func device(_ number: Int) throws -> DeviceToken {
+        let digits = String(number, radix: 16)
+        return try #require(DeviceToken(String(repeating: "0", count: 8 - digits.count) + digits))
+    }
+
+    private func second(_ seconds: Int64) -> Instant {
+        Instant(nanoseconds: seconds * 1_000_000_000)
+    }
+
+    @Test("A device is throttled until its time is over, and other devices are not")
+    func period() throws {
+        var devices = ThrottledDevices()
+        let madeRoom = devices.throttle(try device(1), until: second(5), at: second(0))
+        let states = try [(1, 0), (1, 4), (2, 4), (1, 5)].map { devices.contains(try device($0), at: second($1)) }
+        #expect(!madeRoom && states == [true, true, false, false] && devices.isEmpty)
+    }
+
+    @Test("A device that is refused again is throttled for longer")
+    func again() throws {
+        var devices = ThrottledDevices()
+        _ = devices.throttle(try device(1), until: second(5), at: second(0))
+        _ = devices.throttle(try device(2), until: second(6), at: second(1))
+        _ = devices.throttle(try device(1), until: second(9), at: second(4))
+        let states = try [(1, 5), (1, 8), (2, 8), (1, 9)].map { devices.contains(try device($0), at: second($1)) }
+        #expect(states == [true, true, false, false] && devices.isEmpty)
+    }
+
+    @Test("Beyond the limit the device that was throttled first is forgotten")
+    func limit() throws {
+        var devices = ThrottledDevices(limit: 2)
+        let madeRoom = try (1...3).map { devices.throttle(try device($0), until: second(5), at: second(0)) }
+        let states = try (1...3).map { devices.contains(try device($0), at: second(1)) }
+        #expect(madeRoom == [false, false, true] && states == [false, true, true] && devices.count == 2)
+        let later = devices.throttle(try device(4), until: second(11), at: second(6))
+        #expect(!later && devices.count == 1, "devices whose time is over make room first")
+    }
+
+    @Test("A random walk agrees with a list of refusals", arguments: 1...20)
+    func randomWalk(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        var devices = ThrottledDevices(limit: 1000)
+        var ends: [Int: Int64] = [:]
+        for now in Int64(0)..<500 {
+            let number = Int.random(in: 0..<50, using: &random)
+            if Int.random(in: 0..<3, using: &random) == 0 {
+                ends[number] = now + 10
+                _ = devices.throttle(try device(number), until: second(now + 10), at: second(now))
+            }
+            let asked = Int.random(in: 0..<50, using: &random)
+            let isThrottled = devices.contains(try device(asked), at: second(now))
+            try #require(isThrottled == (ends[asked, default: 0] > now), "seed \(seed)")
+        }
+    }
+}
