@@ -130,6 +130,8 @@ extension Configuration {
         package var burst: Int
         package var requestTimeout: Duration
         package var pingIdle: Duration
+        /// The proxy for all connections to APNs.
+        package var proxy: ProxyRoute
         /// The share of refused device tokens that pauses their app; `nil` for never.
         package var badTokenPause: TokenRefusalShare.Limit?
     }
@@ -143,8 +145,6 @@ extension Configuration {
         package var managementEndpoint: Endpoint
         /// A CA bundle to use instead of the system's.
         package var caFile: FilePath?
-        /// The proxy for its connections.
-        package var proxy: ProxyRoute
         package var credential: Credential
     }
 

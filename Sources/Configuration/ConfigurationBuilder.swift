@@ -49,7 +49,7 @@ struct ConfigurationBuilder: ConfigurationReader {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
+                proxy: proxyRoute(), badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
             apps: apps.map { app($0) },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
@@ -90,18 +90,18 @@ struct ConfigurationBuilder: ConfigurationReader {
         return Configuration.App(
             topic: text("\(app).topic"), environment: environment, endpoint: endpoint,
             managementEndpoint: endpoint.host == environment.host ? environment.channelManagement : endpoint,
-            caFile: path("\(app).ca_file"), proxy: proxyRoute(app), credential: credential)
+            caFile: path("\(app).ca_file"), credential: credential)
     }
 
-    private mutating func proxyRoute(_ app: String) -> ProxyRoute {
-        if let text = values.text("\(app).proxy") ?? values.text("apns.proxy") { return ProxyRoute(configured: text) }
+    private mutating func proxyRoute() -> ProxyRoute {
+        if let text = values.text("apns.proxy") { return ProxyRoute(configured: text) }
         guard let variable = ProxyRoute.variables.first(where: { environment($0)?.isEmpty == false }),
             let value = environment(variable)
         else { return .direct }
         guard let route = ProxyRoute(inherited: value, exceptions: ProxyRoute.exceptions(environment)) else {
-            let message =
-                "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none ignores it"
-            if !problems.contains(where: { $0.message == message }) { report(.error, app, message) }
+            report(
+                .error, "apns.proxy",
+                "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none ignores it")
             return .direct
         }
         return route

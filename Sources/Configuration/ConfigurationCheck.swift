@@ -132,8 +132,7 @@ private struct ConfigurationCheck: ConfigurationReader {
     private mutating func checkInlinePasswords() {
         guard let exposure = FileExposure(ofFile: file) else { return }
         let endpoints = values.elements("broker.endpoints").indices.map { "broker.endpoints[\($0)]" }
-        let proxies = ["apns.proxy"] + apps.map { "\($0).proxy" }
-        let places = (values.isGiven("broker.endpoints") ? endpoints : []) + proxies
+        let places = (values.isGiven("broker.endpoints") ? endpoints : []) + ["apns.proxy"]
         for place in places where Self.holdsPassword(values.shown(place)) {
             switch exposure {
             case .readable:

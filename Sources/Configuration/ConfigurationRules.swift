@@ -155,12 +155,9 @@ struct ConfigurationRules: ConfigurationReader {
                 "apns.connections.min",
                 "\(values.shown("apns.connections.min")) is more than apns.connections.max, \(most)")
         }
-        checkProxy("apns.proxy")
-    }
-
-    private mutating func checkProxy(_ path: String) {
-        guard let text = values.text(path), text != ProxyRoute.noProxy, Addresses.proxy(text) == nil else { return }
-        error(path, "expected \(ProxyRoute.form), or none")
+        if let text = values.text("apns.proxy"), text != ProxyRoute.noProxy, Addresses.proxy(text) == nil {
+            error("apns.proxy", "expected \(ProxyRoute.form), or none")
+        }
     }
 
     private mutating func checkApps() {
@@ -179,7 +176,6 @@ struct ConfigurationRules: ConfigurationReader {
             if let endpoint = values.text("\(app).endpoint"), Addresses.service(endpoint) == nil {
                 error("\(app).endpoint", "expected https://host:port")
             }
-            checkProxy("\(app).proxy")
             checkCredential(app)
         }
     }

@@ -158,9 +158,6 @@ extension Setting {
             "https://host:port instead of Apple's, for the simulator or port 2197; another host serves channels, too."
         ),
         Setting("apps[].ca_file", .file, default: "null", "PEM bundle to trust instead of the system's."),
-        Setting(
-            "apps[].proxy", .text(bytes: 1...2048), default: "null", secret: true,
-            "As apns.proxy, for this app only; null to use apns.proxy."),
         Setting("apps[].token", .section, default: "null", "Provider-token authentication; this or certificate."),
         Setting("apps[].token.key_file", .file, default: nil, "The signing key from Apple (.p8)."),
         Setting("apps[].token.key_id", .text(bytes: 1...64), default: nil, "The key ID, ten characters."),

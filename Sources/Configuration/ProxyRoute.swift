@@ -1,7 +1,7 @@
 package import Core
 package import Proxy
 
-/// The HTTP proxy for an app's connections, and the hosts that it applies to.
+/// The HTTP proxy for connections to APNs, and the hosts that it applies to.
 package struct ProxyRoute: Sendable, Hashable {
     /// The configuration value for no proxy, which overrides the environment.
     static let noProxy = "none"

@@ -13,6 +13,7 @@ extension Setting {
         "apns.validate": "findings are always in the result's detail, and the notification is sent",
         "apps[].broadcast_endpoint": "broadcasts use endpoint",
         "apps[].management_endpoint": "channels use Apple's host, or endpoint if that is another host",
+        "apps[].proxy": "apns.proxy is for all apps",
         "broker.connect_timeout_seconds": "it is always 10 seconds",
         "broker.poison_deliveries": "it is always 15",
         "decoders[].process.batch": "a frame has at most 64 messages",

@@ -206,7 +206,6 @@ struct ConfigurationTests {
                     environment: development
                     endpoint: https://[::1]:8443
                     ca_file: apple.pem
-                    proxy: none
                     certificate: { certificate_file: legacy.pem, private_key_file: legacy.key }
                   - topic: com.example.app
                     endpoint: https://localhost/
@@ -242,9 +241,7 @@ struct ConfigurationTests {
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
             #expect(found.apns.badTokenPause == nil)
-            #expect(
-                found.apps.map { $0.proxy.proxy(to: $0.endpoint)?.endpoint }
-                    == [nil, Endpoint(host: "proxy", port: 3128)])
+            #expect(found.apns.proxy.proxy(to: found.apps[1].endpoint)?.endpoint == Endpoint(host: "proxy", port: 3128))
             #expect(found.apps.map(\.environment) == [.development, .production])
             #expect(
                 found.apps.map(\.endpoint)

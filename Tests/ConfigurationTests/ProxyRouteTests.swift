@@ -12,14 +12,13 @@ struct ProxyRouteTests {
 
     /// The configuration of one app, or the errors.
     private func configuration(
-        apns: String? = nil, app: String? = nil, endpoint: String? = nil, environment: [String: String] = [:]
+        apns: String? = nil, endpoint: String? = nil, environment: [String: String] = [:]
     ) throws(ConfigurationError) -> Configuration {
         let text = """
             apns: { \(apns.map { "proxy: \"\($0)\"" } ?? "") }
             apps:
               - topic: com.example.app
                 endpoint: \(endpoint ?? "null")
-                proxy: \(app ?? "null")
                 token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
             """
         return try ConfigurationDocument(
@@ -29,34 +28,29 @@ struct ProxyRouteTests {
     }
 
     private func proxy(
-        apns: String? = nil, app: String? = nil, endpoint: String? = nil, environment: [String: String] = [:]
+        apns: String? = nil, endpoint: String? = nil, environment: [String: String] = [:]
     ) throws -> String? {
-        let found = try configuration(apns: apns, app: app, endpoint: endpoint, environment: environment).apps[0]
-        return found.proxy.proxy(to: found.endpoint)?.endpoint.host
+        let found = try configuration(apns: apns, endpoint: endpoint, environment: environment)
+        return found.apns.proxy.proxy(to: found.apps[0].endpoint)?.endpoint.host
     }
 
-    private func errors(
-        apns: String? = nil, app: String? = nil, environment: [String: String] = [:]
-    ) -> [String] {
+    private func errors(apns: String? = nil, environment: [String: String] = [:]) -> [String] {
         do {
-            _ = try configuration(apns: apns, app: app, environment: environment)
+            _ = try configuration(apns: apns, environment: environment)
             return []
         } catch {
             return error.problems.map(\.description)
         }
     }
 
-    @Test("The app's setting overrides the global one, and that overrides the environment")
+    @Test("The setting overrides the environment")
     func precedence() throws {
         let environment = ["HTTPS_PROXY": "http://three:1", "https_proxy": "http://four:1"]
         #expect(try proxy() == nil)
-        #expect(try proxy(apns: "http://two:1", app: "http://one:1", environment: environment) == "one")
         #expect(try proxy(apns: "http://two:1", environment: environment) == "two")
         #expect(try proxy(environment: environment) == "three")
         #expect(try proxy(environment: ["HTTPS_PROXY": "", "https_proxy": "four:1"]) == "four")
         #expect(try proxy(apns: "none", environment: environment) == nil)
-        #expect(try proxy(apns: "http://two:1", app: "none", environment: environment) == nil)
-        #expect(try proxy(apns: "none", app: "http://one:1") == "one")
     }
 
     @Test(
@@ -98,7 +92,6 @@ struct ProxyRouteTests {
     func wrong(text: String) {
         let expected = "expected http://user:password@host:port, or none"
         #expect(errors(apns: text) == ["harebell.yaml:1:16: apns.proxy: \(expected)"])
-        #expect(errors(app: "\"\(text)\"") == ["harebell.yaml:5:12: apps[0].proxy: \(expected)"])
     }
 
     @Test("A wrong proxy in the environment is an error unless the file overrides it")
@@ -106,7 +99,7 @@ struct ProxyRouteTests {
         let environment = ["https_proxy": "socks5://user:secret@proxy:1"]
         #expect(
             errors(environment: environment) == [
-                "harebell.yaml:3:5: the environment variable https_proxy: expected http://user:password@host:port; "
+                "harebell.yaml:1:7: the environment variable https_proxy: expected http://user:password@host:port; "
                     + "apns.proxy: none ignores it"
             ])
         #expect(try proxy(apns: "none", environment: environment) == nil)
@@ -114,16 +107,16 @@ struct ProxyRouteTests {
 
     @Test("Credentials may be percent-encoded or from the environment, and are part of a pool's identity")
     func credentials() throws {
-        func identity(_ text: String) throws -> PoolIdentity {
-            PoolIdentity(
-                try configuration(apns: text, environment: ["PASSWORD": "p@ss"]).apps[0], for: .notifications)
+        func plan(_ text: String) throws -> PoolPlan {
+            let found = try configuration(apns: text, environment: ["PASSWORD": "p@ss"])
+            return PoolPlan(found.apps[0], for: .notifications, found.apns)
         }
         let plain = ProxyAddress(endpoint: Endpoint(host: "p", port: 1), user: "u", password: "p@ss")
-        #expect(try identity("http://u:p%40ss@p:1").proxy == plain)
-        #expect(try identity("http://u:p@ss@p:1/").proxy == plain, "the host comes after the last @")
-        #expect(try identity("http://u:${PASSWORD}@p:1").proxy == plain)
-        #expect(try identity("http://u:x@p:1") != identity("http://u:p%40ss@p:1"))
-        #expect(try identity("http://u@p:1").proxy == ProxyAddress(endpoint: plain.endpoint, user: "u"))
+        #expect(try plan("http://u:p%40ss@p:1").proxy == plain)
+        #expect(try plan("http://u:p@ss@p:1/").proxy == plain, "the host comes after the last @")
+        #expect(try plan("http://u:${PASSWORD}@p:1").proxy == plain)
+        #expect(try !plan("http://u:x@p:1").isAlike(plan("http://u:p%40ss@p:1")))
+        #expect(try plan("http://u@p:1").proxy == ProxyAddress(endpoint: plain.endpoint, user: "u"))
         var dumped = ""
         dump(try configuration(apns: "http://user:p%40ss@p:1"), to: &dumped)
         #expect(!dumped.contains("p@ss") && !dumped.contains("p%40ss") && !dumped.contains("dXNlcj"))

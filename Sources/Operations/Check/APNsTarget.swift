@@ -7,8 +7,8 @@ import Runtime
 struct APNsTarget {
     /// The first app that needs it; the check uses its credential.
     let app: Configuration.App
-    let identity: PoolIdentity
-    private let purpose: PoolIdentity.Purpose
+    let identity: PoolPlan
+    private let purpose: PoolPlan.Purpose
     /// The topics of all apps that need it.
     fileprivate(set) var topics: [String]
 
@@ -16,8 +16,8 @@ struct APNsTarget {
     static func all(_ configuration: Configuration) -> [APNsTarget] {
         var targets: [APNsTarget] = []
         for app in configuration.apps {
-            for purpose in [PoolIdentity.Purpose.notifications, .broadcasts, .management] {
-                let target = APNsTarget(app, for: purpose)
+            for purpose in [PoolPlan.Purpose.notifications, .broadcasts, .management] {
+                let target = APNsTarget(app, for: purpose, configuration.apns)
                 if let index = targets.firstIndex(where: { $0.covers(target) }) {
                     if !targets[index].topics.contains(app.topic) { targets[index].topics.append(app.topic) }
                 } else {
@@ -28,11 +28,11 @@ struct APNsTarget {
         return targets
     }
 
-    private init(_ app: Configuration.App, for purpose: PoolIdentity.Purpose) {
+    private init(_ app: Configuration.App, for purpose: PoolPlan.Purpose, _ limits: Configuration.APNs) {
         self.app = app
         self.purpose = purpose
         topics = [app.topic]
-        identity = PoolIdentity(app, for: purpose)
+        identity = PoolPlan(app, for: purpose, limits)
     }
 
     var endpoint: Endpoint { identity.endpoint }

@@ -47,10 +47,10 @@ package final class OneOffExchange: Run {
         network: any Network, timeLimit: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         self.app = app
-        let identity = PoolIdentity(app, for: .init(request.target))
-        pool = identity.makePool(
-            limits, connections: 0...1, context: try identity.makeContext(), tokens: tokens, network: network,
-            seed: seed, at: now.instant)
+        let plan = PoolPlan(app, for: .init(request.target), limits)
+        pool = plan.makePool(
+            connections: 0...1, context: try plan.makeContext(), tokens: tokens, network: network, seed: seed,
+            at: now.instant)
         deadline =
             now.instant
             + (timeLimit

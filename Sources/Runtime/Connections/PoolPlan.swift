@@ -1,11 +1,40 @@
+package import APNs
 package import Configuration
-import Core
-import TLS
+package import Core
+package import Proxy
+package import System
+package import TLS
 
-/// A pool of a configuration, and the data to decide whether a running pool can be kept for it.
+/// A pool of a configuration: the properties that apps must have in common to share connections to APNs, and the data
+/// to decide whether a running pool can be kept for it.
+///
+/// The environment is included because a custom endpoint may serve both environments.
 package struct PoolPlan: Sendable {
-    package let identity: PoolIdentity
-    package let limits: Configuration.APNs
+    /// The requests that a connection carries.
+    package enum Purpose {
+        case notifications, broadcasts, management
+
+        package init(_ target: Notification.Target) {
+            switch target {
+            case .device: self = .notifications
+            case .channel: self = .broadcasts
+            case .management: self = .management
+            }
+        }
+    }
+
+    /// Concurrent channel management requests per connection: each response may be as large as a list of channels.
+    private static let managementStreams = 4
+
+    package let environment: Environment
+    package let endpoint: Endpoint
+    /// `nil` for a direct connection.
+    package let proxy: ProxyAddress?
+    package let caFile: FilePath?
+    package let credential: Configuration.Credential
+    /// Channel management has separate limits and therefore always separate connections.
+    package let managesChannels: Bool
+    private let limits: Configuration.APNs
     /// Of the credential and the trusted certificates: of the files' contents, not their names.
     private let digest: [UInt8]
     /// The bundle IDs of the apps that use it; empty for a certificate, which contains its own list.
@@ -14,12 +43,25 @@ package struct PoolPlan: Sendable {
     /// connection to APNs".
     private var bundleIDs: Set<String>
 
-    init(_ app: Configuration.App, for purpose: PoolIdentity.Purpose, _ limits: Configuration.APNs, digest: [UInt8]) {
-        identity = PoolIdentity(app, for: purpose)
+    /// - Parameter digest: the app's ``Configuration/App/credentialDigest()``; empty if no pool is kept.
+    package init(
+        _ app: Configuration.App, for purpose: Purpose, _ limits: Configuration.APNs, digest: [UInt8] = []
+    ) {
+        switch purpose {
+        case .notifications, .broadcasts: endpoint = app.endpoint
+        case .management: endpoint = app.managementEndpoint
+        }
+        environment = app.environment
+        proxy = limits.proxy.proxy(to: endpoint)
+        caFile = app.caFile
+        credential = app.credential
+        managesChannels = purpose == .management
         self.limits = limits.ofPools
         self.digest = digest
         if case .token = app.credential { bundleIDs = [app.topic] } else { bundleIDs = [] }
     }
+
+    // MARK: Sharing
 
     /// Whether a pool of this plan can serve `wanted`.
     package func serves(_ wanted: PoolPlan) -> Bool {
@@ -28,12 +70,54 @@ package struct PoolPlan: Sendable {
 
     /// Whether one pool can serve both plans.
     func isAlike(_ other: PoolPlan) -> Bool {
-        digest == other.digest && limits == other.limits && identity.endpoint == other.identity.endpoint
-            && identity.managesChannels == other.identity.managesChannels
+        digest == other.digest && limits == other.limits && environment == other.environment
+            && endpoint == other.endpoint && proxy == other.proxy && managesChannels == other.managesChannels
     }
 
     mutating func include(_ other: PoolPlan) {
         bundleIDs.formUnion(other.bundleIDs)
+    }
+
+    // MARK: The pool
+
+    /// Reads the credential's certificate, if it has one, and the trusted certificates.
+    package func makeContext() throws(TLSError) -> TLSContext {
+        try TLSContext(
+            role: .client, trust: caFile.map { .file($0) } ?? .system, identity: try credential.tlsIdentity(),
+            protocols: ["h2"])
+    }
+
+    /// Whether the pool connects before its first request.
+    package var opensAtOnce: Bool {
+        !managesChannels && limits.connections.lowerBound > 0
+    }
+
+    /// A pool that connects on `network`.
+    ///
+    /// - Parameters:
+    ///   - connections: their number; `nil` for the configured number.
+    ///   - context: from ``makeContext()``.
+    package func makePool(
+        connections: ClosedRange<Int>? = nil, context: TLSContext, tokens: ProviderTokens, network: any Network,
+        seed: UInt64, at now: Instant
+    ) -> APNsPool {
+        let source = tokens.source(for: credential)
+        var engine = APNsEngine.Configuration(endpoint: endpoint, usesProviderToken: source != nil)
+        engine.requestTimeout = limits.requestTimeout
+        engine.pingIdle = limits.pingIdle
+        if managesChannels {
+            engine.maximumResponseBody = APNsEngine.Configuration.maximumChannelList
+            engine.maximumStreams = Self.managementStreams
+        }
+        var pool = APNsPool.Configuration(engine: engine)
+        // Channel management is rare: a connection is opened on demand.
+        pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
+        pool.permitsPerSecond = limits.permitsPerSecond
+        pool.burst = limits.burst
+        return APNsPool(
+            configuration: pool, context: context, tokens: source,
+            network: proxy.map { ProxyNetwork(network, through: $0) } ?? network, random: SplitMix64(seed: seed),
+            at: now)
     }
 }
 
@@ -41,6 +125,7 @@ extension Configuration.APNs {
     /// Without the settings that do not concern pools: a change of those keeps the pools.
     fileprivate var ofPools: Self {
         var limits = self
+        limits.proxy = .direct
         limits.badTokenPause = nil
         return limits
     }

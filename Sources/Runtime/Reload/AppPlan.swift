@@ -31,7 +31,7 @@ package struct AppPlan: Sendable {
         var apps: [App] = []
         for app in configuration.apps {
             let digest = try app.credentialDigest()
-            func pool(for purpose: PoolIdentity.Purpose) -> PoolID {
+            func pool(for purpose: PoolPlan.Purpose) -> PoolID {
                 let plan = PoolPlan(app, for: purpose, configuration.apns, digest: digest)
                 guard let known = pools.firstIndex(where: { $0.isAlike(plan) }) else {
                     pools.append(plan)
@@ -72,7 +72,7 @@ package struct AppPlan: Sendable {
         var contexts: Contexts = []
         for plan in pools {
             let isServed = previous.map { $0.pools.contains { $0.serves(plan) } } ?? false
-            contexts.append(isServed ? nil : Handoff(try plan.identity.makeContext()))
+            contexts.append(isServed ? nil : Handoff(try plan.makeContext()))
         }
         return contexts
     }

@@ -141,7 +141,7 @@ extension Worker {
             preconditionFailure("a new identity must have a TLS context")
         }
         let pool = pools.make(plan, context, tokens, now.instant)
-        let number = pools.roster.add(pool, plan, opens: plan.identity.opensAtOnce(plan.limits), at: now.instant)
+        let number = pools.roster.add(pool, plan, opens: plan.opensAtOnce, at: now.instant)
         pools.refused.remove(number)
         opened.remove(Self.name(number))
         dispatch.pool(number, isConnected: false)

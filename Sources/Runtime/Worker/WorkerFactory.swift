@@ -69,9 +69,8 @@ package enum WorkerFactory {
             inquiries: inquiries, decoders: decoders, log: log,
             tracer: configuration.tracing.map { Tracer(ratio: $0.sampleRatio, seed: random.next()) }, seed: seed
         ) { wanted, context, tokens, now in
-            wanted.identity.makePool(
-                wanted.limits, context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(),
-                at: now)
+            wanted.makePool(
+                context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(), at: now)
         }
         return Worker(parts, plan, contexts, at: now)
     }

@@ -148,7 +148,7 @@ struct OneOffExchangeTests {
 
     @Test("Behind a proxy all connections use it, under the endpoint's own name")
     func proxy() throws {
-        let world = try World { $0.apps[0].proxy = ProxyRoute(configured: "http://us%65r:pass@proxy.test:3128") }
+        let world = try World { $0.apns.proxy = ProxyRoute(configured: "http://us%65r:pass@proxy.test:3128") }
         let direct = world.network.accept
         var requests: [[String]] = []
         world.network.accept = { endpoint in
@@ -171,7 +171,7 @@ struct OneOffExchangeTests {
 
     @Test("A refusal by the proxy is reported, without its credentials")
     func proxyRefuses() throws {
-        let world = try World { $0.apps[0].proxy = ProxyRoute(configured: "http://user:pass@proxy.test:3128") }
+        let world = try World { $0.apns.proxy = ProxyRoute(configured: "http://user:pass@proxy.test:3128") }
         world.network.accept = { _ in ProxyPeer { _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) } }
         let report = try #require(try end(world, try request("7777"))).report
         #expect(report.outcome == .undelivered && report.processed == .no)

@@ -119,10 +119,10 @@ struct CertificateAppsTests {
               - { topic: com.example.one, environment: development, endpoint: "https://localhost:8443", \(token) }
               - { topic: com.example.two, endpoint: "https://localhost:8443", \(token) }
             """, to: "harebell.yaml")
-        let apps = try ConfigurationDocument.load(path: file).configuration.apps
-        let identities = apps.map { PoolIdentity($0, for: .notifications) }
-        #expect(identities[0] != identities[1])
-        #expect(identities[0] == identities[2])
+        let configuration = try ConfigurationDocument.load(path: file).configuration
+        let plans = configuration.apps.map { PoolPlan($0, for: .notifications, configuration.apns) }
+        #expect(!plans[0].isAlike(plans[1]))
+        #expect(plans[0].isAlike(plans[2]))
     }
 
     @Test("Among several apps a missing topic means the one whose certificate names one topic")
