@@ -68,7 +68,6 @@ let package = Package(
         // Layer 4: one mechanism each.
         library("TLS", ["COpenSSL", "Core", "System"]),
         library("HTTP2", ["CNghttp2", "Core", deque]),
-        library("Proxy", ["Core"]),
         library("YAML", ["CYAML", "Core"]),
         // Layer 5: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
@@ -88,7 +87,7 @@ let package = Package(
         library(
             "Configuration",
             [
-                "Core", "System", "TLS", "Proxy", "YAML", "AMQP", "Settings", "Decoding",
+                "Core", "System", "TLS", "YAML", "AMQP", "Settings", "Decoding",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // What the simulator received, for people and for tests.
@@ -106,7 +105,7 @@ let package = Package(
         library(
             "Runtime",
             [
-                "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Decoding", "Configuration", "Pipeline", deque,
+                "Core", "System", "TLS", "AMQP", "APNs", "Decoding", "Configuration", "Pipeline", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 10: what those see who watch.
@@ -118,7 +117,7 @@ let package = Package(
         library(
             "Operations",
             [
-                "Core", "System", "TLS", "Proxy", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
+                "Core", "System", "TLS", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
                 "Pipeline", "Runtime", "Monitoring", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
@@ -169,7 +168,6 @@ let package = Package(
         tests("SystemTests", ["System", "Core"]),
         tests("TLSTests", ["TLS", "System", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
-        tests("ProxyTests", ["Proxy", "Core"]),
         tests("YAMLTests", ["YAML", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "System", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
@@ -185,7 +183,7 @@ let package = Package(
         tests(
             "ConfigurationTests",
             [
-                "Runtime", "Configuration", "Decoding", "Settings", "YAML", "Proxy", "TLS", "System", "Core",
+                "Runtime", "Configuration", "Decoding", "Settings", "YAML", "TLS", "System", "Core",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(

@@ -1,6 +1,5 @@
 package import Core
 import Glibc
-import Proxy
 
 /// Parses the addresses in a configuration.
 package enum Addresses {

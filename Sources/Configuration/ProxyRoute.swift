@@ -1,5 +1,4 @@
 package import Core
-package import Proxy
 
 /// The HTTP proxy for connections to APNs, and the hosts that it applies to.
 package struct ProxyRoute: Sendable, Hashable {

@@ -50,10 +50,12 @@ final class MeteredNetwork: Network {
         self.meter = meter
     }
 
-    func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+    func connect(
+        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
+    ) {
         let metered = MeteredEngine(engine, meter)
         engines[ObjectIdentifier(engine)] = metered
-        network.connect(metered, to: endpoint, timeout: timeout)
+        network.connect(metered, to: endpoint, through: proxy, timeout: timeout)
     }
 
     func disconnect(_ engine: any Engine) {

@@ -1,7 +1,6 @@
 import Core
 import Foundation
 import Logging
-import Proxy
 import System
 import Testing
 

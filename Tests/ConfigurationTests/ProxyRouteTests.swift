@@ -1,5 +1,4 @@
 import Core
-import Proxy
 import Settings
 import Testing
 

@@ -14,7 +14,9 @@ package final class WorkerNetwork: Network {
         self.sabotage = sabotage
     }
 
-    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+    package func connect(
+        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
+    ) {
         var engine = engine
         if endpoint == World.apns { connects.append(network.now) }
         if let sabotage, endpoint == World.broker {
@@ -22,7 +24,7 @@ package final class WorkerNetwork: Network {
             broken[ObjectIdentifier(engine)] = wrapped
             engine = wrapped
         }
-        network.connect(engine, to: endpoint, timeout: timeout)
+        network.connect(engine, to: endpoint, through: proxy, timeout: timeout)
     }
 
     package func disconnect(_ engine: any Engine) {

@@ -178,7 +178,9 @@ extension APNsPool {
             let brake = ErrorBrake(limits: configuration.errorBrake, divisor: divisor, at: now)
             connections.append(
                 PoolConnection(engine: engine, serial: connector.takeSerial(), limiter: limiter, brake: brake))
-            connector.network.connect(engine, to: configuration.engine.endpoint, timeout: configuration.connectTimeout)
+            connector.network.connect(
+                engine, to: configuration.engine.endpoint, through: configuration.proxy,
+                timeout: configuration.connectTimeout)
         } catch {
             counters[.failures] += 1
             noteFailure(at: now)

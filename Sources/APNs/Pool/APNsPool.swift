@@ -20,6 +20,8 @@ package final class APNsPool {
 
         /// The endpoint, limits and credential type of each connection.
         package var engine: APNsEngine.Configuration
+        /// `nil` for direct connections.
+        package var proxy: ProxyAddress?
         /// The minimum and maximum number of connections. The pool opens more than the minimum only when requests
         /// wait.
         package var connections = 1...8

@@ -72,10 +72,20 @@ extension Endpoint: CustomStringConvertible {
 package protocol Network: AnyObject {
     /// Resolves, connects and then drives `engine`. A failure is reported by ``Engine/transportClosed(_:at:)``, never
     /// before this call has returned.
-    func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration)
+    ///
+    /// - Parameters:
+    ///   - proxy: is resolved and connected to instead of the endpoint, whose name it resolves; `nil` for none.
+    ///   - timeout: for the connect, and again for the proxy's response.
+    func connect(_ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration)
 
     /// Closes the engine's transport immediately, without a callback. Does nothing if it is already closed.
     func disconnect(_ engine: any Engine)
+}
+
+extension Network {
+    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+        connect(engine, to: endpoint, through: nil, timeout: timeout)
+    }
 }
 
 /// Why a transport failed.

@@ -1,7 +1,6 @@
 import APNs
 import Configuration
 import Core
-import Proxy
 import Runtime
 import TLS
 
@@ -20,7 +19,6 @@ final class APNsCheck: PlaceCheck {
     private let engine: APNsEngine
     private let token: ProviderTokenSource?
     private let resolvedNames: ResolvedNames
-    /// Keeps the tunnel through a proxy.
     private let network: any Network
     private let requestID: NotificationID
     private var deadline: Instant
@@ -31,7 +29,7 @@ final class APNsCheck: PlaceCheck {
 
     init(
         _ target: APNsTarget, _ limits: Configuration.APNs, context: TLSContext, tokens: ProviderTokens,
-        network base: any Network, resolvedNames: @escaping ResolvedNames, requestID: NotificationID, at now: Instant
+        network: any Network, resolvedNames: @escaping ResolvedNames, requestID: NotificationID, at now: Instant
     ) throws(APNsError) {
         self.target = target
         self.resolvedNames = resolvedNames
@@ -42,10 +40,11 @@ final class APNsCheck: PlaceCheck {
         // No request waits, so a slow drain has no benefit.
         configuration.drainTimeout = .seconds(1)
         engine = try APNsEngine(configuration: configuration, tls: context)
-        network = target.identity.proxy.map { ProxyNetwork(base, through: $0) } ?? base
+        self.network = network
         // Each stage has a limit; this limit covers all of them, including a proxy.
         deadline = now + APNsPool.Configuration.connectTimeout * 2 + configuration.handshakeTimeout + Self.timeLimit * 2
-        network.connect(engine, to: target.endpoint, timeout: APNsPool.Configuration.connectTimeout)
+        network.connect(
+            engine, to: target.endpoint, through: target.identity.proxy, timeout: APNsPool.Configuration.connectTimeout)
     }
 
     var nextDeadline: Instant? { isFinished ? nil : deadline }

@@ -1,6 +1,5 @@
 import Configuration
 import Core
-import Proxy
 import Runtime
 
 /// A service of APNs that the apps of a configuration need or may use. Apps that share it share one check.

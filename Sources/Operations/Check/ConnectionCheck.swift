@@ -2,7 +2,6 @@ import AMQP
 import APNs
 package import Configuration
 package import Core
-import Proxy
 import Runtime
 import TLS
 

@@ -1,7 +1,6 @@
 package import APNs
 package import Configuration
 package import Core
-package import Proxy
 package import System
 package import TLS
 
@@ -110,13 +109,13 @@ package struct PoolPlan: Sendable {
             engine.maximumStreams = Self.managementStreams
         }
         var pool = APNsPool.Configuration(engine: engine)
+        pool.proxy = proxy
         // Channel management is rare: a connection is opened on demand.
         pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
         pool.permitsPerSecond = limits.permitsPerSecond
         pool.burst = limits.burst
         return APNsPool(
-            configuration: pool, context: context, tokens: source,
-            network: proxy.map { ProxyNetwork(network, through: $0) } ?? network, random: SplitMix64(seed: seed),
+            configuration: pool, context: context, tokens: source, network: network, random: SplitMix64(seed: seed),
             at: now)
     }
 }

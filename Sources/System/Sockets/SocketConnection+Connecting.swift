@@ -72,7 +72,7 @@ extension SocketConnection {
         } else {
             network.failedAddresses.succeeded(attempt.address)
             network.loop.update(registration, interest: .readable)
-            open(at: now)
+            if tunnel == nil { open(at: now) } else { askForTunnel(at: now) }
         }
     }
 
@@ -94,7 +94,13 @@ extension SocketConnection {
         self.socket = consume socket
     }
 
-    private func open(at now: Moment) {
+    private func askForTunnel(at now: Moment) {
+        phase = .tunnelling
+        tunnel!.deadline = now.instant + timeout
+        unsent.append(tunnel!.request)
+    }
+
+    func open(at now: Moment) {
         phase = .open
         engine?.transportOpened(at: now.instant)
         network.loop.requestTurn()

@@ -7,7 +7,7 @@ extension SocketConnection: ReadinessHandler {
         switch phase {
         case .connecting: attemptEnded(at: now)
         case .lingering: discard()
-        case .open:
+        case .tunnelling, .open:
             if readiness.contains(.writable) { isWritable = true }
             // Reading also reports errors of the socket.
             if !readiness.isDisjoint(with: [.readable, .hangup, .error]) { read(at: now) }
@@ -20,13 +20,13 @@ extension SocketConnection: ReadinessHandler {
         let buffer = network.buffer
         var budget = SocketNetwork.readBudget
         // The engine's owner may disconnect it because of the input.
-        while budget > 0, phase == .open, let engine {
+        while budget > 0, phase == .open || phase == .tunnelling, let engine {
             switch receive() {
             case .bytes(0):
                 // The engine is not drained first: output that it has not handed out was provably never sent.
                 return finish(writeFailure.map { .lost(endpoint, $0) }, at: now)
             case .bytes(let count):
-                buffer.withBytes(count) { engine.receive($0, at: now.instant) }
+                buffer.withBytes(count) { received($0, by: engine, at: now) }
                 // A short read emptied the socket; another read would be wasted.
                 if count < buffer.size { return }
                 budget -= count
@@ -35,6 +35,17 @@ extension SocketConnection: ReadinessHandler {
             case .failed(let error):
                 return finish(.lost(endpoint, error), at: now)
             }
+        }
+    }
+
+    private func received(_ bytes: Span<UInt8>, by engine: any Engine, at now: Moment) {
+        guard phase == .tunnelling else { return engine.receive(bytes, at: now.instant) }
+        do throws(TransportError) {
+            guard let count = try tunnel!.receive(bytes) else { return }
+            open(at: now)
+            if phase == .open, count < bytes.count { engine.receive(bytes.extracting(count...), at: now.instant) }
+        } catch {
+            end(error, at: now)
         }
     }
 
@@ -76,7 +87,7 @@ extension SocketConnection: ReadinessHandler {
         }
     }
 
-    private func write(at now: Moment) {
+    func write(at now: Moment) {
         switch unsent.withBytes({ socket!.send($0) }) {
         case .bytes(let count):
             unsent.consume(count)
@@ -87,7 +98,7 @@ extension SocketConnection: ReadinessHandler {
         case .failed(let error):
             // Input that the peer sent before closing may contain the reason: it is read first.
             read(at: now, after: error)
-            if phase == .open { finish(.lost(endpoint, error), at: now) }
+            if phase != .closed { finish(.lost(endpoint, error), at: now) }
             return
         }
         watchWriting(!isWritable)

@@ -4,10 +4,11 @@ import Glibc
 /// One engine's connection, from the request to the end of its socket.
 ///
 /// ```
-/// wanted ──▶ resolving ──▶ connecting ──▶ open ──▶ lingering ──▶ closed
+/// wanted ──▶ resolving ──▶ connecting ──▶ tunnelling ──▶ open ──▶ lingering ──▶ closed
 /// ```
 ///
-/// A numeric address skips `resolving`, an adopted descriptor also `connecting`; every phase may change to `closed`.
+/// A numeric address skips `resolving`, an adopted descriptor also `connecting`, and only a connection through a proxy
+/// has `tunnelling`; every phase may change to `closed`.
 /// The engine gets the end once, and is then released.
 final class SocketConnection {
     enum Phase {
@@ -15,6 +16,8 @@ final class SocketConnection {
         case wanted
         case resolving
         case connecting
+        /// The proxy has not yet responded to CONNECT.
+        case tunnelling
         case open
         /// All output was sent. Further input is read and discarded: closing a socket with unread bytes resets the
         /// connection, and a reset destroys what the peer has not read yet.
@@ -29,12 +32,15 @@ final class SocketConnection {
     var query: UInt64?
     /// Its number in the network; reused after it closed.
     var number = 0
+    /// What the socket connects to: the proxy's endpoint if there is one.
     let endpoint: Endpoint
+    /// `nil` without a proxy.
+    var tunnel: ProxyTunnel?
     unowned let network: SocketNetwork
     var socket: Descriptor?
     var registration: Registration?
 
-    /// The longest time for resolving and connecting.
+    /// The longest time for resolving and connecting, and again for the proxy's response.
     let timeout: Duration
     var attempts: ConnectAttempts
 
@@ -48,9 +54,13 @@ final class SocketConnection {
     var closeDeadline: Instant?
 
     /// A connection to be opened to `endpoint`.
-    init(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration, in network: SocketNetwork) {
+    init(
+        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration,
+        in network: SocketNetwork
+    ) {
         self.engine = engine
-        self.endpoint = endpoint
+        self.endpoint = proxy?.endpoint ?? endpoint
+        if let proxy { tunnel = ProxyTunnel(to: endpoint, through: proxy) }
         self.timeout = timeout
         self.network = network
         attempts = ConnectAttempts([], deadline: .distantFuture)
@@ -73,6 +83,7 @@ final class SocketConnection {
         case .wanted, .closed: return nil
         case .resolving: return attempts.deadline
         case .connecting: return attempts.current?.deadline
+        case .tunnelling: return tunnel!.deadline
         case .lingering: return closeDeadline
         case .open:
             guard let closeDeadline else { return engine?.nextDeadline }
@@ -86,6 +97,7 @@ final class SocketConnection {
         case .wanted, .closed: break
         case .resolving: finish(.resolverTimedOut(endpoint, after: timeout), at: now)
         case .connecting: attemptTimedOut(at: now)
+        case .tunnelling: end(tunnel!.timedOut(after: timeout), at: now)
         case .lingering: close()
         case .open:
             if let closeDeadline, closeDeadline <= now.instant {
@@ -100,6 +112,7 @@ final class SocketConnection {
     func flush(at now: Moment) {
         switch phase {
         case .wanted: begin(at: now)
+        case .tunnelling: if isWritable, !unsent.isEmpty { write(at: now) }
         case .open: send(at: now)
         case .resolving, .connecting, .lingering, .closed: break
         }
@@ -115,8 +128,13 @@ final class SocketConnection {
         network.remove(self)
     }
 
-    /// Closes the socket and notifies the engine.
+    /// The transport failed or ended. Before the tunnel is open, that is the proxy's failure.
     func finish(_ failure: TransportError?, at now: Moment) {
+        end(phase == .open || tunnel == nil ? failure : tunnel!.ended(failure), at: now)
+    }
+
+    /// Closes the socket and notifies the engine.
+    func end(_ failure: TransportError?, at now: Moment) {
         let engine = engine
         close()
         notify(engine, failure, at: now)
@@ -128,9 +146,10 @@ final class SocketConnection {
         network.loop.requestTurn()
     }
 
-    /// Remembers an address whose peer accepts connections but does not speak the engine's protocol.
+    /// Remembers an address whose peer accepts connections but does not speak the engine's protocol. The address of a
+    /// proxy is not to blame for that.
     func judgeAddress() {
-        guard let engine, !engine.isEstablished, let attempt = attempts.current else { return }
+        guard tunnel == nil, let engine, !engine.isEstablished, let attempt = attempts.current else { return }
         network.failedAddresses.failed(attempt.address, at: network.loop.now.instant)
     }
 

@@ -67,9 +67,11 @@ package final class SocketNetwork: Network {
 
     // MARK: Network
 
-    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+    package func connect(
+        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
+    ) {
         precondition(connection(of: engine) == nil, "an engine has one connection")
-        insert(SocketConnection(engine, to: endpoint, timeout: timeout, in: self))
+        insert(SocketConnection(engine, to: endpoint, through: proxy, timeout: timeout, in: self))
     }
 
     /// Drives `engine` over a connected socket, such as an accepted one.

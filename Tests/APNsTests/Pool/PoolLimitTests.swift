@@ -20,7 +20,7 @@ struct PoolLimitTests {
         let names = Set(rows.map { $0[2].trimmed })
         let engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true)
         let pool = APNsPool.Configuration(engine: engine)
-        let others: Set = ["endpoint", "usesProviderToken", "firstStreamID", "engine"]
+        let others: Set = ["endpoint", "proxy", "usesProviderToken", "firstStreamID", "engine"]
         for label in Mirror(reflecting: engine).labels + Mirror(reflecting: pool).labels where !others.contains(label) {
             #expect(names.contains(label), "\(label)")
         }

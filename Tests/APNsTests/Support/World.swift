@@ -37,7 +37,9 @@ final class World {
             self.world = world
         }
 
-        func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+        func connect(
+            _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
+        ) {
             world.connect(engine)
         }
 

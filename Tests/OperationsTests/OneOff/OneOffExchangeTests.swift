@@ -151,12 +151,11 @@ struct OneOffExchangeTests {
         let world = try World { $0.apns.proxy = ProxyRoute(configured: "http://us%65r:pass@proxy.test:3128") }
         let direct = world.network.accept
         var requests: [[String]] = []
-        world.network.accept = { endpoint in
-            guard endpoint == Endpoint(host: "proxy.test", port: 3128) else { return nil }
-            return ProxyPeer { request in
-                requests.append(request)
-                return ("HTTP/1.1 200 Connection established", direct(World.apns))
-            }
+        world.network.accept = { _ in nil }
+        world.network.openTunnel = { proxy, request in
+            #expect(proxy == Endpoint(host: "proxy.test", port: 3128))
+            requests.append(request)
+            return ("HTTP/1.1 200 Connection established", direct(World.apns))
         }
         let report = try #require(try end(world, try request("7777"))).report
         #expect(report.outcome == .accepted)
@@ -172,7 +171,7 @@ struct OneOffExchangeTests {
     @Test("A refusal by the proxy is reported, without its credentials")
     func proxyRefuses() throws {
         let world = try World { $0.apns.proxy = ProxyRoute(configured: "http://user:pass@proxy.test:3128") }
-        world.network.accept = { _ in ProxyPeer { _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) } }
+        world.network.openTunnel = { _, _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) }
         let report = try #require(try end(world, try request("7777"))).report
         #expect(report.outcome == .undelivered && report.processed == .no)
         let detail = try #require(report.detail)

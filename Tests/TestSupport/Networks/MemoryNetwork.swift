@@ -1,4 +1,5 @@
 package import Core
+import System
 
 /// An in-memory network on virtual time, with latency and seeded faults: engines at both ends, no sockets.
 ///
@@ -83,6 +84,10 @@ package final class MemoryNetwork: Network {
 
     /// Makes the other end; `nil` refuses the connection.
     package var accept: (Endpoint) -> (any Engine)?
+    /// A proxy's answer to the lines of a CONNECT request, and the target's end of an open tunnel. It responds at once.
+    package var openTunnel: (Endpoint, [String]) -> (response: String, target: (any Engine)?) = { _, _ in
+        ("HTTP/1.1 502 Bad Gateway", nil)
+    }
     /// The faults on connections to an endpoint.
     package var faults: [Endpoint: Faults] = [:]
     /// The latency of bytes.
@@ -122,15 +127,32 @@ package final class MemoryNetwork: Network {
 
     // MARK: Network
 
-    package func connect(_ engine: any Engine, to endpoint: Endpoint, timeout: Duration) {
+    package func connect(
+        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
+    ) {
         attempts += 1
-        if happens(faults[endpoint]?.blackHole) {
+        if let proxy {
+            connect(engine, ProxyTunnel(to: endpoint, through: proxy))
+        } else if happens(faults[endpoint]?.blackHole) {
             let error = TransportError(code: .init(rawValue: "ETIMEDOUT"), message: "\(endpoint) does not answer")
             failures.append((engine, now + timeout, error))
         } else if !happens(faults[endpoint]?.refusal), let server = accept(endpoint) {
             links.append(Link(client: engine, server: server, endpoint: endpoint))
         } else {
             let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "\(endpoint) refused")
+            failures.append((engine, now, error))
+        }
+    }
+
+    private func connect(_ engine: any Engine, _ tunnel: ProxyTunnel) {
+        var tunnel = tunnel
+        let lines = String(decoding: tunnel.request, as: UTF8.self).split(separator: "\r\n").map(String.init)
+        let (response, target) = openTunnel(tunnel.proxy.endpoint, lines)
+        do throws(TransportError) {
+            _ = try tunnel.receive(Array("\(response)\r\n\r\n".utf8).span)
+            guard let target else { preconditionFailure("an open tunnel leads to a target") }
+            links.append(Link(client: engine, server: target, endpoint: tunnel.target))
+        } catch {
             failures.append((engine, now, error))
         }
     }

@@ -3,7 +3,7 @@ package import Core
 /// Requests a tunnel from an HTTP proxy: CONNECT and its response, as bytes. The data after the response is not HTTP.
 ///
 /// Source: RFC 9110, section 9.3.6; RFC 9112, section 4.
-package struct ProxyTunnel: ~Copyable {
+package struct ProxyTunnel: Sendable {
     /// The maximum size of status lines and header fields, in bytes, including interim responses.
     package static let maximumHeader = 16 * 1024
     /// The number of characters of a proxy's reason phrase in an error.
@@ -12,6 +12,8 @@ package struct ProxyTunnel: ~Copyable {
     package let proxy: ProxyAddress
     /// The target of the tunnel; the proxy resolves its name.
     package let target: Endpoint
+    /// When the proxy must have responded.
+    var deadline = Instant.distantFuture
     private var reader = ResponseHeadReader(limit: maximumHeader)
 
     package init(to target: Endpoint, through proxy: ProxyAddress) {
@@ -46,6 +48,16 @@ package struct ProxyTunnel: ~Copyable {
         guard let (head, count) = found else { return nil }
         guard 200..<300 ~= head.status else { throw refusal(head) }
         return count
+    }
+
+    /// The error for a connection to the proxy that failed, or that ended before the tunnel was open.
+    func ended(_ failure: TransportError?) -> TransportError {
+        failure.map(Self.notReached) ?? closedEarly
+    }
+
+    /// The error for a failed connection to the proxy.
+    package static func notReached(_ failure: TransportError) -> TransportError {
+        TransportError(code: failure.code, message: "the proxy: \(failure.message)")
     }
 
     /// The error for a proxy that closes before its response is complete.

@@ -1,10 +1,8 @@
-package import Core
-
 /// The endpoint and credentials of an HTTP proxy. Credentials are never printed.
 package struct ProxyAddress: Hashable, Sendable {
     package let endpoint: Endpoint
     /// The value of `Proxy-Authorization`. Source: RFC 7617.
-    let authorization: [UInt8]?
+    package let authorization: [UInt8]?
 
     /// - Parameters:
     ///   - user: without a colon; `nil` for a proxy without authentication.

@@ -1,7 +1,7 @@
 import Core
 import Testing
 
-@testable import Proxy
+@testable import System
 
 @Suite("The tunnel through a proxy")
 struct ProxyTunnelTests {
