@@ -36,7 +36,7 @@ extension APNsPool {
             retire(connection, at: now.instant)
             return false
         }
-        let entry = entry(handle)
+        let entry = entries[handle]
         switch refusal {
         case .expired:
             if resendsWithNewToken(handle, tokens, at: now) { return true }
@@ -63,7 +63,7 @@ extension APNsPool {
     }
 
     private func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
-        let entry = entry(handle)
+        let entry = entries[handle]
         guard !isDraining, !entry.recovery.hadNewToken,
             tokens.expired(generation: entry.tokenGeneration, at: now)
         else { return false }
@@ -74,7 +74,7 @@ extension APNsPool {
     }
 
     private func resendsWithOlderToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
-        let entry = entry(handle)
+        let entry = entries[handle]
         guard !isDraining, !entry.recovery.hadOlderToken else { return false }
         switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
         case .none: return false
@@ -90,7 +90,7 @@ extension APNsPool {
     private func resendsOnFreshConnection(
         _ handle: Handle, _ refusal: TokenRefusal, _ connection: PoolConnection
     ) -> Bool {
-        let entry = entry(handle)
+        let entry = entries[handle]
         guard !isDraining else { return false }
         if let verdict = refusals.verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
             return false

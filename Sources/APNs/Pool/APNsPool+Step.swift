@@ -48,7 +48,7 @@ extension APNsPool {
             events.append(.connected)
         case .responded(let handle, let response): responded(handle, response, on: connection, at: now)
         case .lost(let handle, let loss):
-            noteSilence(of: connection, entry(handle), at: now.instant)
+            noteSilence(of: connection, entries[handle], at: now.instant)
             if loss.processed == .no, resends(handle, after: .lost(loss), at: now.instant) { return }
             lose(handle, loss)
         case .goaway(let reason):
@@ -111,7 +111,7 @@ extension APNsPool {
     }
 
     func enqueueAgain(_ handle: Handle) {
-        waiting.append(sentBefore: handle, toFreshConnection: entry(handle).needsFreshConnection)
+        waiting.append(sentBefore: handle, toFreshConnection: entries[handle].needsFreshConnection)
     }
 
     private func brake(_ connection: PoolConnection, at now: Instant) {
@@ -122,7 +122,7 @@ extension APNsPool {
 
     /// - Returns: Whether a request that was certainly not processed is sent again.
     private func resends(_ handle: Handle, after end: AttemptEnd, at now: Instant) -> Bool {
-        let entry = entry(handle)
+        let entry = entries[handle]
         guard !isDraining else { return false }
         guard entry.resends < configuration.maximumResends else {
             counters[.resendLimitHits] += 1
@@ -137,7 +137,7 @@ extension APNsPool {
 
     /// The request of an attempt that failed waits again.
     private func attemptFailed(_ handle: Handle, _ end: AttemptEnd, at now: Instant) {
-        guard let sentAt = entry(handle).sentAt.take() else { return }
+        guard let sentAt = entries[handle].sentAt.take() else { return }
         events.append(.resent(handle: handle, end, sentAt: sentAt, endedAt: now))
     }
 
@@ -152,7 +152,7 @@ extension APNsPool {
         guard schedule.nextSweep <= now.instant else { return }
         schedule.nextSweep = now.instant + Self.sweepInterval
         for handle in entries.handles {
-            if isExpired(entry(handle), at: now), waiting.remove(handle) { expire(handle) }
+            if isExpired(entries[handle], at: now), waiting.remove(handle) { expire(handle) }
         }
     }
 
@@ -183,7 +183,7 @@ extension APNsPool {
         var token: ProviderToken?
         var isRebinding = !waiting.rebinding.isEmpty
         while let handle = nextQueued(isRebinding: isRebinding) {
-            let entry = entry(handle)
+            let entry = entries[handle]
             if isExpired(entry, at: now) {
                 _ = waiting.remove(handle)
                 expire(handle)

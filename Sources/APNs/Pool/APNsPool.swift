@@ -141,7 +141,7 @@ package final class APNsPool {
     var connector: Connector
     var connections: [PoolConnection] = []
     /// By the owner's handles.
-    var entries = HandleTable<Entry>()
+    var entries = Slab<Entry>(givesHandles: false)
     var waiting = WaitingRequests()
     var refusals = Refusals()
     var placement = Placement()
@@ -211,7 +211,7 @@ package final class APNsPool {
     ///
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package func cancel(_ handle: Handle) -> Bool {
-        guard entries[handle] != nil, waiting.remove(handle) else { return false }
+        guard entries.contains(handle), waiting.remove(handle) else { return false }
         entries.remove(handle)
         // The owner may use the handle for another request at once.
         events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
@@ -254,17 +254,10 @@ package final class APNsPool {
         becomeDue()
     }
 
-    /// A request that has not ended.
-    func entry(_ handle: Handle) -> Entry {
-        guard let entry = entries[handle] else { preconditionFailure("a request has an entry until it ends") }
-        return entry
-    }
-
     /// Removes a request that has ended.
     func end(_ handle: Handle) -> Entry {
-        guard let entry = entries.remove(handle) else { preconditionFailure("a request ends once") }
         counters[.finished] += 1
-        return entry
+        return entries.remove(handle)
     }
 
     /// Whether ``drain(at:)`` has finished.

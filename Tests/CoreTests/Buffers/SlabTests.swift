@@ -25,4 +25,27 @@ struct SlabTests {
         }
         try #require(Set(slab.handles) == Set(model.keys))
     }
+
+    @Test("with another table's handles, random walks agree with a dictionary")
+    func foreignHandles() throws {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        var slab = Slab<Int>(givesHandles: false)
+        var model: [Handle: Int] = [:]
+        for step in 0..<5000 {
+            let handle = Handle(UInt32.random(in: 0..<100, using: &random))
+            try #require(slab.contains(handle) == (model[handle] != nil), "seed \(seed)")
+            if let expected = model.removeValue(forKey: handle) {
+                try #require(slab[handle] == expected, "seed \(seed)")
+                try #require(slab.remove(handle) == expected, "seed \(seed)")
+                try #require(!slab.contains(handle), "seed \(seed)")
+            } else {
+                slab.insert(step, at: handle)
+                model[handle] = step
+            }
+            try #require(slab.count == model.count, "seed \(seed)")
+        }
+        #expect(slab.handles == model.keys.sorted(), "seed \(seed)")
+        #expect(!slab.contains(Handle(5000)))
+    }
 }
