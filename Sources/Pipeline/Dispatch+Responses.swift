@@ -13,7 +13,7 @@ extension Dispatch {
             finishExpired(handle, entry)
             return
         }
-        guard !gates.table.apps[entry.app.index].isRemoved else {
+        guard !waiting.table.apps[entry.app.index].isRemoved else {
             finishRemoved(handle, entry)
             return
         }
@@ -22,12 +22,12 @@ extension Dispatch {
             return
         }
         guard admit(handle, entry, at: now) else { return }
-        let pool = gates.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
+        let pool = waiting.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         guard
             !reachability.standstill.isSuspended || reachability.isConnected(pool: pool)
-                || pool != gates.table.apps[entry.app.index].pools.notifications
+                || pool != waiting.table.apps[entry.app.index].pools.notifications
         else {
-            gates.withdrawn(handle, entry)
+            waiting.withdrawn(handle, entry)
             return parkWaiting(handle, at: now)
         }
         guard paces.isEmpty || takesPermit(handle, entry, hasTurn: hasTurn, at: now) else { return }
@@ -36,7 +36,7 @@ extension Dispatch {
         entry.submittedAt = now.instant
         startWaiting(entry, at: now)
         entry.isSubmitted = true
-        actions.append(.submit(handle, entry, isProbe: gates.isProbe(handle, entry)))
+        actions.append(.submit(handle, entry, isProbe: waiting.isProbe(handle, entry)))
     }
 
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
@@ -120,7 +120,7 @@ extension Dispatch {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
             appRefused(handle, entry, rule, response.reason ?? RejectionReason(rawValue: "\(response.status)"), at: now)
-        case .doubtToken where !gates.table.apps[entry.app.index].isRemoved:
+        case .doubtToken where !waiting.table.apps[entry.app.index].isRemoved:
             refusedToken(handle, entry, response, at: now)
         case .accept: finish(handle, entry, .accepted, response, rule, at: now)
         case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, response, rule, at: now)
@@ -165,8 +165,8 @@ extension Dispatch {
         if rule.proof == .token { recordTokenResponse(entry, isRefusal: false) }
         reachability.lastResponse = now.instant
         mayRecover(at: now)
-        gates.table.apps[entry.app.index].respondedAt = now.instant
-        gates.table.apps[entry.app.index].lanes[entry.lane.index].hasResponded = true
+        waiting.table.apps[entry.app.index].respondedAt = now.instant
+        waiting.table.apps[entry.app.index].lanes[entry.lane.index].hasResponded = true
         recordProof(handle, entry, showing: rule.proof, at: now)
         var report = report(outcome, entry, response)
         if outcome == .accepted, !response.isSuccess { report.detail = "deleted by an earlier attempt" }
@@ -259,14 +259,14 @@ extension Dispatch {
     package mutating func expired(_ handle: Handle, at now: Moment) {
         let entry = notifications[handle]
         entry.isSubmitted = false
-        gates.withdrawn(handle, entry)
+        waiting.withdrawn(handle, entry)
         finishExpired(handle, entry)
     }
 
     /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled
     ///   device must not stay the app's only probe for ever.
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        if let closed = gates.table.apps[entry.app.index].closedLane(of: entry.lane) {
+        if let closed = waiting.table.apps[entry.app.index].closedLane(of: entry.lane) {
             guard entry.failedAttempts < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)
             return true
@@ -296,7 +296,7 @@ extension Dispatch {
         if !rule.isKnown { counters[.unknownReasons] += 1 }
         let reason = response.reason?.rawValue ?? "status \(response.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
-        let metadata = gates.appMetadata(app, ["status": "\(response.status)", "reason": "\(reason)"])
+        let metadata = waiting.appMetadata(app, ["status": "\(response.status)", "reason": "\(reason)"])
         if let alarm = rule.alarm {
             log.error("\(alarm)", metadata: metadata)
         } else {

@@ -50,7 +50,7 @@ extension Dispatch {
             // The notifications of a fan-out usually share payload and app, which are checked once.
             if checked.map({ !all[index].sharesChecks(with: all[$0]) }) ?? true {
                 let finding = finding(in: all[index], of: request)
-                checks = Checks(finding: finding, match: gates.table.resolve(all[index]))
+                checks = Checks(finding: finding, match: waiting.table.resolve(all[index]))
                 checked = index
             }
             let id = notificationID(all[index].content.id, position, of: request, key: decoded.key, &fanOut)

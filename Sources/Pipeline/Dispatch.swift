@@ -8,7 +8,7 @@ package struct Dispatch {
     package internal(set) var counters: PipelineCounters
     /// The durations that the dispatch measures.
     package internal(set) var timings = Timings()
-    package internal(set) var gates: Gates
+    package internal(set) var waiting: Waiting
     let actions: ActionQueue
     let log: Logger
     var random: SplitMix64
@@ -31,7 +31,7 @@ package struct Dispatch {
     package init(_ settings: PipelineSettings, apps: AppTable, _ actions: ActionQueue, log: Logger, seed: UInt64) {
         self.settings = settings
         self.actions = actions
-        gates = Gates(apps, log: log)
+        waiting = Waiting(apps, log: log)
         self.log = log
         random = SplitMix64(seed: seed)
         let paces = settings.queues.map { QueuePace($0) }
@@ -45,7 +45,7 @@ package struct Dispatch {
 
     /// Whether only notifications of paused apps are left, so that waiting longer changes nothing.
     package var holdsOnly: Bool {
-        retries.count == 0 && notifications.count == gates.paused.reduce(0) { $0 + $1.held }
+        retries.count == 0 && notifications.count == waiting.paused.reduce(0) { $0 + $1.held }
     }
 
     /// The requests of the notifications in flight.
@@ -59,7 +59,7 @@ package struct Dispatch {
     }
 
     package var nextDeadline: Instant? {
-        let earliest = min(retries.earliest, gates.nextDeadline, reachability.nextCheck, nextTurn)
+        let earliest = min(retries.earliest, waiting.nextDeadline, reachability.nextCheck, nextTurn)
         return earliest == .distantFuture ? nil : earliest
     }
 
@@ -73,7 +73,7 @@ package struct Dispatch {
             budget -= 1
             send(handle, at: now)
         }
-        while budget > 0, let place = gates.popDue(at: now.instant) {
+        while budget > 0, let place = waiting.popDue(at: now.instant) {
             budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
         }
         if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }

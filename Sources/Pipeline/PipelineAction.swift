@@ -95,7 +95,7 @@ package enum Withdrawal {
     /// It waits for its app.
     case hold(lane: LaneID)
     /// It was a probe, and the credential is refused again.
-    case refuse(AppGate.Cause)
+    case refuse(LaneGate.Cause)
     /// Its app uses another pool, or was removed.
     case resend
     /// It leaves this worker.

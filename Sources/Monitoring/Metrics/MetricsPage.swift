@@ -322,7 +322,7 @@ extension PausedTopic {
     fileprivate var labels: [String] { [topic, app.environment.rawValue] }
 }
 
-extension AppGate.Cause {
+extension LaneGate.Cause {
     /// A label value without numbers, to limit the number of series: APNs' reason if Apple documents it.
     package var label: String {
         switch self {

@@ -2,7 +2,7 @@ package import Configuration
 package import Core
 package import TLS
 
-/// One configured app in a worker: its name, its pools and its gates.
+/// One configured app in a worker: its name, its pools and its waiting.
 package struct PipelineApp {
     /// The configured topic: the app's bundle ID, or the UID of an MDM certificate.
     package let topic: [UInt8]

@@ -8,43 +8,43 @@ package import Core
 extension Dispatch {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [AppID] {
-        get { gates.table.configured }
-        set { gates.table.configured = newValue }
+        get { waiting.table.configured }
+        set { waiting.table.configured = newValue }
     }
 
     package func app(in slot: AppID) -> PipelineApp {
-        gates.table.apps[slot.index]
+        waiting.table.apps[slot.index]
     }
 
     /// Adds an app: in its former slot if it had one, otherwise in a slot that no notification uses.
     ///
     /// - Returns: its slot, and whether the slot belonged to another app before.
     package mutating func add(_ app: PipelineApp) -> (slot: AppID, wasAnothers: Bool) {
-        if let slot = gates.table.all.first(where: { gates.table.apps[$0.index].isSame(app) }) {
-            gates.table.apps[slot.index].change(to: app)
+        if let slot = waiting.table.all.first(where: { waiting.table.apps[$0.index].isSame(app) }) {
+            waiting.table.apps[slot.index].change(to: app)
             return (slot, false)
         }
         let used = Set(notifications.handles.map { notifications[$0].app })
-        if let free = gates.table.all.first(where: { gates.table.apps[$0.index].isRemoved && !used.contains($0) }) {
-            gates.table.apps[free.index] = app
+        if let free = waiting.table.all.first(where: { waiting.table.apps[$0.index].isRemoved && !used.contains($0) }) {
+            waiting.table.apps[free.index] = app
             return (free, true)
         }
-        gates.table.apps.append(app)
-        return (AppID(gates.table.apps.count - 1), false)
+        waiting.table.apps.append(app)
+        return (AppID(waiting.table.apps.count - 1), false)
     }
 
     /// Changes an app that keeps its name. Notifications in its old pools move to the new ones. A paused app sends a
     /// probe at once even if nothing changed: the problem may have been fixed in the developer account.
     package mutating func change(_ slot: AppID, to app: PipelineApp, at now: Moment) {
-        let old = gates.table.apps[slot.index].pools
-        gates.table.change(slot, to: app)
+        let old = waiting.table.apps[slot.index].pools
+        waiting.table.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
         withdrawAll(of: slot, .resend) { _ in true }
         // The new pools may accept notifications that APNs refused before.
         for lane in AppLane.all {
-            gates.table.apps[slot.index].lanes[lane.index].refusals.reset()
-            if let probe = gates.table.apps[slot.index].lanes[lane.index].gate.pause?.probe {
-                _ = gates.table.apps[slot.index].lanes[lane.index].gate.withdrawn(probe)
+            waiting.table.apps[slot.index].lanes[lane.index].refusals.reset()
+            if let probe = waiting.table.apps[slot.index].lanes[lane.index].gate.pause?.probe {
+                _ = waiting.table.apps[slot.index].lanes[lane.index].gate.withdrawn(probe)
             }
         }
         probeSoon(slot, at: now)
@@ -52,28 +52,28 @@ extension Dispatch {
 
     /// Removes an app. Notifications in flight end normally; waiting ones end now.
     package mutating func remove(_ slot: AppID, at now: Moment) {
-        var waiting: [Handle] = []
+        var held: [Handle] = []
         for lane in AppLane.all {
-            while let handle = gates.table.apps[slot.index].lanes[lane.index].held.popFirst() { waiting.append(handle) }
+            while let handle = waiting.table.apps[slot.index].lanes[lane.index].held.popFirst() { held.append(handle) }
         }
         withdrawAll(of: slot, .resend) { _ in true }
-        gates.table.apps[slot.index].lanes = Array(repeating: AppLane(), count: AppLane.count)
-        gates.table.apps[slot.index].isRemoved = true
-        for handle in waiting { send(handle, at: now) }
+        waiting.table.apps[slot.index].lanes = Array(repeating: AppLane(), count: AppLane.count)
+        waiting.table.apps[slot.index].isRemoved = true
+        for handle in held { send(handle, at: now) }
     }
 
     /// Whether a response blames something that a reload may have replaced: the credential or the environment.
     func refusesWhatChanged(_ rule: ResponseRule, _ entry: InFlightNotification) -> Bool {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken: true
-        case .doubtToken: !gates.table.apps[entry.app.index].isRemoved
+        case .doubtToken: !waiting.table.apps[entry.app.index].isRemoved
         case .accept, .unregister, .reject, .resend, .retryLater: false
         }
     }
 
     /// Sends a notification again that its old pool cannot send; this counts no attempt.
     mutating func resend(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
-        gates.withdrawn(handle, entry)
+        waiting.withdrawn(handle, entry)
         send(handle, at: now)
     }
 
@@ -87,7 +87,7 @@ extension Dispatch {
     /// Whether a notification went to a pool that its app no longer uses. The response then says nothing about the
     /// current credential, and an unprocessed notification moves to the new pool.
     func isOutdated(_ entry: InFlightNotification) -> Bool {
-        let app = gates.table.apps[entry.app.index]
+        let app = waiting.table.apps[entry.app.index]
         return app.isRemoved || app.pools.pool(for: entry.notification.target) != entry.pool
     }
 }

@@ -115,7 +115,7 @@ package struct Worker: ~Copyable {
 
     /// The apps and topics that APNs refuses now, with the number of held notifications.
     package var paused: [PausedTopic] {
-        dispatch.gates.paused
+        dispatch.waiting.paused
     }
 
     /// Whether nothing is consumed because no app can send.

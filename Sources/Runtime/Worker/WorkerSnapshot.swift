@@ -109,7 +109,7 @@ extension Worker {
         let statistics = pools.roster.pools.map { $0?.statistics(at: now.instant) }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
-            tally: outbox.tally, names: dispatch.gates.table.apps.map(\.name),
+            tally: outbox.tally, names: dispatch.waiting.table.apps.map(\.name),
             oldestUnsettled: oldestArrival,
             queues: intake.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(

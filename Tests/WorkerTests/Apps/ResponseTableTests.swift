@@ -135,7 +135,7 @@ struct ResponseTableTests {
         // Only attempts that APNs processed count.
         #expect(result.body.contains("\"attempts\":\(row.action == .retryLater ? 2 : 1),"))
         #expect(world.sent == (isFinal ? 1 : 2))
-        let waits = [.pauseApp, .pauseTopic].contains(row.action) ? AppGate.firstPause : .zero
+        let waits = [.pauseApp, .pauseTopic].contains(row.action) ? LaneGate.firstPause : .zero
         #expect(world.network.now - start >= waits)
         if ![.pauseApp, .pauseTopic, .retryLater].contains(row.action) { #expect(world.network.now == start) }
         #expect(world.worker?.paused == [])

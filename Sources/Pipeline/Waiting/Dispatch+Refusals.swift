@@ -5,23 +5,23 @@ package import Core
 extension Dispatch {
     /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
     package mutating func probeSoon(at now: Moment) {
-        for app in gates.table.all { probeSoon(app, at: now) }
+        for app in waiting.table.all { probeSoon(app, at: now) }
     }
 
     mutating func probeSoon(_ app: AppID, at now: Moment) {
-        if gates.probeSoon(app, at: now.instant) { mayRecover(at: now) }
+        if waiting.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
     /// A notification waits for its app. This is not its own failure, so its retry time restarts.
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: LaneID, at now: Moment) {
         entry.firstAttempt = nil
         startWaiting(entry, at: now)
-        gates.hold(handle, entry.app, in: lane)
+        waiting.hold(handle, entry.app, in: lane)
     }
 
     /// Whether the gates of the topic and the app's credential admit a notification now. If not, it is held.
     mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard let lane = gates.admit(handle, entry, at: now.instant) else { return true }
+        guard let lane = waiting.admit(handle, entry, at: now.instant) else { return true }
         hold(handle, entry, in: lane, at: now)
         limitHeld(entry.app, lane, at: now)
         return false
@@ -36,7 +36,7 @@ extension Dispatch {
         switch rule.action.pause {
         case .app:
             hold(handle, entry, in: AppLane.credential, at: now)
-            gates.withdrawn(handle, entry.app, entry.lane)
+            waiting.withdrawn(handle, entry.app, entry.lane)
             laneRefused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
         case .topic:
             hold(handle, entry, in: entry.lane, at: now)
@@ -56,20 +56,20 @@ extension Dispatch {
     /// APNs refused the certificate of a pool during the handshake, and the pool has no other connection. Its apps
     /// pause as after a refusing response, even without waiting notifications.
     package mutating func certificateRefused(pool: PoolID, at now: Moment) {
-        let configured = gates.table.configured.filter { gates.table.apps[$0.index].pools.notifications == pool }
+        let configured = waiting.table.configured.filter { waiting.table.apps[$0.index].pools.notifications == pool }
         pauseApps(appsServed(by: pool).union(configured), .badCertificate, pool, at: now)
     }
 
     /// APNs accepted a connection with a certificate that it had refused before.
     package mutating func certificateAccepted(pool: PoolID, at now: Moment) {
-        for app in gates.table.configured where gates.table.apps[app.index].pools.all.contains(pool) {
+        for app in waiting.table.configured where waiting.table.apps[app.index].pools.all.contains(pool) {
             guard
-                gates.table.apps[app.index].lanes[AppLane.credential.index].gate.pause?.cause
+                waiting.table.apps[app.index].lanes[AppLane.credential.index].gate.pause?.cause
                     == .credential(.badCertificate)
             else {
                 continue
             }
-            gates.open(app, at: now.instant)
+            waiting.open(app, at: now.instant)
             mayRecover(at: now)
         }
     }
@@ -86,11 +86,11 @@ extension Dispatch {
         _ refusedApps: Set<AppID>, _ reason: RejectionReason, _ pool: PoolID, at now: Moment
     ) {
         for app in refusedApps.sorted() {
-            let cause = AppGate.Cause.credential(reason)
-            if let pause = gates.table.apps[app.index].lanes[AppLane.credential.index].gate.pause {
+            let cause = LaneGate.Cause.credential(reason)
+            if let pause = waiting.table.apps[app.index].lanes[AppLane.credential.index].gate.pause {
                 if let probe = pause.probe, notifications[probe].pool == pool { withdraw(probe, .refuse(cause)) }
             } else {
-                gates.close(app, cause, at: now.instant)
+                waiting.close(app, cause, at: now.instant)
             }
             withdrawLane(app, AppLane.credential)
         }
@@ -103,10 +103,10 @@ extension Dispatch {
     mutating func refusedToken(
         _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, at now: Moment
     ) {
-        if let cause = gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
+        if let cause = waiting.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
             case .deviceTokens = cause
         {
-            guard gates.table.apps[entry.app.index].lanes[entry.lane.index].gate.isProbe(handle) else {
+            guard waiting.table.apps[entry.app.index].lanes[entry.lane.index].gate.isProbe(handle) else {
                 hold(handle, entry, in: entry.lane, at: now)
                 return
             }
@@ -118,8 +118,8 @@ extension Dispatch {
         }
         recordProof(handle, entry, showing: .topic, at: now)
         let isLimit = recordTokenResponse(entry, isRefusal: true)
-        let refusals = gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals
-        let cause = AppGate.Cause.deviceTokens(refused: refusals.refused, responses: refusals.responses)
+        let refusals = waiting.table.apps[entry.app.index].lanes[entry.lane.index].refusals
+        let cause = LaneGate.Cause.deviceTokens(refused: refusals.refused, responses: refusals.responses)
         if isLimit {
             hold(handle, entry, in: entry.lane, at: now)
             laneRefused(handle, entry.app, entry.lane, cause, at: now)
@@ -130,7 +130,7 @@ extension Dispatch {
     }
 
     /// The result for an unknown device token, with a hint at the possible cause.
-    private func tokenRefusalReport(_ entry: InFlightNotification, _ response: APNsResponse, _ cause: AppGate.Cause)
+    private func tokenRefusalReport(_ entry: InFlightNotification, _ response: APNsResponse, _ cause: LaneGate.Cause)
         -> Report
     {
         var report = report(.unregistered, entry, response)
@@ -144,7 +144,7 @@ extension Dispatch {
     mutating func recordTokenResponse(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
-        return gates.table.apps[entry.app.index].lanes[entry.lane.index].refusals.responded(
+        return waiting.table.apps[entry.app.index].lanes[entry.lane.index].refusals.responded(
             isRefusal: isRefusal, limit: limit)
     }
 
@@ -160,14 +160,14 @@ extension Dispatch {
     private mutating func recordProof(
         _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ResponseProof, at now: Moment
     ) {
-        apply(gates.recordProof(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
+        apply(waiting.recordProof(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
     }
 
-    mutating func laneRefused(_ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Moment) {
-        apply(gates.laneRefused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
+    mutating func laneRefused(_ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause, at now: Moment) {
+        apply(waiting.laneRefused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
     }
 
-    private mutating func apply(_ change: Gates.Change, _ app: AppID, _ lane: LaneID, at now: Moment) {
+    private mutating func apply(_ change: Waiting.Change, _ app: AppID, _ lane: LaneID, at now: Moment) {
         switch change {
         case .nothing: break
         case .closed: withdrawLane(app, lane)
@@ -188,12 +188,12 @@ extension Dispatch {
     ///
     /// - Parameter limit: the maximum for this turn; the rest follows in the next turn.
     /// - Returns: The number processed.
-    mutating func release(_ place: Gates.Place, atMost limit: Int, at now: Moment) -> Int {
+    mutating func release(_ place: Waiting.Place, atMost limit: Int, at now: Moment) -> Int {
         for count in 0..<limit {
-            guard let handle = gates.takeAdmitted(place, at: now.instant) else { return count }
+            guard let handle = waiting.takeAdmitted(place, at: now.instant) else { return count }
             send(handle, at: now)
         }
-        gates.release(place, at: now.instant)
+        waiting.release(place, at: now.instant)
         return limit
     }
 }

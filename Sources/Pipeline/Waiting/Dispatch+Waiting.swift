@@ -41,7 +41,7 @@ extension Dispatch {
         reachability.nextCheck = now.instant + checkInterval
         // Deliveries taken after a standstill add to those still held from before it.
         let canSend =
-            gates.table.configured.contains { self.canSend($0) } && (!reachability.standstill.isSuspended || hasRoom)
+            waiting.table.configured.contains { self.canSend($0) } && (!reachability.standstill.isSuspended || hasRoom)
         switch reachability.standstill.checked(
             canSend: canSend, lastResponse: reachability.lastResponse, at: now.instant, limit: longestStandstill)
         {
@@ -59,7 +59,7 @@ extension Dispatch {
     /// refused, APNs must have responded since, or before on a lane that is open. Only lanes to devices count: a
     /// refusal of broadcasts does not suspend the worker.
     private func canSend(_ app: AppID) -> Bool {
-        let app = gates.table.apps[app.index]
+        let app = waiting.table.apps[app.index]
         guard reachability.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential.index].gate.isOpen
         else {
             return false
@@ -74,7 +74,7 @@ extension Dispatch {
     /// Whether a notification has waited too long, for its app or in a pool without responses.
     private func isOverdue(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
-        return gates.lane(holding: handle, entry) != nil || waitsForPace(handle, entry) || isIgnored(entry, at: now)
+        return waiting.lane(holding: handle, entry) != nil || waitsForPace(handle, entry) || isIgnored(entry, at: now)
     }
 
     /// Removes notifications that wait for their app, for their queue's rate limit or in a pool.
@@ -85,11 +85,11 @@ extension Dispatch {
                 stoppedWaiting(handle, destination, at: now)
                 continue
             }
-            guard let lane = gates.lane(holding: handle, entry) else {
+            guard let lane = waiting.lane(holding: handle, entry) else {
                 withdraw(handle, .stopWaiting(destination))
                 continue
             }
-            gates.table.apps[entry.app.index].lanes[lane.index].held.remove(handle)
+            waiting.table.apps[entry.app.index].lanes[lane.index].held.remove(handle)
             stoppedWaiting(handle, destination, at: now)
         }
     }
@@ -131,13 +131,13 @@ extension Dispatch {
         switch purpose {
         case .hold(let lane):
             hold(handle, entry, in: lane, at: now)
-            if lane != entry.lane { gates.withdrawn(handle, entry.app, entry.lane) }
+            if lane != entry.lane { waiting.withdrawn(handle, entry.app, entry.lane) }
         case .refuse(let cause):
             hold(handle, entry, in: AppLane.credential, at: now)
             laneRefused(handle, entry.app, AppLane.credential, cause, at: now)
         case .resend: send(handle, at: now)
         case .stopWaiting(let destination):
-            gates.withdrawn(handle, entry)
+            waiting.withdrawn(handle, entry)
             stoppedWaiting(handle, destination, at: now)
         }
     }
@@ -159,7 +159,7 @@ extension Dispatch {
     /// - Parameter requeues: whether the others return to their queue.
     mutating func limitHeld(_ app: AppID, _ lane: LaneID, requeues: Bool = false, at now: Moment) {
         let (standstill, longestWait) = (reachability.standstill, longestWait)
-        let excess = gates.takeExcess(app, lane) { since in
+        let excess = waiting.takeExcess(app, lane) { since in
             standstill.isSuspended || (standstill.since == nil && now.instant - since >= longestWait)
         }
         for handle in excess { parkWaiting(handle, requeues: requeues, at: now) }
@@ -177,20 +177,20 @@ extension Dispatch {
 
     private mutating func suspend(at now: Moment) {
         actions.append(.suspend)
-        for app in gates.table.configured {
+        for app in waiting.table.configured {
             for lane in AppLane.all { limitHeld(app, lane, requeues: true, at: now) }
         }
-        let waiting = notifications.handles.filter { handle in
+        let unsent = notifications.handles.filter { handle in
             let entry = notifications[handle]
             return entry.isSubmitted || waitsForPace(handle, entry)
         }
-        stopWaiting(.requeue, waiting, at: now)
+        stopWaiting(.requeue, unsent, at: now)
     }
 
     /// Whether a paused app has no notification for its next probe.
     private func lacksProbe(at now: Moment) -> Bool {
-        gates.table.configured.contains { id in
-            let app = gates.table.apps[id.index]
+        waiting.table.configured.contains { id in
+            let app = waiting.table.apps[id.index]
             guard reachability.isConnected(pool: app.pools.notifications) else { return false }
             return app.lanes.contains { lane in
                 lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false

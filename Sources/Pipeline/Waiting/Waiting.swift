@@ -2,7 +2,7 @@ import Core
 import Logging
 
 /// The apps and the gates of their lanes: which notifications are admitted or held, and when probes are sent.
-package struct Gates {
+package struct Waiting {
     package internal(set) var table: AppTable
     private let log: Logger
     /// When each lane is due for a check: held notifications or a probe may be sent.
@@ -101,7 +101,7 @@ package struct Gates {
 
     /// APNs refused a notification because of its credential, topic or environment.
     mutating func laneRefused(
-        _ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause, at now: Instant
+        _ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause, at now: Instant
     ) -> Change {
         switch table.apps[app.index].lanes[lane.index].gate.refused(handle, cause, at: now) {
         case .closes:
@@ -117,7 +117,7 @@ package struct Gates {
     // MARK: A whole lane
 
     /// APNs refuses the app, independent of a notification.
-    mutating func close(_ app: AppID, _ cause: AppGate.Cause, at now: Instant) {
+    mutating func close(_ app: AppID, _ cause: LaneGate.Cause, at now: Instant) {
         table.apps[app.index].lanes[AppLane.credential.index].gate.close(cause, at: now)
         closed(app, AppLane.credential, cause)
     }
@@ -140,7 +140,7 @@ package struct Gates {
         return !paused.isEmpty
     }
 
-    private mutating func closed(_ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause) {
+    private mutating func closed(_ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause) {
         scheduleProbe(app, lane)
         let refused =
             switch cause {
@@ -206,7 +206,7 @@ package struct Gates {
 
     // MARK: Logging
 
-    private func pauseMetadata(_ app: AppID, _ lane: LaneID, _ cause: AppGate.Cause?) -> Logger.Metadata {
+    private func pauseMetadata(_ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause?) -> Logger.Metadata {
         var metadata = appMetadata(app, ["refused": "\(table.apps[app.index].topic(ofLane: lane))"])
         if let cause { metadata["cause"] = "\(cause)" }
         return metadata

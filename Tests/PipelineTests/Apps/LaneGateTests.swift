@@ -4,16 +4,16 @@ import Testing
 
 @testable import Pipeline
 
-@Suite("App gate")
-struct AppGateTests {
+@Suite("Lane gate")
+struct LaneGateTests {
     private static let start = Instant(nanoseconds: 0)
-    private static let cause = AppGate.Cause.topic(RejectionReason(rawValue: "TopicMismatch"))
-    private static let credential = AppGate.Cause.credential(RejectionReason(rawValue: "BadCertificate"))
-    private static let tokens = AppGate.Cause.deviceTokens(refused: 50, responses: 100)
+    private static let cause = LaneGate.Cause.topic(RejectionReason(rawValue: "TopicMismatch"))
+    private static let credential = LaneGate.Cause.credential(RejectionReason(rawValue: "BadCertificate"))
+    private static let tokens = LaneGate.Cause.deviceTokens(refused: 50, responses: 100)
 
     @Test("An open gate passes everything")
     func open() {
-        var gate = AppGate()
+        var gate = LaneGate()
         for handle: Handle in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
         #expect(gate.isOpen)
         #expect(gate.nextProbe == nil)
@@ -25,7 +25,7 @@ struct AppGateTests {
 
     @Test("A refusal closes it for 15 s, each refused probe doubles that, up to five minutes")
     func pauses() {
-        var gate = AppGate()
+        var gate = LaneGate()
         var now = Self.start
         var pauses: [Duration] = []
         #expect(gate.refused(0, Self.cause, at: now) == .closes)
@@ -45,23 +45,23 @@ struct AppGateTests {
 
     @Test("Requests in flight when it closed neither lengthen the pause nor end the probe")
     func stragglers() {
-        var gate = AppGate()
+        var gate = LaneGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
         #expect(gate.refused(1, Self.cause, at: Self.start) == .repeats)
-        let due = Self.start + AppGate.firstPause
+        let due = Self.start + LaneGate.firstPause
         #expect(gate.admit(7, at: due) == true)
         #expect(gate.refused(2, Self.cause, at: due) == .repeats)
         #expect(gate.withdrawn(3) == false)
         #expect(gate.ended(3, showing: .none, at: due) == .nothing)
         #expect(gate.admit(8, at: due) == false)
-        #expect(gate.pause?.length == AppGate.firstPause)
+        #expect(gate.pause?.length == LaneGate.firstPause)
     }
 
     @Test("Another probe may be sent at once when one was not sent")
     func withdrawn() {
-        var gate = AppGate()
+        var gate = LaneGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
-        let due = Self.start + AppGate.firstPause
+        let due = Self.start + LaneGate.firstPause
         #expect(gate.admit(7, at: due) == true)
         #expect(gate.withdrawn(7) == true)
         #expect(gate.nextProbe == due)
@@ -72,7 +72,7 @@ struct AppGateTests {
     @Test(
         "It opens when a probe disproves the cause, and an inconclusive probe is repeated after the same pause",
         arguments: [
-            (Self.credential, ResponseProof.none, AppGate.Ending.repeatsPause),
+            (Self.credential, ResponseProof.none, LaneGate.Ending.repeatsPause),
             (Self.credential, .credential, .opens), (Self.credential, .topic, .opens),
             (Self.credential, .token, .opens),
             (Self.cause, .none, .repeatsPause), (Self.cause, .credential, .repeatsPause),
@@ -80,10 +80,10 @@ struct AppGateTests {
             (Self.tokens, .none, .repeatsPause), (Self.tokens, .credential, .repeatsPause),
             (Self.tokens, .topic, .repeatsPause), (Self.tokens, .token, .opens),
         ])
-    func ended(cause: AppGate.Cause, proof: ResponseProof, ofProbe: AppGate.Ending) {
-        var gate = AppGate()
+    func ended(cause: LaneGate.Cause, proof: ResponseProof, ofProbe: LaneGate.Ending) {
+        var gate = LaneGate()
         _ = gate.refused(0, cause, at: Self.start)
-        let due = Self.start + AppGate.firstPause
+        let due = Self.start + LaneGate.firstPause
         _ = gate.admit(1, at: due)
         var other = gate
         #expect(other.ended(9, showing: proof, at: due) == .nothing)
@@ -91,12 +91,12 @@ struct AppGateTests {
         let now = due + .seconds(3)
         #expect(gate.ended(1, showing: proof, at: now) == ofProbe)
         #expect(gate.isOpen == (ofProbe == .opens))
-        if ofProbe == .repeatsPause { #expect(gate.nextProbe == now + AppGate.firstPause) }
+        if ofProbe == .repeatsPause { #expect(gate.nextProbe == now + LaneGate.firstPause) }
     }
 
     @Test("After it was open, the next refusal starts with the first pause again")
     func anew() {
-        var gate = AppGate()
+        var gate = LaneGate()
         _ = gate.refused(0, Self.cause, at: Self.start)
         _ = gate.admit(1, at: Self.start + .seconds(15))
         _ = gate.refused(1, Self.cause, at: Self.start + .seconds(15))
@@ -104,13 +104,13 @@ struct AppGateTests {
         #expect(gate.ended(2, showing: .topic, at: Self.start + .seconds(45)) == .opens)
         let now = Self.start + .seconds(50)
         #expect(gate.refused(2, Self.tokens, at: now) == .closes)
-        #expect(gate.nextProbe == now + AppGate.firstPause)
+        #expect(gate.nextProbe == now + LaneGate.firstPause)
         #expect(gate.pause?.cause == Self.tokens)
     }
 
     @Test("After a change the next probe may be sent at once, but not beside another one")
     func probeSoon() {
-        var gate = AppGate()
+        var gate = LaneGate()
         gate.probeSoon(at: Self.start)
         #expect(gate.isOpen)
         _ = gate.refused(0, Self.cause, at: Self.start)
@@ -128,7 +128,7 @@ struct AppGateTests {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<200 {
-            var gate = AppGate()
+            var gate = LaneGate()
             var now = Self.start
             var inFlight: Set<Handle> = []
             var probe: Handle?

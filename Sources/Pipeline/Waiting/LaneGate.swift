@@ -6,7 +6,7 @@ package import Core
 /// ``firstPause``, then admits one probe. Each refused probe doubles the pause, up to ``longestPause``; an inconclusive
 /// one repeats it. Only a probe opens the gate: APNs may still accept notifications on older connections or certain
 /// device tokens.
-package struct AppGate {
+package struct LaneGate {
     package static let firstPause = Duration.seconds(15)
     package static let longestPause = Duration.seconds(300)
 
@@ -138,7 +138,7 @@ package struct AppGate {
     }
 }
 
-extension AppGate.Cause: CustomStringConvertible {
+extension LaneGate.Cause: CustomStringConvertible {
     package var description: String {
         switch self {
         case .credential(let reason), .topic(let reason): reason.rawValue

@@ -50,7 +50,7 @@ extension Dispatch {
                 let handle = paces[index]?.backlog.popFirst()
             {
                 budget -= 1
-                gates.withdrawn(handle, notifications[handle])
+                waiting.withdrawn(handle, notifications[handle])
                 send(handle, hasTurn: true, at: now)
             }
             nextTurn = min(nextTurn, paces[index]?.nextTurn(at: now.instant) ?? .distantFuture)
@@ -74,7 +74,7 @@ extension Dispatch {
     mutating func removePaced(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         guard waitsForPace(handle, entry) else { return false }
         paces[entry.request.delivery.queue.index]?.backlog.remove(handle)
-        gates.withdrawn(handle, entry)
+        waiting.withdrawn(handle, entry)
         return true
     }
 

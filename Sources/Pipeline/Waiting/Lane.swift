@@ -6,7 +6,7 @@ package import Core
 /// does not block the others. All notifications also pass the gate of the app's credential, so a bad key causes one
 /// pause with one probe.
 package struct AppLane {
-    package var gate = AppGate()
+    package var gate = LaneGate()
     /// Notifications that wait for the gate, oldest first.
     package var held = HandleQueue()
     package var refusals = TokenRefusalShare()
@@ -43,7 +43,7 @@ package struct PausedTopic: Equatable, Sendable {
     package let topic: String
     /// Whether the pause affects notifications to devices, not only broadcasts or channels.
     package let isForDevices: Bool
-    package let cause: AppGate.Cause
+    package let cause: LaneGate.Cause
     package let since: Instant
     /// The number of waiting notifications.
     package let held: Int
