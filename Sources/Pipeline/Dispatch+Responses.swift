@@ -9,7 +9,7 @@ extension Dispatch {
     /// - Parameter hasTurn: whether it has already waited for the rate limit.
     mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
         let entry = notifications[handle]
-        if hasExpired(entry, at: now) {
+        if isTooLate(entry, at: now) {
             finishExpired(handle, entry)
             return
         }
@@ -21,21 +21,13 @@ extension Dispatch {
             parkThrottled(handle, entry)
             return
         }
+        entry.pool = waiting.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         guard admit(handle, entry, at: now) else { return }
-        let pool = waiting.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
-        guard
-            !reachability.standstill.isSuspended || reachability.isConnected(pool: pool)
-                || pool != waiting.table.apps[entry.app.index].pools.notifications
-        else {
-            waiting.withdrawn(handle, entry)
-            return parkWaiting(handle, at: now)
-        }
         guard paces.isEmpty || takesPermit(handle, entry, hasTurn: hasTurn, at: now) else { return }
         if entry.firstAttempt == nil { entry.firstAttempt = now.instant }
-        entry.pool = pool
         entry.submittedAt = now.instant
         startWaiting(entry, at: now)
-        entry.isSubmitted = true
+        entry.place = .pool
         actions.append(.submit(handle, entry, isProbe: waiting.isProbe(handle, entry)))
     }
 
@@ -50,6 +42,11 @@ extension Dispatch {
     mutating func park(
         _ handle: Handle, _ report: Report, _ cause: RetryLadder.Cause?, requeues: Bool = false
     ) {
+        var report = report
+        if !requeues, notifications[handle].isNowOrNever {
+            report.outcome = .expired
+            return finish(handle, report)
+        }
         let parked = ParkedNotification(entry: notifications.remove(handle), report: report, cause: cause)
         actions.append(.park(parked, requeues: requeues))
     }
@@ -89,15 +86,25 @@ extension Dispatch {
         finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
     }
 
-    /// Whether its `apns-expiration` has passed; 0 means one attempt at any time.
-    func hasExpired(_ entry: InFlightNotification, at now: Moment) -> Bool {
-        hasExpired(entry.notification, of: entry.request, at: now.wall)
+    /// The lifetime of a notification with `apns-expiration: 0`.
+    private static let nowOrNever = Duration.seconds(30)
+
+    /// Whether its `apns-expiration` has passed; 0 means now or never.
+    func isTooLate(_ entry: InFlightNotification, at now: Moment) -> Bool {
+        if entry.isNowOrNever, now.instant - entry.request.arrived.instant >= Self.nowOrNever { return true }
+        return hasExpired(entry.notification, of: entry.request, at: now.wall)
     }
 
     func hasExpired(_ notification: Notification, of request: InFlightRequest, at time: WallTime) -> Bool {
         if let expiration = notification.content.expiration, expiration > 0, expiration < time.seconds { return true }
         guard let end = request.expiresAt else { return false }
         return end < time
+    }
+
+    /// A pool has finished with a notification, which is then no longer the probe of the pool's lane.
+    private mutating func leftPool(_ handle: Handle, _ entry: InFlightNotification) {
+        entry.place = .none
+        waiting.releaseProbe(handle, of: .pool(entry.pool))
     }
 
     /// Records the durations of an answered notification that was sent at `sentAt`.
@@ -109,7 +116,7 @@ extension Dispatch {
     /// APNs responded to a notification.
     package mutating func responded(_ handle: Handle, _ response: APNsResponse, at now: Moment) {
         let entry = notifications[handle]
-        entry.isSubmitted = false
+        leftPool(handle, entry)
         reachability.responded(entry.pool, at: now.instant)
         let rule = response.rule
         if !rule.isKnown || rule.alarm != nil { announce(response, rule, entry.app) }
@@ -184,7 +191,7 @@ extension Dispatch {
     /// A notification ended without a response.
     package mutating func lost(_ handle: Handle, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
-        entry.isSubmitted = false
+        leftPool(handle, entry)
         if loss.processed == .no, isOutdated(entry) {
             resend(handle, entry, at: now)
             return
@@ -258,8 +265,8 @@ extension Dispatch {
     /// A notification expired in its pool before it was sent.
     package mutating func expired(_ handle: Handle, at now: Moment) {
         let entry = notifications[handle]
-        entry.isSubmitted = false
-        waiting.withdrawn(handle, entry)
+        entry.place = .none
+        waiting.releaseProbes(handle, entry)
         finishExpired(handle, entry)
     }
 
@@ -268,7 +275,7 @@ extension Dispatch {
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         if let closed = waiting.table.apps[entry.app.index].closedLane(of: entry.lane) {
             guard entry.failedAttempts < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
-            hold(handle, entry, in: closed, at: now)
+            hold(handle, entry, in: .app(entry.app, closed), at: now)
             return true
         }
         guard let began = entry.firstAttempt else { preconditionFailure("an ended notification must have an attempt") }
@@ -280,6 +287,7 @@ extension Dispatch {
         }
         counters[.retries] += 1
         entry.waitingSince = nil
+        entry.place = .retry
         retries.insert(handle, due: now.instant + pause)
         return true
     }

@@ -43,19 +43,9 @@ package struct Dispatch {
     /// A fifth of the prefetch, but at least one per queue, so that a queue with prefetch 1 keeps its order.
     private static let waitingRetriesDivisor = 5
 
-    /// Whether only notifications of paused apps are left, so that waiting longer changes nothing.
-    package var holdsOnly: Bool {
-        retries.count == 0 && notifications.count == waiting.paused.reduce(0) { $0 + $1.held }
-    }
-
     /// The requests of the notifications in flight.
     package var requests: [InFlightRequest] {
         notifications.handles.map { notifications[$0].request }
-    }
-
-    /// A pool has a connection that accepts requests, or lost its last one.
-    package mutating func pool(_ number: PoolID, isConnected: Bool) {
-        reachability.pool(number, isConnected: isConnected)
     }
 
     package var nextDeadline: Instant? {
@@ -71,13 +61,15 @@ package struct Dispatch {
         var budget = Self.maximumDuePerTurn
         while budget > 0, retries.earliest <= now.instant, let handle = retries.popFirst() {
             budget -= 1
+            notifications[handle].place = .none
             send(handle, at: now)
         }
         while budget > 0, let place = waiting.popDue(at: now.instant) {
             budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
         }
         if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }
-        if reachability.nextCheck <= now.instant { checkWaiting(hasRoom: hasRoom, at: now) }
+        reachability.hasRoom = hasRoom
+        if reachability.nextCheck <= now.instant { checkWaiting(at: now) }
     }
 }
 
@@ -89,10 +81,12 @@ struct Reachability {
     var throttledDevices = ThrottledDevices()
     /// When APNs last gave a final response.
     var lastResponse: Instant?
+    /// Whether more may be consumed in addition to what is held.
+    var hasRoom = true
     /// When each pool last received any response.
     private var poolResponses: [Instant?] = []
-    /// The pools with a connection that accepts requests.
-    private var connectedPools: [Bool] = []
+    /// Since when each pool cannot send, although it should; `nil` if it can.
+    private var unusableSince: [Instant?] = []
 
     mutating func responded(_ pool: PoolID, at now: Instant) {
         while poolResponses.count <= pool.index { poolResponses.append(nil) }
@@ -103,12 +97,25 @@ struct Reachability {
         poolResponses.indices.contains(pool.index) ? poolResponses[pool.index] : nil
     }
 
-    mutating func pool(_ number: PoolID, isConnected: Bool) {
-        while connectedPools.count <= number.index { connectedPools.append(false) }
-        connectedPools[number.index] = isConnected
+    mutating func pool(_ number: PoolID, isUsable: Bool, at now: Instant) {
+        while unusableSince.count <= number.index { unusableSince.append(nil) }
+        if isUsable {
+            unusableSince[number.index] = nil
+        } else if unusableSince[number.index] == nil {
+            unusableSince[number.index] = now
+        }
     }
 
-    func isConnected(pool: PoolID) -> Bool {
-        connectedPools.indices.contains(pool.index) && connectedPools[pool.index]
+    /// How long a pool may be without a connection before it counts as unusable. A reconnect takes less.
+    static let patience = Duration.seconds(5)
+
+    func isUsable(_ pool: PoolID, at now: Instant) -> Bool {
+        guard unusableSince.indices.contains(pool.index) else { return false }
+        return unusableSince[pool.index].map { now - $0 < Self.patience } ?? true
+    }
+
+    /// The pools that cannot send.
+    func unusable(at now: Instant) -> Set<PoolID> {
+        Set(unusableSince.indices.map(PoolID.init).filter { !isUsable($0, at: now) })
     }
 }

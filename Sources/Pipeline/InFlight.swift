@@ -30,6 +30,9 @@ package final class InFlightRequest {
     var trace: RequestTrace?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
+    /// The number of its notifications that wait in closed lanes, and the app whose share of the prefetch they use.
+    var held = 0
+    var heldApp = AppID(0)
 
     /// The first outcome that requires a dead letter. An object, because few requests have one.
     final class Failure {
@@ -88,6 +91,20 @@ package final class InFlightRequest {
 
 /// A notification from its decoding to its outcome.
 package final class InFlightNotification {
+    /// Where it waits: in one place.
+    enum Place: Equatable {
+        /// It is being handled.
+        case none
+        /// In a closed lane.
+        case lane(Waiting.Place)
+        /// For the rate limit of its queue.
+        case pace
+        /// For a retry in this process.
+        case retry
+        /// In its pool: for a connection, a permit or the response.
+        case pool
+    }
+
     let request: InFlightRequest
     let notification: Notification
     /// The position in its request; `nil` for a single notification.
@@ -109,9 +126,8 @@ package final class InFlightNotification {
     var waitingSince: Instant?
     /// When it was last submitted to a pool.
     var submittedAt = Instant(nanoseconds: 0)
-    /// Whether a pool holds it.
-    var isSubmitted = false
-    /// The pool that it was last submitted to.
+    var place = Place.none
+    /// The pool that sends it.
     package var pool = PoolID(0)
 
     package init(
@@ -140,6 +156,18 @@ package final class InFlightNotification {
             target: notification.target, topic: topic, pushType: content.pushType,
             priority: content.priority ?? content.pushType.rules.defaultPriority, expiration: content.expiration,
             collapseID: content.collapseID, id: id, payload: content.payload, rank: request.delivery.priority)
+    }
+
+    /// The lanes of its app that it passes: that of the credential, and that of its topic.
+    var appPlaces: (credential: Waiting.Place, topic: Waiting.Place) {
+        (.app(app, AppLane.credential), .app(app, lane))
+    }
+
+    /// Whether APNs must not store it for a device: it is tried for a short time and never parked. A channel decides
+    /// for its broadcasts.
+    var isNowOrNever: Bool {
+        guard case .device = notification.target else { return false }
+        return notification.content.expiration == 0
     }
 
     /// Whether this process made no try, and a redelivery may send it.

@@ -92,8 +92,8 @@ package struct Conclusion {
 
 /// The reason to withdraw a notification from its pool.
 package enum Withdrawal {
-    /// It waits for its app.
-    case hold(lane: LaneID)
+    /// It waits in a closed lane.
+    case hold(Waiting.Place)
     /// It was a probe, and the credential is refused again.
     case refuse(LaneGate.Cause)
     /// Its app uses another pool, or was removed.

@@ -472,7 +472,7 @@ struct DeliverySemanticsTests {
 
     @Test("wrong key, topic or environment: the app pauses, and one probe at a time tests whether it works again")
     func paused() throws {
-        let world = try World(script: "topic com.example.app: 403 TopicMismatch")
+        let world = try World(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
         try world.start()
         for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
         // The first one is refused before the others arrive.
@@ -502,7 +502,7 @@ struct DeliverySemanticsTests {
 
     @Test("A request that expires while its app is paused does not delay the others")
     func expiresWhilePaused() throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch")
+        let world = try World(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 30 }
         try world.start()
         let expiration = world.network.moment.wall.seconds + 5
         for number in 0..<2 {
@@ -649,7 +649,7 @@ struct DeliverySemanticsTests {
 
     @Test("A drain does not wait for an app that is paused")
     func drainWhilePaused() throws {
-        let world = try World(script: "topic com.example.app: 403 TopicMismatch")
+        let world = try World(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
         try world.start()
         for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
         world.pass(.seconds(20))

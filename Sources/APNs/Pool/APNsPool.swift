@@ -236,6 +236,11 @@ package final class APNsPool {
         connections.contains(where: \.isReady)
     }
 
+    /// Whether a connection accepts requests, or none is wanted now.
+    package var isUsable: Bool {
+        isConnected || (configuration.connections.lowerBound == 0 && entries.count == 0)
+    }
+
     /// Requests that were sent and have not ended.
     package var inFlight: Int {
         entries.count - waitingCount

@@ -171,6 +171,7 @@ extension PausedTopic {
         case .credential: "APNs refuses the credential (\(cause.label))"
         case .topic: "APNs refuses the topic \(topic) (\(cause.label))"
         case .deviceTokens: "\(cause): check the environment"
+        case .unreachable: "\(cause)"
         }
     }
 }

@@ -329,6 +329,7 @@ extension LaneGate.Cause {
         case .credential(let reason), .topic(let reason):
             ResponseRule.isDocumented(reason) ? reason.rawValue : NotificationTally.unknownReason.rawValue
         case .deviceTokens: "device-tokens"
+        case .unreachable: "unreachable"
         }
     }
 }

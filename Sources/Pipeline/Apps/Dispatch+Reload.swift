@@ -40,26 +40,30 @@ extension Dispatch {
         waiting.table.change(slot, to: app)
         guard app.pools != old else { return probeSoon(slot, at: now) }
         withdrawAll(of: slot, .resend) { _ in true }
-        // The new pools may accept notifications that APNs refused before.
-        for lane in AppLane.all {
-            waiting.table.apps[slot.index].lanes[lane.index].refusals.reset()
-            if let probe = waiting.table.apps[slot.index].lanes[lane.index].gate.pause?.probe {
-                _ = waiting.table.apps[slot.index].lanes[lane.index].gate.withdrawn(probe)
-            }
+        waiting.forgetProbes(slot)
+        for handle in takeHeld(of: slot, where: { if case .pool = $0 { true } else { false } }) {
+            send(handle, at: now)
         }
         probeSoon(slot, at: now)
     }
 
     /// Removes an app. Notifications in flight end normally; waiting ones end now.
     package mutating func remove(_ slot: AppID, at now: Moment) {
-        var held: [Handle] = []
-        for lane in AppLane.all {
-            while let handle = waiting.table.apps[slot.index].lanes[lane.index].held.popFirst() { held.append(handle) }
-        }
+        let held = takeHeld(of: slot) { _ in true }
         withdrawAll(of: slot, .resend) { _ in true }
         waiting.table.apps[slot.index].lanes = Array(repeating: AppLane(), count: AppLane.count)
         waiting.table.apps[slot.index].isRemoved = true
         for handle in held { send(handle, at: now) }
+    }
+
+    /// Removes notifications of an app from their lanes.
+    private mutating func takeHeld(of slot: AppID, where isMeant: (Waiting.Place) -> Bool) -> [Handle] {
+        notifications.handles.filter { handle in
+            let entry = notifications[handle]
+            guard entry.app == slot, case .lane(let place) = entry.place, isMeant(place) else { return false }
+            waiting.remove(handle, entry, from: place)
+            return true
+        }
     }
 
     /// Whether a response blames something that a reload may have replaced: the credential or the environment.
@@ -73,7 +77,7 @@ extension Dispatch {
 
     /// Sends a notification again that its old pool cannot send; this counts no attempt.
     mutating func resend(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
-        waiting.withdrawn(handle, entry)
+        waiting.releaseProbes(handle, entry)
         send(handle, at: now)
     }
 

@@ -27,9 +27,7 @@ package struct Intake: ~Copyable {
     private var asked = Slab<InFlightRequest>()
     /// Deferred requests, decoded again at their time.
     private var deferred = DeadlineQueue<InFlightRequest>()
-    /// Whether nothing is consumed because no app can send.
-    private var isSuspended = false
-    /// While nothing is consumed: whether one message from each queue is taken as a probe, and whether the first
+    /// While only probes are consumed: whether one message from each queue is taken as a probe, and whether the first
     /// arrived.
     private var isProbing = false
     private var hasProbe = false
@@ -78,7 +76,8 @@ package struct Intake: ~Copyable {
     /// A message arrived.
     package mutating func received(_ delivery: Delivery, at now: Moment) {
         let delivery = OwnHeaders(settings).screened(delivery)
-        guard isNew(delivery, at: now), isTaken(delivery) else { return }
+        guard isNew(delivery, at: now) else { return }
+        stopAfterProbe()
         timings.arrived(delivery, at: now.wall)
         let request = makeRequest(delivery, at: now)
         if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count) }
@@ -90,7 +89,8 @@ package struct Intake: ~Copyable {
         let delivery = OwnHeaders(settings).screened(delivery)
         // Without a body, only a message id distinguishes it from others.
         let isNamed = delivery.messageID != nil
-        guard isNew(delivery, isRecognizable: isNamed, at: now), isTaken(delivery) else { return }
+        guard isNew(delivery, isRecognizable: isNamed, at: now) else { return }
+        stopAfterProbe()
         let limit = settings.maximumMessage
         let failure = DecodingFailure(
             "body: \(bodySize) bytes, more than broker.maximum_message_bytes (\(limit)) allows", limit: .body)
@@ -114,9 +114,7 @@ package struct Intake: ~Copyable {
     /// The number of earlier deliveries if it reaches the limit: the message may crash its consumers. Only quorum
     /// queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
     private func poisonCount(_ delivery: Delivery) -> Int64? {
-        guard case .integer(let count)? = delivery.header("x-delivery-count"), count >= settings.poisonDeliveries else {
-            return nil
-        }
+        guard let count = delivery.deliveryCount, count >= settings.poisonDeliveries else { return nil }
         return count
     }
 
@@ -162,21 +160,12 @@ package struct Intake: ~Copyable {
         return true
     }
 
-    /// While nothing is consumed, a delivery returns to its queue, unless it is a probe. Each queue may have sent one
-    /// probe, and all are accepted: returning the same one each time would use up its deliveries.
-    ///
-    /// - Returns: Whether to process it.
-    private mutating func isTaken(_ delivery: Delivery) -> Bool {
-        guard isSuspended else { return true }
-        guard isProbing else {
-            counters.unsettled -= 1
-            counters[.requeued] += 1
-            actions.append(.settle(delivery, .requeue))
-            return false
-        }
-        if !hasProbe { actions.append(.take(.none)) }
+    /// While only probes are consumed, one message is enough. Each queue may have sent one, and all are kept: returning
+    /// the same one each time would use up its deliveries.
+    private mutating func stopAfterProbe() {
+        guard isProbing, !hasProbe else { return }
         hasProbe = true
-        return true
+        actions.append(.take(.none))
     }
 
     // MARK: Decoding
@@ -280,20 +269,18 @@ package struct Intake: ~Copyable {
 
     // MARK: No app can send
 
-    /// No app can send: the worker consumes nothing until one can.
+    /// No app can send: the worker consumes only probes until one can.
     package mutating func suspend() {
         counters[.suspensions] += 1
         log.error(
-            "no app can send: consuming stops, and unsent requests return to their queue",
+            "no app can send: only probes are consumed, and what waits returns to its queue after hold_seconds",
             metadata: ["hold_seconds": .stringConvertible(settings.hold.components.seconds)])
-        isSuspended = true
         isProbing = false
         actions.append(.take(.none))
     }
 
     package mutating func resume() {
         log.notice("an app can send again: consuming resumes")
-        isSuspended = false
         isProbing = false
         actions.append(.take(.full))
     }
@@ -315,6 +302,11 @@ package struct Intake: ~Copyable {
 }
 
 extension Delivery {
+    /// The number of earlier deliveries, if a quorum queue counts them. Before RabbitMQ 4.3 a nack counts as well.
+    var deliveryCount: Int64? {
+        if case .integer(let count)? = header("x-delivery-count") { count } else { nil }
+    }
+
     /// The metadata of a log line about one request, with its trace. Source: OpenTelemetry, "Trace Context in non-OTLP
     /// Log Formats".
     func traced(_ metadata: Logger.Metadata) -> Logger.Metadata {

@@ -100,7 +100,7 @@ extension Outbox {
             deadLetter(request, failure, at: now)
         } else if request.parked.isEmpty {
             actions.append(.complete(request))
-        } else if requeues || request.isOrphan, request.isUntouched {
+        } else if requeues && mayReturn(request) || request.isOrphan, request.isUntouched {
             actions.append(.requeue(request))
         } else {
             publishRetry(request, at: now)

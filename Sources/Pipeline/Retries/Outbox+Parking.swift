@@ -25,10 +25,16 @@ extension Outbox {
         closeOne(of: request, requeues: requeues, at: now)
     }
 
+    /// Whether a request may return to its queue. Its own returns must not make it a poison suspect, so a request with
+    /// many deliveries gets a copy in a retry queue, which starts from zero.
+    func mayReturn(_ request: InFlightRequest) -> Bool {
+        request.delivery.deliveryCount.map { $0 < settings.poisonDeliveries / 2 } ?? true
+    }
+
     /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
         let queue = settings.queues[request.delivery.queue.index].name
-        let cause = request.parked.compactMap(\.cause).max() ?? .service
+        let cause = request.parked.compactMap(\.cause).max() ?? .untried
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(
             for: cause, parkings: request.history.failureCount, within: rest)
@@ -98,6 +104,7 @@ extension Outbox {
         guard !pending.request.isUntouched else {
             pending.request.open -= 1
             pending.request.parked = []
+            pending.request.started = 0
             actions.append(.decodeLater(pending.request, settings.hold))
             return
         }

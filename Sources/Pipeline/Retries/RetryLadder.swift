@@ -7,6 +7,8 @@ package import Configuration
 package struct RetryLadder: Sendable {
     /// The reason for a retry; of several, the last one in this order decides.
     package enum Cause: Int, Sendable, Comparable {
+        /// It was not tried, because its app or APNs could not take it.
+        case untried
         /// A retry could start at once, but too many already wait in this process.
         case processLimit
         /// APNs throttles a device.
@@ -20,8 +22,8 @@ package struct RetryLadder: Sendable {
     }
 
     private let delays: [Duration]
-    /// The shortest delay of all levels.
-    package let shortest: Duration
+    /// All levels, the shortest first.
+    private let all: [Duration]
     private let throttledDelays: [Duration]
     /// How long nothing is sent to a device after APNs throttled it.
     package var throttlePeriod: Duration { throttledDelays[0] }
@@ -32,8 +34,11 @@ package struct RetryLadder: Sendable {
         delays = retry.delays
         throttledDelays = retry.throttledDelays
         maximumAttempts = retry.maximumAttempts
-        shortest = (delays + throttledDelays).min() ?? delays[0]
+        all = Set(delays + throttledDelays).sorted()
     }
+
+    /// The shortest delay of all levels.
+    package var shortest: Duration { all[0] }
 
     /// The delay of the next level, or the longest shorter one that ends before the request expires.
     ///
@@ -44,6 +49,7 @@ package struct RetryLadder: Sendable {
     package func delay(for cause: Cause, parkings: Int, within lifetime: Duration?) -> Duration? {
         let levels =
             switch cause {
+            case .untried: all
             case .processLimit: [shortest]
             case .throttled: throttledDelays
             case .service: delays
@@ -55,6 +61,6 @@ package struct RetryLadder: Sendable {
 
     /// The longest level that ends within a pause; `nil` if the pause is shorter than all of them.
     package func level(within pause: Duration) -> Duration? {
-        (delays + throttledDelays).filter { $0 <= pause }.max()
+        all.last { $0 <= pause }
     }
 }

@@ -34,6 +34,7 @@ extension Dispatch {
         guard paces[index] != nil else { return true }
         if hasTurn || paces[index]?.backlog.isEmpty == true, paces[index]?.take(at: now.instant) == true { return true }
         paces[index]?.backlog.append(handle, rank: entry.request.delivery.priority)
+        entry.place = .pace
         startWaiting(entry, at: now)
         nextTurn = min(nextTurn, paces[index]?.nextTurn(at: now.instant) ?? .distantFuture)
         return false
@@ -50,7 +51,8 @@ extension Dispatch {
                 let handle = paces[index]?.backlog.popFirst()
             {
                 budget -= 1
-                waiting.withdrawn(handle, notifications[handle])
+                notifications[handle].place = .none
+                waiting.releaseProbes(handle, notifications[handle])
                 send(handle, hasTurn: true, at: now)
             }
             nextTurn = min(nextTurn, paces[index]?.nextTurn(at: now.instant) ?? .distantFuture)
@@ -63,26 +65,17 @@ extension Dispatch {
         paces.isEmpty ? nil : paces[index]?.backlog.count
     }
 
-    /// Whether a notification waits for its queue's rate limit.
-    func waitsForPace(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
-        !paces.isEmpty && paces[entry.request.delivery.queue.index]?.backlog.contains(handle) == true
-    }
-
     /// Removes a notification from those that wait for its queue's rate limit.
-    ///
-    /// - Returns: whether it waited there.
-    mutating func removePaced(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
-        guard waitsForPace(handle, entry) else { return false }
+    mutating func removePaced(_ handle: Handle, _ entry: InFlightNotification) {
         paces[entry.request.delivery.queue.index]?.backlog.remove(handle)
-        waiting.withdrawn(handle, entry)
-        return true
+        entry.place = .none
     }
 
     /// Removes all notifications that wait for a rate limit. Requests return to their queue, or are parked if another
     /// of their notifications has ended.
     package mutating func requeuePaced(at now: Moment) {
         guard nextTurn != .distantFuture else { return }
-        stopWaiting(.requeue, notifications.handles.filter { waitsForPace($0, notifications[$0]) }, at: now)
+        stopWaiting(.requeue, notifications.handles.filter { notifications[$0].place == .pace }, at: now)
         nextTurn = .distantFuture
     }
 }

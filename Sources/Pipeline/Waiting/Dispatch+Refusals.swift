@@ -12,36 +12,21 @@ extension Dispatch {
         if waiting.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
-    /// A notification waits for its app. This is not its own failure, so its retry time restarts.
-    mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in lane: LaneID, at now: Moment) {
-        entry.firstAttempt = nil
-        startWaiting(entry, at: now)
-        waiting.hold(handle, entry.app, in: lane)
-    }
-
-    /// Whether the gates of the topic and the app's credential admit a notification now. If not, it is held.
-    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard let lane = waiting.admit(handle, entry, at: now.instant) else { return true }
-        hold(handle, entry, in: lane, at: now)
-        limitHeld(entry.app, lane, at: now)
-        return false
-    }
-
     // MARK: Refusals by APNs
 
     /// APNs refused the credential, topic or environment: the notification waits with the others.
     mutating func appRefused(
         _ handle: Handle, _ entry: InFlightNotification, _ rule: ResponseRule, _ reason: RejectionReason, at now: Moment
     ) {
+        let (credential, topic) = entry.appPlaces
         switch rule.action.pause {
         case .app:
-            hold(handle, entry, in: AppLane.credential, at: now)
-            waiting.withdrawn(handle, entry.app, entry.lane)
-            laneRefused(handle, entry.app, AppLane.credential, .credential(reason), at: now)
+            hold(handle, entry, in: credential, at: now)
+            laneRefused(handle, credential, .credential(reason), at: now)
         case .topic:
-            hold(handle, entry, in: entry.lane, at: now)
-            recordProof(handle, entry.app, AppLane.credential, showing: rule.proof, at: now)
-            laneRefused(handle, entry.app, entry.lane, .topic(reason), at: now)
+            recordProof(handle, credential, showing: rule.proof, at: now)
+            hold(handle, entry, in: topic, at: now)
+            laneRefused(handle, topic, .topic(reason), at: now)
         case nil: preconditionFailure("\(rule.action) refuses no app")
         }
     }
@@ -63,13 +48,9 @@ extension Dispatch {
     /// APNs accepted a connection with a certificate that it had refused before.
     package mutating func certificateAccepted(pool: PoolID, at now: Moment) {
         for app in waiting.table.configured where waiting.table.apps[app.index].pools.all.contains(pool) {
-            guard
-                waiting.table.apps[app.index].lanes[AppLane.credential.index].gate.pause?.cause
-                    == .credential(.badCertificate)
-            else {
-                continue
-            }
-            waiting.open(app, at: now.instant)
+            let credential = Waiting.Place.app(app, AppLane.credential)
+            guard waiting.pause(of: credential)?.cause == .credential(.badCertificate) else { continue }
+            waiting.open(credential, at: now.instant)
             mayRecover(at: now)
         }
     }
@@ -78,7 +59,7 @@ extension Dispatch {
     private func appsServed(by pool: PoolID) -> Set<AppID> {
         Set(
             notifications.handles.map { notifications[$0] }.filter {
-                $0.isSubmitted && $0.pool == pool && !isOutdated($0)
+                $0.place == .pool && $0.pool == pool && !isOutdated($0)
             }.map(\.app))
     }
 
@@ -86,13 +67,14 @@ extension Dispatch {
         _ refusedApps: Set<AppID>, _ reason: RejectionReason, _ pool: PoolID, at now: Moment
     ) {
         for app in refusedApps.sorted() {
-            let cause = LaneGate.Cause.credential(reason)
-            if let pause = waiting.table.apps[app.index].lanes[AppLane.credential.index].gate.pause {
+            let (cause, credential) = (LaneGate.Cause.credential(reason), Waiting.Place.app(app, AppLane.credential))
+            if let pause = waiting.pause(of: credential) {
                 if let probe = pause.probe, notifications[probe].pool == pool { withdraw(probe, .refuse(cause)) }
             } else {
-                waiting.close(app, cause, at: now.instant)
+                waiting.close(credential, cause, at: now.instant)
+                checkStandstill(at: now)
             }
-            withdrawLane(app, AppLane.credential)
+            withdrawLane(credential)
         }
     }
 
@@ -103,15 +85,12 @@ extension Dispatch {
     mutating func refusedToken(
         _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, at now: Moment
     ) {
-        if let cause = waiting.table.apps[entry.app.index].lanes[entry.lane.index].gate.pause?.cause,
-            case .deviceTokens = cause
-        {
-            guard waiting.table.apps[entry.app.index].lanes[entry.lane.index].gate.isProbe(handle) else {
-                hold(handle, entry, in: entry.lane, at: now)
-                return
-            }
-            recordProof(handle, entry.app, AppLane.credential, showing: .topic, at: now)
-            laneRefused(handle, entry.app, entry.lane, cause, at: now)
+        let (credential, topic) = entry.appPlaces
+        if let pause = waiting.pause(of: topic), case .deviceTokens = pause.cause {
+            let cause = pause.cause
+            recordProof(handle, credential, showing: .topic, at: now)
+            guard pause.probe == handle else { return hold(handle, entry, in: topic, at: now) }
+            laneRefused(handle, topic, cause, at: now)
             entry.attemptEnded(.yes)
             finish(handle, tokenRefusalReport(entry, response, cause), givesFeedback: false)
             return
@@ -121,8 +100,8 @@ extension Dispatch {
         let refusals = waiting.table.apps[entry.app.index].lanes[entry.lane.index].refusals
         let cause = LaneGate.Cause.deviceTokens(refused: refusals.refused, responses: refusals.responses)
         if isLimit {
-            hold(handle, entry, in: entry.lane, at: now)
-            laneRefused(handle, entry.app, entry.lane, cause, at: now)
+            hold(handle, entry, in: topic, at: now)
+            laneRefused(handle, topic, cause, at: now)
         } else {
             entry.attemptEnded(.yes)
             finish(handle, tokenRefusalReport(entry, response, cause))
@@ -153,48 +132,27 @@ extension Dispatch {
         _ handle: Handle, _ entry: InFlightNotification, showing proof: ResponseProof, at now: Moment
     ) {
         guard !isOutdated(entry) else { return }
-        recordProof(handle, entry.app, AppLane.credential, showing: proof, at: now)
-        recordProof(handle, entry.app, entry.lane, showing: proof, at: now)
+        let (credential, topic) = entry.appPlaces
+        recordProof(handle, credential, showing: proof, at: now)
+        recordProof(handle, topic, showing: proof, at: now)
     }
 
     private mutating func recordProof(
-        _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ResponseProof, at now: Moment
+        _ handle: Handle, _ place: Waiting.Place, showing proof: ResponseProof, at now: Moment
     ) {
-        apply(waiting.recordProof(handle, app, lane, showing: proof, at: now.instant), app, lane, at: now)
+        if waiting.recordProof(handle, place, showing: proof, at: now.instant) { mayRecover(at: now) }
     }
 
-    mutating func laneRefused(_ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause, at now: Moment) {
-        apply(waiting.laneRefused(handle, app, lane, cause, at: now.instant), app, lane, at: now)
+    mutating func laneRefused(_ handle: Handle, _ place: Waiting.Place, _ cause: LaneGate.Cause, at now: Moment) {
+        guard waiting.refused(handle, place, cause, at: now.instant) else { return }
+        checkStandstill(at: now)
+        withdrawLane(place)
     }
-
-    private mutating func apply(_ change: Waiting.Change, _ app: AppID, _ lane: LaneID, at now: Moment) {
-        switch change {
-        case .nothing: break
-        case .closed: withdrawLane(app, lane)
-        case .pausedAgain: limitHeld(app, lane, at: now)
-        case .opened: mayRecover(at: now)
-        }
-    }
-
-    // MARK: Pause and resumption
 
     /// APNs would refuse the notifications in the pool as well, one connection each: they are held, oldest first.
-    private mutating func withdrawLane(_ app: AppID, _ lane: LaneID) {
-        withdrawAll(of: app, .hold(lane: lane)) { lane == AppLane.credential || lane == $0.lane }
-    }
-
-    /// Sends held notifications: all if the gate is open, otherwise until one becomes the probe. Expired ones end
-    /// instead.
-    ///
-    /// - Parameter limit: the maximum for this turn; the rest follows in the next turn.
-    /// - Returns: The number processed.
-    mutating func release(_ place: Waiting.Place, atMost limit: Int, at now: Moment) -> Int {
-        for count in 0..<limit {
-            guard let handle = waiting.takeAdmitted(place, at: now.instant) else { return count }
-            send(handle, at: now)
-        }
-        waiting.release(place, at: now.instant)
-        return limit
+    private mutating func withdrawLane(_ place: Waiting.Place) {
+        guard case .app(let app, let lane) = place else { return }
+        withdrawAll(of: app, .hold(place)) { lane == AppLane.credential || lane == $0.lane }
     }
 }
 

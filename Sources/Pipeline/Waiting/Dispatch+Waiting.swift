@@ -1,25 +1,23 @@
 package import Core
 import Logging
 
-/// The configuration limits how long notifications wait in a worker for a paused app or an unreachable APNs.
+/// How notifications wait, and how long.
 ///
-/// While other apps can send, the notification is parked and counts no attempt, so it does not occupy the prefetch.
-/// While no app can send, the worker consumes nothing and returns unsent requests to their queues.
+/// While another app can send, the notifications of an app that cannot hold a small share of the prefetch of their
+/// queue: what exceeds it is parked at once, without an attempt, and so is what has waited for the hold time. While no
+/// app can send, the worker consumes probes only. What it holds returns to its queue after the hold time.
 extension Dispatch {
-    /// Checks per hold time. Notifications leave up to one check interval early rather than late.
-    private static let checksPerHold = 20
+    /// The longest time between two checks of what waits.
+    private static let longestCheckInterval = Duration.seconds(2)
+    /// How long no app may be able to send before the worker stops consuming.
+    private static let longestStandstill = Duration.seconds(5)
 
-    private var checkInterval: Duration { settings.hold / Self.checksPerHold }
+    private var checkInterval: Duration { min(settings.hold / 20, Self.longestCheckInterval) }
 
-    /// How long a notification may wait before it leaves the worker.
-    private var longestWait: Duration { settings.hold - checkInterval }
-
-    /// The longest standstill: one check interval shorter, so it ends before the notifications of its beginning are
-    /// parked.
-    private var longestStandstill: Duration { longestWait - checkInterval }
-
-    /// Whether the worker consumes nothing because no app can send.
+    /// Whether the worker consumes only probes because no app can send.
     package var isSuspended: Bool { reachability.standstill.isSuspended }
+
+    // MARK: Waiting in a lane
 
     /// A notification starts to wait.
     mutating func startWaiting(_ entry: InFlightNotification, at now: Moment) {
@@ -27,69 +25,134 @@ extension Dispatch {
         if reachability.nextCheck == .distantFuture { reachability.nextCheck = now.instant + checkInterval }
     }
 
+    /// A notification waits in a closed lane, or is parked if its app's share of the prefetch is used up. This is not
+    /// its own failure, so its retry time restarts.
+    mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Waiting.Place, at now: Moment) {
+        entry.firstAttempt = nil
+        startWaiting(entry, at: now)
+        waiting.releaseProbes(handle, entry, except: place)
+        waiting.hold(handle, entry, in: place)
+        guard reachability.standstill.since == nil, waiting.exceedsShare(entry, settings.queues) else { return }
+        waiting.remove(handle, entry, from: place)
+        parkWaiting(handle, at: now)
+    }
+
+    /// Whether all lanes admit a notification now. If not, it is held.
+    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard let place = waiting.admit(handle, entry, at: now.instant) else { return true }
+        hold(handle, entry, in: place, at: now)
+        return false
+    }
+
+    /// Sends held notifications: all if the gate is open, otherwise until one becomes the probe. Expired ones end
+    /// instead.
+    ///
+    /// - Parameter limit: the maximum for this turn; the rest follows in the next turn.
+    /// - Returns: The number processed.
+    mutating func release(_ place: Waiting.Place, atMost limit: Int, at now: Moment) -> Int {
+        for count in 0..<limit {
+            guard let handle = waiting.nextAdmitted(place, at: now.instant) else { return count }
+            waiting.remove(handle, notifications[handle], from: place)
+            send(handle, at: now)
+        }
+        waiting.release(place, at: now.instant)
+        return limit
+    }
+
+    // MARK: Connections
+
+    /// A pool can send, or has lost its last connection.
+    package mutating func pool(_ pool: PoolID, isUsable: Bool, at now: Moment) {
+        reachability.pool(pool, isUsable: isUsable, at: now.instant)
+        if isUsable { waiting.open(.pool(pool), at: now.instant) }
+    }
+
+    /// Notifications whose pool has had no connection for a while wait for one in its lane, except one, which makes the
+    /// pool connect.
+    private mutating func closeUnreachable(at now: Moment) {
+        let pools = reachability.unusable(at: now.instant).filter { waiting.isOpen(.pool($0)) }
+        guard !pools.isEmpty else { return }
+        for handle in notifications.handles where notifications[handle].place == .pool {
+            let entry = notifications[handle]
+            guard pools.contains(entry.pool), !isOutdated(entry) else { continue }
+            let place = Waiting.Place.pool(entry.pool)
+            if waiting.isOpen(place) {
+                waiting.close(place, .unreachable, at: now.instant)
+                checkStandstill(at: now)
+            } else {
+                withdraw(handle, .hold(place))
+            }
+        }
+    }
+
+    // MARK: The hold time
+
     /// Conditions may have improved: a suspended worker checks them now.
     package mutating func mayRecover(at now: Moment) {
         if reachability.standstill.isSuspended { reachability.nextCheck = now.instant }
     }
 
-    mutating func checkWaiting(hasRoom: Bool, at now: Moment) {
+    mutating func checkWaiting(at now: Moment) {
         guard notifications.count > 0 || reachability.standstill.isSuspended else {
             reachability.nextCheck = .distantFuture
             reachability.standstill = Standstill()
             return
         }
         reachability.nextCheck = now.instant + checkInterval
-        // Deliveries taken after a standstill add to those still held from before it.
-        let canSend =
-            waiting.table.configured.contains { self.canSend($0) } && (!reachability.standstill.isSuspended || hasRoom)
-        switch reachability.standstill.checked(
-            canSend: canSend, lastResponse: reachability.lastResponse, at: now.instant, limit: longestStandstill)
-        {
-        case .suspend: suspend(at: now)
-        case .resume: actions.append(.resume)
-        case .nothing:
-            stopWaiting(.park, notifications.handles.filter { isOverdue($0, notifications[$0], at: now) }, at: now)
-            if reachability.standstill.isSuspended {
-                actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now)))
-            }
+        closeUnreachable(at: now)
+        checkStandstill(at: now)
+        if reachability.standstill.since == nil { limitShares(at: now) }
+        let overdue = notifications.handles.filter { isOverdue(notifications[$0], at: now) }
+        if overdue.count > Self.maximumDuePerTurn { reachability.nextCheck = now.instant }
+        for handle in overdue.prefix(Self.maximumDuePerTurn) {
+            // A probe taken since would only be delivered again.
+            let arrived = notifications[handle].request.arrived.instant
+            let returns = reachability.standstill.suspendedSince.map { arrived <= $0 } ?? false
+            stopWaiting(returns ? .requeue : .park, [handle], at: now)
         }
+        if isSuspended { actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now))) }
     }
 
-    /// Whether an app can send, as far as known. APNs must be reachable and not refuse the credential. If a topic is
-    /// refused, APNs must have responded since, or before on a lane that is open. Only lanes to devices count: a
-    /// refusal of broadcasts does not suspend the worker.
-    private func canSend(_ app: AppID) -> Bool {
-        let app = waiting.table.apps[app.index]
-        guard reachability.isConnected(pool: app.pools.notifications), app.lanes[AppLane.credential.index].gate.isOpen
-        else {
-            return false
+    /// Another app can send again: what exceeds the shares is parked, the newest first.
+    private mutating func limitShares(at now: Moment) {
+        guard waiting.exceedsShares(settings.queues) else { return }
+        for handle in notifications.handles.reversed() {
+            let entry = notifications[handle]
+            guard case .lane(let place) = entry.place, waiting.exceedsShare(entry, settings.queues) else { continue }
+            waiting.remove(handle, entry, from: place)
+            parkWaiting(handle, at: now)
         }
-        guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
-        if let respondedAt = app.respondedAt, respondedAt > paused { return true }
-        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasResponded }
     }
-
-    // MARK: One app
 
     /// Whether a notification has waited too long, for its app or in a pool without responses.
-    private func isOverdue(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard let since = entry.waitingSince, now.instant - since >= longestWait else { return false }
-        return waiting.lane(holding: handle, entry) != nil || waitsForPace(handle, entry) || isIgnored(entry, at: now)
+    private func isOverdue(_ entry: InFlightNotification, at now: Moment) -> Bool {
+        guard let since = entry.waitingSince else { return false }
+        // It leaves up to one check early rather than late.
+        let longestWait = settings.hold - checkInterval
+        guard now.instant - since >= longestWait else { return isTooLate(entry, at: now) }
+        switch entry.place {
+        case .lane, .pace: return true
+        case .pool:
+            guard now.instant - entry.submittedAt >= longestWait else { return false }
+            guard let last = reachability.lastResponse(of: entry.pool) else { return true }
+            return now.instant - last >= longestWait
+        case .none, .retry: return false
+        }
     }
 
     /// Removes notifications that wait for their app, for their queue's rate limit or in a pool.
     mutating func stopWaiting(_ destination: WaitDestination, _ handles: [Handle], at now: Moment) {
         for handle in handles {
             let entry = notifications[handle]
-            if removePaced(handle, entry) {
-                stoppedWaiting(handle, destination, at: now)
-                continue
-            }
-            guard let lane = waiting.lane(holding: handle, entry) else {
+            switch entry.place {
+            case .none, .retry: continue
+            case .pool:
                 withdraw(handle, .stopWaiting(destination))
                 continue
+            case .lane(let place): waiting.remove(handle, entry, from: place)
+            case .pace: removePaced(handle, entry)
             }
-            waiting.table.apps[entry.app.index].lanes[lane.index].held.remove(handle)
+            waiting.releaseProbes(handle, entry)
             stoppedWaiting(handle, destination, at: now)
         }
     }
@@ -103,13 +166,22 @@ extension Dispatch {
         }
     }
 
+    mutating func parkWaiting(_ handle: Handle, requeues: Bool = false, at now: Moment) {
+        let entry = notifications[handle]
+        if isTooLate(entry, at: now) { return finishExpired(handle, entry) }
+        let report = Report(
+            outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
+            detail: "it waited too long for its app or for APNs")
+        park(handle, report, nil, requeues: requeues)
+    }
+
     // MARK: Return from a pool
 
     /// Requests the notifications of an app that its pools may not have sent yet, oldest first.
     mutating func withdrawAll(of app: AppID, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
         let submitted = notifications.handles.filter { handle in
             let entry = notifications[handle]
-            return entry.app == app && entry.isSubmitted && isMeant(entry)
+            return entry.app == app && entry.place == .pool && isMeant(entry)
         }
         let oldestFirst = submitted.sorted {
             notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
@@ -120,8 +192,8 @@ extension Dispatch {
     /// Requests a notification that its pool may not have sent yet.
     mutating func withdraw(_ handle: Handle, _ purpose: Withdrawal) {
         let entry = notifications[handle]
-        guard entry.isSubmitted else { return }
-        entry.isSubmitted = false
+        guard entry.place == .pool else { return }
+        entry.place = .none
         actions.append(.withdraw(handle, pool: entry.pool, purpose))
     }
 
@@ -129,76 +201,63 @@ extension Dispatch {
     package mutating func withdrawn(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
         let entry = notifications[handle]
         switch purpose {
-        case .hold(let lane):
-            hold(handle, entry, in: lane, at: now)
-            if lane != entry.lane { waiting.withdrawn(handle, entry.app, entry.lane) }
+        case .hold(let place): hold(handle, entry, in: place, at: now)
         case .refuse(let cause):
-            hold(handle, entry, in: AppLane.credential, at: now)
-            laneRefused(handle, entry.app, AppLane.credential, cause, at: now)
+            let credential = Waiting.Place.app(entry.app, AppLane.credential)
+            hold(handle, entry, in: credential, at: now)
+            laneRefused(handle, credential, cause, at: now)
         case .resend: send(handle, at: now)
         case .stopWaiting(let destination):
-            waiting.withdrawn(handle, entry)
+            waiting.releaseProbes(handle, entry)
             stoppedWaiting(handle, destination, at: now)
         }
     }
 
     /// The pool has already sent the requested notification: it ends normally.
     package mutating func wasSent(_ handle: Handle) {
-        notifications[handle].isSubmitted = true
-    }
-
-    /// Whether the pool has given no response for too long, although it held the notification all that time.
-    private func isIgnored(_ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard now.instant - entry.submittedAt >= longestWait else { return false }
-        guard let last = reachability.lastResponse(of: entry.pool) else { return true }
-        return now.instant - last >= longestWait
-    }
-
-    /// After a long pause one waiting notification is enough: it is the next probe.
-    ///
-    /// - Parameter requeues: whether the others return to their queue.
-    mutating func limitHeld(_ app: AppID, _ lane: LaneID, requeues: Bool = false, at now: Moment) {
-        let (standstill, longestWait) = (reachability.standstill, longestWait)
-        let excess = waiting.takeExcess(app, lane) { since in
-            standstill.isSuspended || (standstill.since == nil && now.instant - since >= longestWait)
-        }
-        for handle in excess { parkWaiting(handle, requeues: requeues, at: now) }
-    }
-
-    mutating func parkWaiting(_ handle: Handle, requeues: Bool = false, at now: Moment) {
-        let entry = notifications[handle]
-        let report = Report(
-            outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
-            detail: "it waited too long for its app or for APNs")
-        park(handle, report, nil, requeues: requeues)
+        notifications[handle].place = .pool
     }
 
     // MARK: No app can send
 
-    private mutating func suspend(at now: Moment) {
-        actions.append(.suspend)
-        for app in waiting.table.configured {
-            for lane in AppLane.all { limitHeld(app, lane, requeues: true, at: now) }
+    /// Finds out whether any app can send. If none can for a while, the worker stops consuming.
+    mutating func checkStandstill(at now: Moment) {
+        // Deliveries taken after a standstill add to those still held from before it.
+        let canSend =
+            waiting.table.configured.contains { self.canSend($0, at: now) } && (!isSuspended || reachability.hasRoom)
+        switch reachability.standstill.checked(
+            canSend: canSend, lastResponse: reachability.lastResponse, at: now.instant, limit: Self.longestStandstill)
+        {
+        case .suspend: actions.append(.suspend)
+        case .resume: actions.append(.resume)
+        case .nothing: break
         }
-        let unsent = notifications.handles.filter { handle in
-            let entry = notifications[handle]
-            return entry.isSubmitted || waitsForPace(handle, entry)
+    }
+
+    /// Whether an app can send, as far as known. APNs must be reachable and not refuse the credential. If a topic is
+    /// refused, APNs must have responded since, or before on a lane that is open. Only lanes to devices count: a
+    /// refusal of broadcasts does not suspend the worker.
+    private func canSend(_ app: AppID, at now: Moment) -> Bool {
+        let app = waiting.table.apps[app.index]
+        guard reachability.isUsable(app.pools.notifications, at: now.instant),
+            app.lanes[AppLane.credential.index].gate.isOpen
+        else {
+            return false
         }
-        stopWaiting(.requeue, unsent, at: now)
+        guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
+        if let respondedAt = app.respondedAt, respondedAt > paused { return true }
+        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasResponded }
     }
 
     /// Whether a paused app has no notification for its next probe.
     private func lacksProbe(at now: Moment) -> Bool {
         waiting.table.configured.contains { id in
-            let app = waiting.table.apps[id.index]
-            guard reachability.isConnected(pool: app.pools.notifications) else { return false }
-            return app.lanes.contains { lane in
-                lane.held.isEmpty && lane.gate.nextProbe.map { $0 <= now.instant } ?? false
-            }
+            reachability.isUsable(waiting.table.apps[id.index].pools.notifications, at: now.instant)
+                && AppLane.all.contains { waiting.lacksProbe(.app(id, $0), at: now.instant) }
         }
     }
 
-    // MARK: A lost connection
+    // MARK: A lost connection to the broker, and the drain
 
     /// Drops requests that the broker redelivers and that were never sent: the redelivery may reach another worker, and
     /// both would send it.
@@ -211,7 +270,17 @@ extension Dispatch {
         stopWaiting(.drop, unsent, at: now)
     }
 
-    // MARK: Drain
+    /// Whether waiting longer changes nothing: only notifications of closed lanes are left, and their probes.
+    package var holdsOnly: Bool {
+        retries.count == 0 && notifications.count == waiting.count + unsentProbes
+    }
+
+    /// The notifications that wait in a pool without a connection.
+    private var unsentProbes: Int {
+        notifications.handles.count {
+            notifications[$0].place == .pool && !waiting.isOpen(.pool(notifications[$0].pool))
+        }
+    }
 
     /// Stops all waits at a drain: requests return to their queue, or are parked if one of their notifications has
     /// ended.

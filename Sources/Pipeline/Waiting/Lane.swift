@@ -1,17 +1,25 @@
 package import Core
 
+/// A condition that notifications wait for: a gate, and what it holds.
+package struct Lane {
+    package var gate = LaneGate()
+    /// Notifications that wait for the gate, oldest first.
+    package var held = HandleQueue()
+}
+
 /// The notifications of one app that share a topic: a refusal of one applies to all.
 ///
 /// Each topic has a separate gate, so a refused topic (an unsupported push type, or broadcasts without the capability)
 /// does not block the others. All notifications also pass the gate of the app's credential, so a bad key causes one
 /// pause with one probe.
 package struct AppLane {
-    package var gate = LaneGate()
-    /// Notifications that wait for the gate, oldest first.
-    package var held = HandleQueue()
+    package var lane = Lane()
     package var refusals = TokenRefusalShare()
     /// Whether APNs has ever responded to one of its notifications without refusing the app or the topic.
     package var hasResponded = false
+
+    package var gate: LaneGate { lane.gate }
+    package var held: HandleQueue { lane.held }
 
     /// The lanes to devices, one for each push type.
     package static let devices = 0..<PushType.allCases.count

@@ -1,8 +1,8 @@
 package import Core
 
-/// Passes notifications of an app, or holds them while APNs refuses its credential, topic or environment.
+/// Passes notifications, or holds them while APNs refuses a credential, topic or environment, or cannot be reached.
 ///
-/// Such a refusal concerns every notification; sending them all would only use up connections. The gate closes for
+/// A refusal concerns every notification; sending them all would only use up connections. The gate closes for
 /// ``firstPause``, then admits one probe. Each refused probe doubles the pause, up to ``longestPause``; an inconclusive
 /// one repeats it. Only a probe opens the gate: APNs may still accept notifications on older connections or certain
 /// device tokens.
@@ -18,6 +18,8 @@ package struct LaneGate {
         case topic(RejectionReason)
         /// APNs refused too many device tokens among the newest responses: the environment is probably wrong.
         case deviceTokens(refused: Int, responses: Int)
+        /// A pool has no connection to APNs. Only a connection opens the gate.
+        case unreachable
 
         /// The least that a response must prove to disprove the cause.
         var disproof: ResponseProof {
@@ -25,6 +27,7 @@ package struct LaneGate {
             case .credential: .credential
             case .topic: .topic
             case .deviceTokens: .token
+            case .unreachable: .none
             }
         }
     }
@@ -143,6 +146,7 @@ extension LaneGate.Cause: CustomStringConvertible {
         switch self {
         case .credential(let reason), .topic(let reason): reason.rawValue
         case .deviceTokens(let refused, let responses): "\(refused) of the last \(responses) device tokens were refused"
+        case .unreachable: "no connection to APNs"
         }
     }
 }

@@ -1,6 +1,6 @@
 package import Core
 
-/// Detects when no app has been able to send for a long time: the worker then stops consuming.
+/// Detects that no app has been able to send for a while: the worker then consumes only probes.
 ///
 /// Checked periodically. A response from APNs between two checks also ends a standstill.
 package struct Standstill {
@@ -14,7 +14,10 @@ package struct Standstill {
 
     /// Since when no app can send, as far as known.
     package private(set) var since: Instant?
-    package private(set) var isSuspended = false
+    /// Since when only probes are consumed; `nil` while the worker consumes normally.
+    package private(set) var suspendedSince: Instant?
+
+    package var isSuspended: Bool { suspendedSince != nil }
 
     package init() {}
 
@@ -26,14 +29,14 @@ package struct Standstill {
         if canSend {
             since = nil
             guard isSuspended else { return .nothing }
-            isSuspended = false
+            suspendedSince = nil
             return .resume
         }
         if let begun = since, let lastResponse, lastResponse > begun, !isSuspended { since = lastResponse }
         let begun = since ?? now
         since = begun
         guard !isSuspended, now - begun >= limit else { return .nothing }
-        isSuspended = true
+        suspendedSince = now
         return .suspend
     }
 }

@@ -1,34 +1,64 @@
-import Core
+package import Core
 import Logging
 
-/// The apps and the gates of their lanes: which notifications are admitted or held, and when probes are sent.
+/// What waits in a worker for an app or for a connection: which notifications are admitted or held, and when probes are
+/// sent.
+///
+/// A lane is open, or closed with at most one probe in flight. A notification passes three: that of its topic, that of
+/// its app's credential, and that of its pool's connection. If one is closed, it waits there, and nowhere else.
 package struct Waiting {
+    /// Identifies a lane.
+    package enum Place: Hashable {
+        /// Of an app's credential, or of one of its topics.
+        case app(AppID, LaneID)
+        /// Of the connections of a pool.
+        case pool(PoolID)
+    }
+
+    /// The requests of one app from one queue.
+    private struct Share: Hashable {
+        let app: AppID
+        let queue: QueueID
+    }
+
     package internal(set) var table: AppTable
+    /// By ``PoolID``.
+    private var connections: [Lane] = []
+    /// How many requests wait in closed lanes; missing for none.
+    private var shares: [Share: Int] = [:]
+    /// The number of notifications in closed lanes.
+    private(set) var count = 0
     private let log: Logger
     /// When each lane is due for a check: held notifications or a probe may be sent.
     private var releases = DeadlineQueue<Place>()
-
-    /// A lane of an app.
-    struct Place {
-        let app: AppID
-        let lane: LaneID
-    }
-
-    /// The effect of a response on a gate.
-    enum Change {
-        case nothing
-        /// The gate closes.
-        case closed
-        /// The pause restarts after a probe.
-        case pausedAgain
-        /// The gate opens again.
-        case opened
-    }
 
     init(_ table: AppTable, log: Logger) {
         self.table = table
         self.log = log
     }
+
+    private subscript(place: Place) -> Lane {
+        // Reads in place: a notification passes three lanes.
+        _read {
+            switch place {
+            case .app(let app, let lane): yield table.apps[app.index].lanes[lane.index].lane
+            case .pool(let pool) where pool.index < connections.count: yield connections[pool.index]
+            case .pool: yield Lane()
+            }
+        }
+        _modify {
+            switch place {
+            case .app(let app, let lane): yield &table.apps[app.index].lanes[lane.index].lane
+            case .pool(let pool):
+                while connections.count <= pool.index { connections.append(Lane()) }
+                yield &connections[pool.index]
+            }
+        }
+    }
+
+    func isOpen(_ place: Place) -> Bool { self[place].gate.isOpen }
+
+    func pause(of place: Place) -> LaneGate.Pause? { self[place].gate.pause }
 
     /// All paused apps and topics.
     package var paused: [PausedTopic] {
@@ -46,14 +76,16 @@ package struct Waiting {
 
     // MARK: One notification
 
-    /// The lane in which a notification has to wait; `nil` if the gates of its topic and of its app's credential admit
-    /// it.
-    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> LaneID? {
-        guard table.apps[entry.app.index].lanes[entry.lane.index].gate.admits(at: now) else { return entry.lane }
-        guard table.apps[entry.app.index].lanes[AppLane.credential.index].gate.admit(handle, at: now) else {
-            return AppLane.credential
-        }
-        return table.apps[entry.app.index].lanes[entry.lane.index].gate.admit(handle, at: now) ? nil : entry.lane
+    /// The closed lane in which a notification has to wait; `nil` if all of its lanes admit it.
+    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> Place? {
+        let (topic, credential) = (Place.app(entry.app, entry.lane), Place.app(entry.app, AppLane.credential))
+        let connection = Place.pool(entry.pool)
+        guard self[topic].gate.admits(at: now) else { return topic }
+        guard self[connection].gate.admits(at: now) else { return connection }
+        guard self[credential].gate.admit(handle, at: now) else { return credential }
+        _ = self[topic].gate.admit(handle, at: now)
+        if !self[connection].gate.isOpen { _ = self[connection].gate.admit(handle, at: now) }
+        return nil
     }
 
     /// Whether a notification tests if APNs still refuses the credential or the topic. An existing connection may be
@@ -67,84 +99,90 @@ package struct Waiting {
         return false
     }
 
-    /// The lane in which a notification waits for its app; `nil` if it does not wait.
-    func lane(holding handle: Handle, _ entry: InFlightNotification) -> LaneID? {
-        [AppLane.credential, entry.lane].first { table.apps[entry.app.index].lanes[$0.index].held.contains(handle) }
+    /// A notification is not sent, or waits in a lane: it is no longer the probe of the other lanes.
+    mutating func releaseProbes(_ handle: Handle, _ entry: InFlightNotification, except place: Place? = nil) {
+        for other in [.app(entry.app, AppLane.credential), .app(entry.app, entry.lane), Place.pool(entry.pool)]
+        where other != place {
+            releaseProbe(handle, of: other)
+        }
     }
 
-    /// A notification will not be sent.
-    mutating func withdrawn(_ handle: Handle, _ entry: InFlightNotification) {
-        withdrawn(handle, entry.app, AppLane.credential)
-        withdrawn(handle, entry.app, entry.lane)
-    }
-
-    mutating func withdrawn(_ handle: Handle, _ app: AppID, _ lane: LaneID) {
-        if table.apps[app.index].lanes[lane.index].gate.withdrawn(handle) { scheduleProbe(app, lane) }
+    mutating func releaseProbe(_ handle: Handle, of place: Place) {
+        if !isOpen(place), self[place].gate.withdrawn(handle) { scheduleProbe(place) }
     }
 
     /// A notification ended without a refusal.
-    mutating func recordProof(
-        _ handle: Handle, _ app: AppID, _ lane: LaneID, showing proof: ResponseProof, at now: Instant
-    )
-        -> Change
-    {
-        switch table.apps[app.index].lanes[lane.index].gate.ended(handle, showing: proof, at: now) {
+    ///
+    /// - Returns: whether the lane opens.
+    mutating func recordProof(_ handle: Handle, _ place: Place, showing proof: ResponseProof, at now: Instant) -> Bool {
+        switch self[place].gate.ended(handle, showing: proof, at: now) {
         case .opens:
-            resume(app, lane, at: now)
-            return .opened
+            resume(place, at: now)
+            return true
         case .repeatsPause:
-            scheduleProbe(app, lane)
-            return .pausedAgain
-        case .nothing: return .nothing
+            scheduleProbe(place)
+            return false
+        case .nothing: return false
         }
     }
 
     /// APNs refused a notification because of its credential, topic or environment.
-    mutating func laneRefused(
-        _ handle: Handle, _ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause, at now: Instant
-    ) -> Change {
-        switch table.apps[app.index].lanes[lane.index].gate.refused(handle, cause, at: now) {
+    ///
+    /// - Returns: whether the lane closes.
+    mutating func refused(_ handle: Handle, _ place: Place, _ cause: LaneGate.Cause, at now: Instant) -> Bool {
+        switch self[place].gate.refused(handle, cause, at: now) {
         case .closes:
-            closed(app, lane, cause)
-            return .closed
+            closed(place, cause)
+            return true
         case .prolongs:
-            scheduleProbe(app, lane)
-            return .pausedAgain
-        case .repeats: return .nothing
+            scheduleProbe(place)
+            return false
+        case .repeats: return false
         }
     }
 
     // MARK: A whole lane
 
-    /// APNs refuses the app, independent of a notification.
-    mutating func close(_ app: AppID, _ cause: LaneGate.Cause, at now: Instant) {
-        table.apps[app.index].lanes[AppLane.credential.index].gate.close(cause, at: now)
-        closed(app, AppLane.credential, cause)
+    /// What a lane stands for is not usable, independent of a notification.
+    mutating func close(_ place: Place, _ cause: LaneGate.Cause, at now: Instant) {
+        self[place].gate.close(cause, at: now)
+        closed(place, cause)
     }
 
-    /// The cause of the credential's refusal no longer exists.
-    mutating func open(_ app: AppID, at now: Instant) {
-        table.apps[app.index].lanes[AppLane.credential.index].gate.open()
-        resume(app, AppLane.credential, at: now)
+    /// The cause of a pause no longer exists.
+    mutating func open(_ place: Place, at now: Instant) {
+        guard !isOpen(place) else { return }
+        self[place].gate.open()
+        resume(place, at: now)
     }
 
     /// The cause of refusals, such as a credential, may have changed: paused lanes send a probe now.
     ///
     /// - Returns: whether anything of the app is paused.
     mutating func probeSoon(_ app: AppID, at now: Instant) -> Bool {
-        let paused = AppLane.all.filter { !table.apps[app.index].lanes[$0.index].gate.isOpen }
-        for lane in paused {
-            table.apps[app.index].lanes[lane.index].gate.probeSoon(at: now)
-            scheduleProbe(app, lane)
+        let paused = AppLane.all.map { Place.app(app, $0) }.filter { !isOpen($0) }
+        for place in paused {
+            self[place].gate.probeSoon(at: now)
+            scheduleProbe(place)
         }
         return !paused.isEmpty
     }
 
-    private mutating func closed(_ app: AppID, _ lane: LaneID, _ cause: LaneGate.Cause) {
-        scheduleProbe(app, lane)
+    /// Other pools may accept what APNs refused before: nothing in flight counts as a probe of the app.
+    mutating func forgetProbes(_ app: AppID) {
+        for lane in AppLane.all {
+            table.apps[app.index].lanes[lane.index].refusals.reset()
+            let place = Place.app(app, lane)
+            if let probe = self[place].gate.pause?.probe { _ = self[place].gate.withdrawn(probe) }
+        }
+    }
+
+    private mutating func closed(_ place: Place, _ cause: LaneGate.Cause) {
+        scheduleProbe(place)
+        guard case .app(let app, let lane) = place else { return }
         let refused =
             switch cause {
-            case .credential: "the credential of this app: the app"
+            case .credential, .unreachable: "the credential of this app: the app"
             case .topic: "a topic of this app: the topic"
             case .deviceTokens: "device tokens of this topic (check the environment): the topic"
             }
@@ -153,43 +191,70 @@ package struct Waiting {
             metadata: pauseMetadata(app, lane, cause))
     }
 
-    private mutating func resume(_ app: AppID, _ lane: LaneID, at now: Instant) {
-        log.notice("APNs accepts this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
-        table.apps[app.index].lanes[lane.index].refusals.reset()
-        release(Place(app: app, lane: lane), at: now)
+    private mutating func resume(_ place: Place, at now: Instant) {
+        if case .app(let app, let lane) = place {
+            log.notice("APNs accepts this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
+            table.apps[app.index].lanes[lane.index].refusals.reset()
+        }
+        release(place, at: now)
     }
 
-    private mutating func scheduleProbe(_ app: AppID, _ lane: LaneID) {
-        if let probe = table.apps[app.index].lanes[lane.index].gate.nextProbe {
-            release(Place(app: app, lane: lane), at: probe)
-        }
+    private mutating func scheduleProbe(_ place: Place) {
+        if let probe = self[place].gate.nextProbe { release(place, at: probe) }
+    }
+
+    /// Whether a closed lane is due for a probe and has no notification for it.
+    func lacksProbe(_ place: Place, at now: Instant) -> Bool {
+        self[place].held.isEmpty && self[place].gate.nextProbe.map { $0 <= now } ?? false
     }
 
     // MARK: Held notifications
 
-    /// A notification is held.
-    mutating func hold(_ handle: Handle, _ app: AppID, in lane: LaneID) {
-        table.apps[app.index].lanes[lane.index].held.append(handle)
+    /// The notifications that wait in closed lanes of one app hold at most a tenth of the prefetch of their queue, so
+    /// that another app of the queue is served.
+    private static let shareOfPrefetch = 10
+
+    /// Whether the requests of a held notification's app and queue exceed their share of the prefetch.
+    func exceedsShare(_ entry: InFlightNotification, _ queues: [PipelineQueue]) -> Bool {
+        exceeds(Share(app: entry.request.heldApp, queue: entry.request.delivery.queue), queues)
     }
 
-    /// Removes the notifications that are held in a lane, except the oldest, which is the next probe.
-    ///
-    /// - Parameter isLong: whether a pause that began at this time is long.
-    mutating func takeExcess(_ app: AppID, _ lane: LaneID, where isLong: (Instant) -> Bool) -> [Handle] {
-        guard let pause = table.apps[app.index].lanes[lane.index].gate.pause, pause.probe == nil,
-            table.apps[app.index].lanes[lane.index].held.count > 1,
-            isLong(pause.since), let probe = table.apps[app.index].lanes[lane.index].held.popFirst()
-        else { return [] }
-        var excess: [Handle] = []
-        while let handle = table.apps[app.index].lanes[lane.index].held.popFirst() { excess.append(handle) }
-        table.apps[app.index].lanes[lane.index].held.append(probe)
-        return excess
+    /// Whether the requests of any app and queue exceed their share.
+    func exceedsShares(_ queues: [PipelineQueue]) -> Bool {
+        shares.keys.contains { exceeds($0, queues) }
+    }
+
+    private func exceeds(_ share: Share, _ queues: [PipelineQueue]) -> Bool {
+        shares[share, default: 0] > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
+    }
+
+    /// A notification is held.
+    mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {
+        self[place].held.append(handle)
+        entry.place = .lane(place)
+        count += 1
+        if entry.request.held == 0 {
+            entry.request.heldApp = entry.app
+            shares[Share(app: entry.app, queue: entry.request.delivery.queue), default: 0] += 1
+        }
+        entry.request.held += 1
+    }
+
+    /// A notification stops waiting in its lane.
+    mutating func remove(_ handle: Handle, _ entry: InFlightNotification, from place: Place) {
+        self[place].held.remove(handle)
+        entry.place = .none
+        count -= 1
+        entry.request.held -= 1
+        guard entry.request.held == 0 else { return }
+        let share = Share(app: entry.request.heldApp, queue: entry.request.delivery.queue)
+        let rest = shares[share, default: 1] - 1
+        shares[share] = rest == 0 ? nil : rest
     }
 
     /// The next notification that a lane admits: any one if the gate is open, otherwise one as a probe.
-    mutating func takeAdmitted(_ place: Place, at now: Instant) -> Handle? {
-        guard table.apps[place.app.index].lanes[place.lane.index].gate.admits(at: now) else { return nil }
-        return table.apps[place.app.index].lanes[place.lane.index].held.popFirst()
+    func nextAdmitted(_ place: Place, at now: Instant) -> Handle? {
+        self[place].gate.admits(at: now) ? self[place].held.first : nil
     }
 
     /// Schedules a check of a lane.

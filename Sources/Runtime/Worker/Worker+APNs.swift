@@ -30,7 +30,7 @@ extension Worker {
     private mutating func step(_ number: PoolID) -> APNsPool? {
         guard let pool = pools.roster.pools[number.index] else { return nil }
         pool.step(at: now)
-        dispatch.pool(number, isConnected: pool.isConnected)
+        dispatch.pool(number, isUsable: pool.isUsable, at: now)
         pools.agenda.schedule(number.index, at: pool.nextDeadline)
         return pool
     }
@@ -144,7 +144,7 @@ extension Worker {
         let number = pools.roster.add(pool, plan, opens: plan.opensAtOnce, at: now.instant)
         pools.refused.remove(number)
         opened.remove(Self.name(number))
-        dispatch.pool(number, isConnected: false)
+        dispatch.pool(number, isUsable: true, at: now)
         pool.onDue = { [woken = pools.woken] in woken.append(number) }
         pools.agenda.wake(number.index)
         return number

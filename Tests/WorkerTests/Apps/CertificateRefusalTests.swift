@@ -34,6 +34,7 @@ struct CertificateRefusalTests {
 
     private func world(_ script: String) throws -> World {
         try World(script: script) {
+            $0.queues[0].prefetch = 30
             $0.apps[0].credential = .certificate(
                 .pem(
                     certificateFile: FilePath(folder.file("client.pem")),

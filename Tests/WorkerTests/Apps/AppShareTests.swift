@@ -1,0 +1,164 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+/// An app that cannot send holds at most a tenth of the prefetch of a queue that it shares: `docs/operate/retries.md`,
+/// "Hold time".
+@Suite("Apps that share a queue")
+struct AppShareTests {
+    private static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
+        let name = String(number, radix: 16)
+        let token = "7" + String(repeating: "0", count: 63 - name.count) + name
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)"
+            + "\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static func put(_ world: World, _ count: Int, topic: String = "com.example.app") throws {
+        for number in 0..<count {
+            var properties = MessageProperties()
+            properties.messageID = Array("\(topic) \(number)".utf8)
+            try world.broker.put(Array(body(number, topic: topic).utf8), properties: properties, into: "push.requests")
+        }
+        world.settle()
+    }
+
+    /// The second app of the world with an APNs of its own, which never answers.
+    private static func world(_ script: String = "", prefetch: UInt16 = 500, isUnreachable: Bool = false) throws
+        -> World
+    {
+        try World(script: script) {
+            $0.queues[0].prefetch = prefetch
+            $0.hold = .seconds(300)
+            if isUnreachable { $0.apps[1].endpoint = Endpoint(host: "nowhere.test", port: 443) }
+        }
+    }
+
+    private static func results(_ world: World) -> Int { world.published(in: "push.results").count }
+
+    @Test("Another app is served at once, however many requests the refused one has, twice in a row")
+    func refused() throws {
+        let world = try Self.world("topic com.example.other: 403 InvalidProviderToken")
+        try world.start()
+        for round in 1...2 {
+            try Self.put(world, 900, topic: "com.example.other")
+            try Self.put(world, 50)
+            #expect(world.pass(atMost: .seconds(10)) { Self.results(world) == 50 * round }, "round \(round)")
+            world.pass(.seconds(1))
+            #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 50)
+            #expect(world.broker.unsettledCount <= 51)
+            world.pass(.seconds(100))
+        }
+        let held = world.broker.unsettledCount + world.parked.count + world.broker.messages(in: "push.requests").count
+        #expect(held == 1800 && world.published(in: "push.dead").isEmpty)
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(2 * 3600)) { world.isQuiet })
+        #expect(Self.results(world) == 1900 && world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("Another app is served within seconds when the first one's APNs does not answer")
+    func unreachable() throws {
+        let world = try Self.world(isUnreachable: true)
+        try world.start()
+        try Self.put(world, 900, topic: "com.example.other")
+        try Self.put(world, 50)
+        #expect(world.pass(atMost: .seconds(20)) { Self.results(world) == 50 })
+        world.pass(.seconds(1))
+        #expect(world.broker.unsettledCount <= 51 && world.published(in: "push.dead").isEmpty)
+        #expect(world.worker?.isSuspended == false)
+        world.pass(.seconds(1000))
+        try Self.put(world, 50)
+        #expect(world.pass(atMost: .seconds(20)) { Self.results(world) == 100 })
+    }
+
+    @Test("What exceeds the share takes the next longer delay each time, and counts no attempt")
+    func delays() throws {
+        let world = try Self.world("topic com.example.other: 403 InvalidProviderToken", prefetch: 10)
+        try world.start()
+        try Self.put(world, 2, topic: "com.example.other")
+        var seen: [String] = []
+        world.check = { [unowned world] in
+            for queue in world.broker.queues.keys where queue.contains(".retry.") {
+                if !world.broker.messages(in: queue).isEmpty, seen.last != queue { seen.append(queue) }
+            }
+        }
+        world.pass(.seconds(150))
+        #expect(seen == ["push.requests.retry.5s", "push.requests.retry.30s", "push.requests.retry.120s"])
+        for copy in world.parked {
+            #expect(copy.decodedProperties?.headers?["harebell-attempts"] == .int32(0))
+        }
+    }
+
+    @Test("A fan-out uses one request of the share")
+    func fanOut() throws {
+        let world = try Self.world("topic com.example.other: 403 InvalidProviderToken", prefetch: 10)
+        try world.start()
+        let tokens = (0..<20).map { "\"7\(String(repeating: "0", count: 60))\(100 + $0)\"" }.joined(separator: ",")
+        let request =
+            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.other\",\"payload\":{\"aps\":{\"badge\":1}}}"
+        try world.request(request, id: "m1")
+        world.pass(.seconds(5))
+        #expect(world.worker?.paused.map(\.held) == [20] && world.parked.isEmpty)
+    }
+
+    @Test("When no app can send, nothing is parked, and consuming stops within seconds")
+    func standstill() throws {
+        let world = try World(script: "topic *: 403 InvalidProviderToken") {
+            $0.apps.removeAll { $0.topic != "com.example.app" }
+            $0.queues[0].prefetch = 100
+            $0.hold = .seconds(300)
+        }
+        try world.start()
+        for round in 1...2 {
+            try Self.put(world, 150)
+            #expect(world.pass(atMost: .seconds(10)) { world.worker?.isSuspended == true }, "round \(round)")
+            #expect(world.parked.isEmpty && world.broker.queues["push.requests"]?.consumerCount == 0)
+            try world.setScript("")
+            world.cut(World.apns)
+            #expect(world.pass(atMost: .seconds(100)) { world.isQuiet })
+            #expect(Self.results(world) == 150 * round && world.worker?.isSuspended == false)
+            try world.setScript("topic *: 403 InvalidProviderToken")
+            world.cut(World.apns)
+        }
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    // MARK: Now or never
+
+    @Test("apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")
+    func nowOrNever() throws {
+        let world = try Self.world(
+            "topic com.example.other: 403 InvalidProviderToken\ntype voip: 503 ServiceUnavailable")
+        try world.start()
+        try world.request(Self.body(1, topic: "com.example.other", extra: "\"apns-expiration\":0,"), id: "paused")
+        try world.request(
+            Self.body(2, extra: "\"apns-push-type\":\"voip\",\"apns-expiration\":0,"), id: "unavailable")
+        world.pass(.seconds(25))
+        #expect(world.published(in: "push.results").map(\.messageID).count == 1)
+        world.pass(.seconds(10))
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["expired", "expired"])
+        #expect(results[0].body.contains("\"status\":503") && world.worker?.counters[.parked] == 0)
+        #expect(world.published(in: "push.dead").isEmpty && world.broker.unsettledCount == 0)
+    }
+
+    // MARK: Probes
+
+    @Test("A probe of a topic that is withdrawn because the credential is refused does not keep the topic closed")
+    func withdrawnProbe() throws {
+        let world = try Self.world(
+            "type voip, first 1 requests: 403 TopicMismatch\nfirst 2 requests: 403 InvalidProviderToken")
+        try world.start()
+        for number in 0..<3 {
+            try world.request(Self.body(number, extra: "\"apns-push-type\":\"voip\","), id: "m\(number)")
+        }
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        #expect(world.worker?.paused == [] && Self.results(world) == 3)
+    }
+}
