@@ -128,9 +128,9 @@ extension Fault {
         }
 
         // Streams above the last-stream-id were certainly not processed.
-        // So few that a pool may open the new connections at once: half of what it may open in a minute.
-        var goaways = Fault(name: "APNs: GOAWAY on every connection, after 1000 requests", interval: 3000)
-        goaways.script = "token *: delay 20ms..200ms\nafter 1000 requests: goaway Shutdown last=before"
+        // A pool opens at most 30 connections in a minute, so there are few strikes.
+        var goaways = Fault(name: "APNs: GOAWAY on every connection, after 150 requests", interval: 1500)
+        goaways.script = "token *: delay 20ms..200ms\nafter 150 requests: goaway Shutdown last=before"
         goaways.blow = { scene in
             var none = ScriptGoaway(reason: "Shutdown")
             none.last = .none
