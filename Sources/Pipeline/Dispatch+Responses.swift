@@ -73,12 +73,9 @@ extension Dispatch {
 
     /// Parks a notification that is not sent because of its device; no attempt counts.
     private mutating func parkThrottled(_ handle: Handle, _ entry: InFlightNotification) {
-        let isNowOrNever = entry.notification.expiration == 0
         let report = Report(
-            outcome: isNowOrNever ? .expired : .undelivered, attempts: entry.attempts, processed: entry.processed,
-            detail: Self.throttledDetail)
-        guard !isNowOrNever else { return finish(handle, report) }
-        counters[.throttledNotifications] += 1
+            outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: Self.throttledDetail)
+        if !entry.isNowOrNever { counters[.throttledNotifications] += 1 }
         park(handle, report, .throttled)
     }
 
