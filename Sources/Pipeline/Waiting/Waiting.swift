@@ -74,6 +74,9 @@ package struct Waiting {
         }
     }
 
+    /// The number of notifications that wait for a connection of a pool, except its probe.
+    package func heldCount(forConnectionOf pool: PoolID) -> Int { self[.pool(pool)].held.count }
+
     // MARK: One notification
 
     /// The closed lane in which a notification has to wait; `nil` if all of its lanes admit it.

@@ -106,7 +106,11 @@ extension Worker {
         let apps = dispatch.configured.map { dispatch.app(in: $0) }
         var timings = intake.timings
         timings.add(dispatch.timings)
-        let statistics = pools.roster.pools.map { $0?.statistics(at: now.instant) }
+        let statistics = pools.roster.pools.enumerated().map { number, pool in
+            var statistics = pool?.statistics(at: now.instant)
+            statistics?.waiting += dispatch.waiting.heldCount(forConnectionOf: PoolID(number))
+            return statistics
+        }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
             tally: outbox.tally, names: dispatch.waiting.table.apps.map(\.name),

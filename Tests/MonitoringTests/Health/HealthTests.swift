@@ -69,7 +69,7 @@ struct HealthTests {
 
     @Test("A paused app is not usable, with its cause; another app is enough to be ready")
     func paused() throws {
-        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
+        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 20 }
         try world.start()
         try world.request(Self.body)
         try world.request(Self.body)

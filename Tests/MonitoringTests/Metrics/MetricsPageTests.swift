@@ -165,7 +165,7 @@ struct MetricsPageTests {
 
     @Test("A paused app has its cause and its held requests; the others have none")
     func paused() throws {
-        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
+        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 30 }
         try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         world.pass(.seconds(1))
