@@ -10,7 +10,7 @@ from findings import ROOT, end
 
 # Words: what stands between spaces and has a letter or a digit, so that a table's bars do not count.
 README_WORDS = 900
-USER_WORDS = 30_000
+USER_WORDS = 24_800
 USER_FOLDERS = ("start", "produce", "operate", "reference")
 PHRASES_PER_1000 = 0.8
 LONGEST_LISTED = 20
