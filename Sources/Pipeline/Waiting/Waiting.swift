@@ -56,7 +56,13 @@ package struct Waiting {
         }
     }
 
-    func isOpen(_ place: Place) -> Bool { self[place].gate.isOpen }
+    /// Whether a lane is open. Unlike the subscript, whose accessor may allocate, it costs a message next to nothing.
+    func isOpen(_ place: Place) -> Bool {
+        switch place {
+        case .app(let app, let lane): table.apps[app.index].lanes[lane.index].lane.gate.isOpen
+        case .pool(let pool): pool.index >= connections.count || connections[pool.index].gate.isOpen
+        }
+    }
 
     func pause(of place: Place) -> LaneGate.Pause? { self[place].gate.pause }
 
@@ -83,11 +89,12 @@ package struct Waiting {
     mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> Place? {
         let (topic, credential) = (Place.app(entry.app, entry.lane), Place.app(entry.app, AppLane.credential))
         let connection = Place.pool(entry.pool)
+        if isOpen(topic), isOpen(connection), isOpen(credential) { return nil }
         guard self[topic].gate.admits(at: now) else { return topic }
         guard self[connection].gate.admits(at: now) else { return connection }
         guard self[credential].gate.admit(handle, at: now) else { return credential }
         _ = self[topic].gate.admit(handle, at: now)
-        if !self[connection].gate.isOpen { _ = self[connection].gate.admit(handle, at: now) }
+        _ = self[connection].gate.admit(handle, at: now)
         return nil
     }
 
@@ -118,6 +125,7 @@ package struct Waiting {
     ///
     /// - Returns: whether the lane opens.
     mutating func recordProof(_ handle: Handle, _ place: Place, showing proof: ResponseProof, at now: Instant) -> Bool {
+        guard !isOpen(place) else { return false }
         switch self[place].gate.ended(handle, showing: proof, at: now) {
         case .opens:
             resume(place, at: now)
