@@ -25,7 +25,7 @@ extension Setting {
         Setting("broker", .section, default: "{}", "The RabbitMQ broker."),
         Setting(
             "broker.endpoints", .texts(bytes: 1...2048, count: 1...32),
-            default: "[\"amqp://guest:guest@127.0.0.1:5672/%2f\"]", secret: true,
+            default: "[\"amqp://guest:guest@127.0.0.1:5672/%2f\"]",
             "URIs of the broker nodes; amqps:// for TLS. If one fails, another one is tried."),
         Setting(
             "broker.password_file", .file, default: "null",
@@ -137,7 +137,7 @@ extension Setting {
             "apns.ping_idle_seconds", .integer(10...86400), default: "3600",
             "A PING is sent after this time without traffic on a connection."),
         Setting(
-            "apns.proxy", .text(bytes: 1...2048), default: "null", secret: true,
+            "apns.proxy", .text(bytes: 1...2048), default: "null",
             "http://user:password@host:port of an HTTP proxy (CONNECT); none for no proxy, null to use HTTPS_PROXY."
         ),
         Setting(

@@ -13,10 +13,8 @@ package final class InFlightRequest {
     var notifications = 1
     /// The number of notifications that this delivery has to send.
     var started = 0
-    var failures = 0
+    var failures = Failures()
     var firstFailure: Failure?
-    /// The positions of notifications in a fan-out whose outcome requires a dead letter.
-    var failed: [Int] = []
     /// The attempts before this delivery.
     let history: RequestHistory
     /// The key of a request with a message id, needed when it completes. Computed on arrival, while its bytes are in
@@ -30,9 +28,21 @@ package final class InFlightRequest {
     var trace: RequestTrace?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
-    /// The number of its notifications that wait in closed lanes, and the app whose share of the prefetch they use.
-    var held = 0
-    var heldApp = AppID(0)
+    var held = HeldShare()
+
+    /// The notifications that wait in closed lanes.
+    struct HeldShare {
+        var notifications = 0
+        /// The app whose share of the prefetch they use.
+        var app = AppID(0)
+    }
+
+    /// The notifications that require a dead letter.
+    struct Failures {
+        var count = 0
+        /// Their positions in a fan-out.
+        var positions: [Int] = []
+    }
 
     /// The first outcome that requires a dead letter. An object, because few requests have one.
     final class Failure {

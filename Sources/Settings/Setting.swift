@@ -30,20 +30,17 @@ package struct Setting: Sendable {
     package let defaultValue: String?
     /// Whether `null` is valid and turns the setting off.
     package let isOptional: Bool
-    /// Whether messages must not show the value.
-    package let isSecret: Bool
     /// One sentence.
     package let summary: String
 
     package init(
-        _ path: String, _ kind: Kind, default defaultValue: String?, optional: Bool = false, secret: Bool = false,
+        _ path: String, _ kind: Kind, default defaultValue: String?, optional: Bool = false,
         _ summary: String
     ) {
         self.path = path
         self.kind = kind
         self.defaultValue = defaultValue
         isOptional = optional || defaultValue == "null"
-        isSecret = secret
         self.summary = summary
     }
 
@@ -59,7 +56,7 @@ package struct Setting: Sendable {
 
     /// The same setting within a section.
     package func below(_ section: String) -> Setting {
-        Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, secret: isSecret, summary)
+        Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, summary)
     }
 
     /// The parent path of the keys in a list or mapping with this name.

@@ -207,7 +207,6 @@ extension APNsPool {
             permitsPerSecond: configuration.permitsPerSecond)
         guard surplus.check(load, at: now), let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })
         else { return false }
-        counters[.shrinks] += 1
         retire(leastBusy, at: now)
         return true
     }
@@ -217,7 +216,6 @@ extension APNsPool {
     private func watchStreams(of connection: PoolConnection, at now: Instant) {
         let streams = connection.engine.maximumConcurrentStreams
         guard connection.streamCut.observe(streams, divisor: configuration.streamCutDivisor, at: now) else { return }
-        counters[.streamCuts] += 1
         events.append(.alarm(.streamsCut(from: connection.streamCut.peak, to: streams)))
     }
 
@@ -235,7 +233,6 @@ extension APNsPool {
         guard let longest, let since = longest.streamCut.since else { return nil }
         guard since + configuration.streamCutTimeout <= now else { return since + configuration.streamCutTimeout }
         longest.replacedBy = connector.nextSerial
-        counters[.replaced] += 1
         return nil
     }
 

@@ -110,7 +110,6 @@ extension APNsPool {
     /// - Returns: Whether it is the first abandoned connection of those that existed at the same time.
     @discardableResult
     private func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
-        if !connection.isRefused { counters[.replaced] += 1 }
         connection.isRefused = true
         retire(connection, at: now)
         guard connection.serial >= refusals.freshSerial else { return false }

@@ -90,7 +90,6 @@ extension APNsPool {
         }
         connection.serverErrors += 1
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
-        counters[.replaced] += 1
         counters[.serverErrorLimitHits] += 1
         noteFailure(at: now)
         retire(connection, at: now)
@@ -103,7 +102,6 @@ extension APNsPool {
         guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
             now - sentAt >= configuration.engine.requestTimeout, connection.respondedAt ?? .distantPast < sentAt
         else { return }
-        counters[.replaced] += 1
         counters[.silentConnections] += 1
         noteFailure(at: now)
         retire(connection, at: now)
@@ -116,7 +114,6 @@ extension APNsPool {
 
     private func brake(_ connection: PoolConnection, at now: Instant) {
         let rate = max(1, configuration.permitsPerSecond / connection.brake.divisor)
-        if rate < connection.limiter.perSecond { counters[.brakes] += 1 }
         connection.limiter.change(perSecond: rate, at: now)
     }
 

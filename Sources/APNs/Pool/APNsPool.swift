@@ -215,7 +215,6 @@ package final class APNsPool {
         entries.remove(handle)
         // The owner may use the handle for another request at once.
         events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
-        counters[.finished] += 1
         return true
     }
 
@@ -261,8 +260,7 @@ package final class APNsPool {
 
     /// Removes a request that has ended.
     func end(_ handle: Handle) -> Entry {
-        counters[.finished] += 1
-        return entries.remove(handle)
+        entries.remove(handle)
     }
 
     /// Whether ``drain(at:)`` has finished.

@@ -23,8 +23,6 @@ package struct PoolStatistics: Sendable {
 package struct PoolCounters: Sendable {
     package enum Name: Int, CaseIterable, Sendable {
         case submitted
-        /// Replied, lost or cancelled.
-        case finished
         /// Connects attempted.
         case connects
         /// Connections that ended before they were useful.
@@ -35,14 +33,6 @@ package struct PoolCounters: Sendable {
         case renewals
         /// Requests resent on a fresh connection, because their own refused its provider token.
         case rebinds
-        /// Connections replaced because of their responses.
-        case replaced
-        /// How often a connection's rate was reduced, because too many of its requests were refused.
-        case brakes
-        /// Connections whose stream limit APNs reduced to a fraction.
-        case streamCuts
-        /// Connections retired because the others have sufficient capacity.
-        case shrinks
 
         // MARK: Limits
 

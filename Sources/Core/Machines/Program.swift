@@ -1,18 +1,16 @@
 /// A child process to run.
 package struct Program: Sendable, Equatable {
-    /// The program and its arguments. It is searched in `PATH` unless its name contains a slash.
+    /// The program and its arguments. It is searched in `PATH` unless its name contains a slash, and inherits only
+    /// `PATH` and `LANG`.
     package var command: [String]
-    /// `NAME=value`. Only `PATH` and `LANG` are inherited.
-    package var environment: [String]
     /// Its name in messages.
     package var name: String
 
     /// - Parameter name: `nil` uses the first word of the command.
-    package init(command: [String], environment: [String] = [], name: String? = nil) {
+    package init(command: [String], name: String? = nil) {
         precondition(!command.isEmpty, "a command must start with a program")
         self.name = name ?? command[0]
         self.command = command
-        self.environment = environment
     }
 }
 

@@ -52,7 +52,11 @@ struct DecoderOptions {
 
     /// The source of a field that an option describes; `nil` if it is not set.
     mutating func source(_ path: String) -> FieldSource? {
-        guard let text = text(path) else { return nil }
+        text(path).flatMap { source($0, of: path) }
+    }
+
+    /// The source that a text at a path describes; `nil` if it is invalid.
+    mutating func source(_ text: String, of path: String) -> FieldSource? {
         do throws(FieldSource.Failure) {
             return try FieldSource(text)
         } catch {

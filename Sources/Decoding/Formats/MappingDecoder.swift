@@ -27,12 +27,8 @@ struct MappingDecoder: RefusingDecoder {
                 "key", .text(bytes: 1...1024), default: "null",
                 "The key of a request without a message ID; a source like the fields."),
             Setting(
-                "only_if", .text(bytes: 1...1024), default: "null",
-                "A source like the fields; without one of only_values, the message is ignored."),
-            Setting(
-                "only_values", .texts(bytes: 0...255, count: 0...64), default: "[]",
-                "The accepted values of only_if."
-            ),
+                "only_if", .texts(bytes: 0...1024, count: 0...65), default: "[]",
+                "A source like the fields, and its accepted values; messages without one of them are ignored."),
         ]
     ) { options in MappingDecoder(&options) }
 
@@ -40,10 +36,7 @@ struct MappingDecoder: RefusingDecoder {
         sources = FieldSources(&options)
         payload = Self.payloadOption(&options)
         key = options.source("key")
-        let values = options.values.texts("only_values") ?? []
-        condition = options.source("only_if").map { ($0, values) }
-        if condition == nil, !values.isEmpty { options.report("only_values", "has no effect without only_if") }
-        if condition != nil, values.isEmpty { options.report("only_if", "only_values is missing") }
+        condition = Self.conditionOption(&options)
         if !["device-token", "device-tokens", "apns-channel-id"].contains(where: { options.text($0) != nil }) {
             options.report("", "expected one of device-token, device-tokens and apns-channel-id")
         }
@@ -72,10 +65,16 @@ struct MappingDecoder: RefusingDecoder {
         }
     }
 
+    private static func conditionOption(_ options: inout DecoderOptions) -> (source: FieldSource, values: [String])? {
+        guard let texts = options.values.texts("only_if"), let source = texts.first else { return nil }
+        if source.isEmpty || texts.count == 1 { options.report("only_if", "expected a source and its accepted values") }
+        return options.source(source, of: "only_if[0]").map { ($0, Array(texts.dropFirst())) }
+    }
+
     func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
         if let condition, !Self.holds(condition, in: message) {
-            return .ignore(reason: "only_if: the value is not in only_values")
+            return .ignore(reason: "only_if: the value is not accepted")
         }
         return .request(try request(message))
     }

@@ -32,9 +32,6 @@ package struct ProcessDecoder: Decoder {
                 "command", .texts(bytes: 1...4096, count: 1...64), default: nil,
                 "The program, searched in PATH unless its name has a slash, and its arguments; without a shell."),
             Setting(
-                "environment", .texts(bytes: 1...32768, count: 0...256), default: "[]", secret: true,
-                "Environment variables (NAME=value) in addition to PATH and LANG."),
-            Setting(
                 "deadline_milliseconds", .integer(1...600_000), default: "5000",
                 "Time limit for a batch; then the program is killed and started again."),
         ]
@@ -52,24 +49,12 @@ extension ProcessDecoder.Options {
     init(_ options: inout DecoderOptions) {
         let command = options.values.texts("command") ?? []
         if command.isEmpty { options.report("command", "expected a program and its arguments") }
-        let environment = options.values.texts("environment") ?? []
-        for (index, variable) in environment.enumerated() where !Self.isVariable(variable) {
-            options.report("environment[\(index)]", "expected NAME=value")
-        }
         for (index, argument) in command.enumerated() where argument.utf8.contains(0) {
             options.report("command[\(index)]", "expected no zero byte")
         }
         self.init(
             program: Program(
-                command: command.isEmpty ? ["none"] : command, environment: environment,
-                name: options.values.written("command[0]")))
+                command: command.isEmpty ? ["none"] : command, name: options.values.written("command[0]")))
         if let deadline = options.values.integer("deadline_milliseconds") { queue.deadline = .milliseconds(deadline) }
-    }
-
-    private static func isVariable(_ text: String) -> Bool {
-        guard let name = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).first else {
-            return false
-        }
-        return !name.isEmpty && name.utf8.count < text.utf8.count && !text.utf8.contains(0)
     }
 }

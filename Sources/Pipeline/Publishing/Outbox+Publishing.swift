@@ -333,7 +333,7 @@ extension Outbox {
             pending.request.firstFailure = InFlightRequest.Failure(id: note.id, report: report)
         }
         pending.request.firstFailure?.results.append(pending.publication.body)
-        pending.request.failures += note.unfailed
+        pending.request.failures.count += note.unfailed
         closeOne(of: pending.request, at: now)
     }
 }

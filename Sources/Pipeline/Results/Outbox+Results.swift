@@ -43,8 +43,8 @@ extension Outbox {
             publish(encoder.encode(end, to: feedback), for: request, .feedback, at: now)
         }
         if isFailure {
-            request.failures += 1
-            if let position = end.position { request.failed.append(position) }
+            request.failures.count += 1
+            if let position = end.position { request.failures.positions.append(position) }
             if request.firstFailure == nil {
                 request.firstFailure = InFlightRequest.Failure(id: end.id, report: end.report)
             }
@@ -112,16 +112,15 @@ extension Outbox {
         var report = failure.report
         if request.notifications > 1 {
             let first = report.detail.map { ", first: \($0)" } ?? ""
-            report.detail = "\(request.failures) of \(request.notifications) notifications failed\(first)"
+            report.detail = "\(request.failures.count) of \(request.notifications) notifications failed\(first)"
         }
         let publication = settings.deadLetters.encode(
             request.delivery, report: report, results: failure.results, id: failure.id,
             queue: settings.queues[request.delivery.queue.index].name,
             decoder: settings.queues[request.delivery.queue.index].decoderName, firstSeen: request.arrived.wall,
-            done: request.doneBitmap(leaving: request.failed), now: now.wall)
+            done: request.doneBitmap(leaving: request.failures.positions), now: now.wall)
         // Parked notifications may fail later; they then get another dead letter.
-        request.failures = 0
-        request.failed = []
+        request.failures = InFlightRequest.Failures()
         publish(publication, for: request, .deadLetter, at: now)
     }
 }

@@ -227,7 +227,7 @@ package struct Waiting {
 
     /// Whether the requests of a held notification's app and queue exceed their share of the prefetch.
     func exceedsShare(_ entry: InFlightNotification, _ queues: [PipelineQueue]) -> Bool {
-        exceeds(Share(app: entry.request.heldApp, queue: entry.request.delivery.queue), queues)
+        exceeds(Share(app: entry.request.held.app, queue: entry.request.delivery.queue), queues)
     }
 
     /// Whether the requests of any app and queue exceed their share.
@@ -244,11 +244,11 @@ package struct Waiting {
         self[place].held.append(handle)
         entry.place = .lane(place)
         count += 1
-        if entry.request.held == 0 {
-            entry.request.heldApp = entry.app
+        if entry.request.held.notifications == 0 {
+            entry.request.held.app = entry.app
             shares[Share(app: entry.app, queue: entry.request.delivery.queue), default: 0] += 1
         }
-        entry.request.held += 1
+        entry.request.held.notifications += 1
     }
 
     /// A notification stops waiting in its lane.
@@ -256,9 +256,9 @@ package struct Waiting {
         self[place].held.remove(handle)
         entry.place = .none
         count -= 1
-        entry.request.held -= 1
-        guard entry.request.held == 0 else { return }
-        let share = Share(app: entry.request.heldApp, queue: entry.request.delivery.queue)
+        entry.request.held.notifications -= 1
+        guard entry.request.held.notifications == 0 else { return }
+        let share = Share(app: entry.request.held.app, queue: entry.request.delivery.queue)
         let rest = shares[share, default: 1] - 1
         shares[share] = rest == 0 ? nil : rest
     }

@@ -63,14 +63,10 @@ struct ProgramProcess: ~Copyable {
         return TransportError(code: .init(rawValue: name), message: "it was ended by \(name)")
     }
 
-    /// The environment variables that every program inherits, unless they are overridden.
-    private static let inheritedNames = ["PATH", "LANG"]
-
-    private static func inherited(beside given: [String]) -> [String] {
-        inheritedNames.compactMap { name in
-            guard !given.contains(where: { $0.hasPrefix("\(name)=") }), let value = unsafe getenv(name) else {
-                return nil
-            }
+    /// The environment variables that every program inherits.
+    private static var inherited: [String] {
+        ["PATH", "LANG"].compactMap { name in
+            guard let value = unsafe getenv(name) else { return nil }
             return unsafe "\(name)=\(String(cString: value))"
         }
     }
@@ -98,7 +94,7 @@ struct ProgramProcess: ~Copyable {
         unsafe posix_spawnattr_setsigdefault(&attributes, &signals)
 
         let arguments = CStrings(program.command)
-        let environment = CStrings(inherited(beside: program.environment) + program.environment)
+        let environment = CStrings(inherited)
         guard let path = unsafe arguments.list[0] else { preconditionFailure("a command must start with a program") }
         var id = pid_t()
         let result = unsafe posix_spawnp(

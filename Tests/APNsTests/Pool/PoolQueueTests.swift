@@ -58,7 +58,6 @@ struct PoolQueueTests {
             #expect(statistics.braked == ((1...6).contains(round) ? 1 : 0), "\(round)")
         }
         #expect(sent == [8, 4, 2, 1, 1, 2, 4, 8])
-        #expect(world.pool.statistics(at: world.now.instant).counters[.brakes] == 3)
     }
 
     @Test("The pool does not open connections to bypass the brake")

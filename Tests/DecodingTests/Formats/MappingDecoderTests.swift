@@ -84,9 +84,9 @@ struct MappingDecoderTests {
         #expect(wrapped.hex == Self.token && string(wrapped.payload) == payload)
     }
 
-    @Test("A message that matches no value of only_if is ignored")
+    @Test("A message that has no accepted value of only_if is ignored")
     func ignored() throws {
-        let options = "device-token: /t\npayload: /p\nonly_if: /os\nonly_values: [ios, \"1\"]"
+        let options = "device-token: /t\npayload: /p\nonly_if: [/os, ios, \"1\"]"
         for (os, isIgnored) in [("\"ios\"", false), ("1", false), ("\"android\"", true), ("null", true), ("[]", true)] {
             let sample = Self.sample(#"{"os":\#(os),"t":"\#(Self.token)","p":{"aps":{"badge":1}}}"#, options)
             if case .ignore = try sample.decoded() {
@@ -136,7 +136,7 @@ struct MappingDecoderTests {
                       apns-topic: "{/x"
                       apns-id: property:nonsense
                       payload: constant
-                      only_values: [a]
+                      only_if: [/a~2]
                   - name: n
                     mapping: { payload: body }
                   - name: o
@@ -151,7 +151,9 @@ struct MappingDecoderTests {
                     + "correlation-id, reply-to, type, app-id, expiration, timestamp, routing-key",
                 "f:9:16: decoders[0].mapping.payload: expected a JSON pointer, body, or a JSON object with "
                     + "{/pointer} in it",
-                "f:10:20: decoders[0].mapping.only_values: has no effect without only_if",
+                "f:10:16: decoders[0].mapping.only_if: expected a source and its accepted values",
+                "f:10:17: decoders[0].mapping.only_if[0]: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
+                    + "and ~1 for / in a key",
                 "f:12:14: decoders[1].mapping: expected one of device-token, device-tokens and apns-channel-id",
                 "f:14:14: decoders[2].mapping: expected one of device-token, device-tokens and apns-channel-id",
                 "f:14:16: unknown key \"device-tokns\" in decoders[2].mapping; did you mean \"device-tokens\"?",

@@ -22,12 +22,10 @@ struct RealProcessTests {
         private var limit = Instant.distantFuture
         private(set) var isLate = false
 
-        init(_ command: [String], environment: [String] = [], _ edit: (inout ProcessDecoder.Options) -> Void = { _ in })
-            throws
-        {
+        init(_ command: [String], _ edit: (inout ProcessDecoder.Options) -> Void = { _ in }) throws {
             loop = try EventLoop()
             host = ProgramProcesses(try SocketNetwork(loop: loop, resolver: try Resolver()))
-            var options = ProcessDecoder.Options(program: Program(command: command, environment: environment))
+            var options = ProcessDecoder.Options(program: Program(command: command))
             options.restartPause = .milliseconds(1)
             options.queue.deadline = .milliseconds(500)
             edit(&options)
@@ -110,9 +108,9 @@ struct RealProcessTests {
         if how == "crash" { #expect(rig.kind(70).hasSuffix("it was ended by SIGABRT")) }
     }
 
-    @Test("Its environment has only PATH, LANG and the configured variables, and no shell parses its arguments")
+    @Test("Its environment has only PATH, LANG and the variables of env, and no shell parses its arguments")
     func environment() throws {
-        let rig = try Rig([EchoDecoder.path, "$(exit 1); *"], environment: ["A=b c", "LANG=xx"])
+        let rig = try Rig(["/usr/bin/env", "A=b c", "LANG=xx", EchoDecoder.path, "$(exit 1); *"])
         try rig.ask(["dump"])
         let names = rig.kind(0).components(separatedBy: "\\n").filter { !$0.isEmpty }.sorted()
         #expect(names.filter { !$0.hasPrefix("PATH=") } == ["A=b c", "LANG=xx"])
@@ -124,8 +122,10 @@ struct RealProcessTests {
         let directory = try TemporaryDirectory()
         let file = directory.path + "/pid"
         let own = try Rig(
-            ["sh", "-c", "sleep 600 & echo $! > $FILE; ls /proc/$$/fd > $FILE.fds; mv $FILE $FILE.done; wait"],
-            environment: ["FILE=\(file)"]
+            [
+                "/usr/bin/env", "FILE=\(file)", "sh", "-c",
+                "sleep 600 & echo $! > $FILE; ls /proc/$$/fd > $FILE.fds; mv $FILE $FILE.done; wait",
+            ]
         ) { $0.startTime = .milliseconds(700) }
         // It sends no hello, and is killed for that.
         try own.run { own.process.counters.restarts == 1 }
