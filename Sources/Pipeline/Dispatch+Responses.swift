@@ -270,9 +270,10 @@ extension Dispatch {
     /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled
     ///   device must not stay the app's only probe for ever.
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        if let closed = waiting.table.apps[entry.app.index].closedLane(of: entry.lane) {
+        let (credential, topic) = entry.appPlaces
+        if let closed = [credential, topic].first(where: { !waiting.isOpen($0) }) {
             guard entry.failedAttempts < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
-            hold(handle, entry, in: .app(entry.app, closed), at: now)
+            hold(handle, entry, in: closed, at: now)
             return true
         }
         guard let began = entry.firstAttempt else { preconditionFailure("an ended notification must have an attempt") }

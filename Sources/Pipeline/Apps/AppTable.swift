@@ -79,12 +79,6 @@ package struct PipelineApp {
         String(decoding: topics.indices.contains(lane.index) ? topics[lane.index] : topic[...], as: UTF8.self)
     }
 
-    /// The closed lane that holds a notification of this topic; `nil` if both lanes are open.
-    func closedLane(of topic: LaneID) -> LaneID? {
-        if !lanes[AppLane.credential.index].gate.isOpen { return AppLane.credential }
-        return lanes[topic.index].gate.isOpen ? nil : topic
-    }
-
     /// Whether both are the same app, regardless of the credential.
     package func isSame(_ other: PipelineApp) -> Bool {
         topic == other.topic && environment == other.environment

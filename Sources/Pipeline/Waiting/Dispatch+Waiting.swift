@@ -3,9 +3,9 @@ import Logging
 
 /// How notifications wait, and how long.
 ///
-/// While another app can send, the notifications of an app that cannot hold a small share of the prefetch of their
-/// queue: what exceeds it is parked at once, without an attempt, and so is what has waited for the hold time. While no
-/// app can send, the worker consumes probes only. What it holds returns to its queue after the hold time.
+/// While another app can send, the notifications of an app that cannot send hold a small share of the prefetch of their
+/// queue. Dispatch parks the excess at once, without an attempt, and parks the rest after the hold time. While no app
+/// can send, the worker consumes probes only, and returns held requests to their queue after the hold time.
 extension Dispatch {
     /// The longest time between two checks of what waits.
     private static let longestCheckInterval = Duration.seconds(2)

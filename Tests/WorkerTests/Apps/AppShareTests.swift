@@ -28,7 +28,7 @@ struct AppShareTests {
         world.settle()
     }
 
-    /// The second app of the world with an APNs of its own, which never answers.
+    /// - Parameter isUnreachable: whether the host of the second app never responds.
     private static func world(_ script: String = "", prefetch: UInt16 = 500, isUnreachable: Bool = false) throws
         -> World
     {

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Configuration
 
-/// What comes for a device that APNs throttles: `docs/operate/retries.md`.
+/// Requests for a device that APNs throttles: `docs/operate/retries.md`.
 @Suite("Throttled devices")
 struct ThrottledDeviceTests {
     private static func token(_ prefix: String) -> String {
@@ -29,7 +29,7 @@ struct ThrottledDeviceTests {
         world.broker.messages(in: "push.requests.retry.\(seconds)s")
     }
 
-    @Test("What comes for a throttled device is parked at once, without an attempt, and is sent after the delay")
+    @Test("A request for a throttled device is parked at once, without an attempt, and is sent after the delay")
     func parkedAtOnce() throws {
         let world = try World(script: "token aa*, first 1 requests: 429 TooManyRequests")
         try world.start()
