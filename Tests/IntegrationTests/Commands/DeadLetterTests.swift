@@ -480,7 +480,7 @@ extension ProcessTests {
             return results
         }
 
-        /// Runs a replay at a terminal, and types as soon as it asks.
+        /// Runs a replay at a terminal, and types as soon as this run asks.
         private func replayAtTerminal(_ queue: String, typing keys: String) throws -> ChildProcess {
             let seen = stage.directory.file("terminal")
             let replay = "'\(stage.binary)' dead-letters replay --config '\(stage.directory.file("harebell.yaml"))'"
@@ -489,6 +489,7 @@ extension ProcessTests {
                 [
                     "-c",
                     """
+                    rm -f '\(seen)'
                     (until grep -q 'Replay them' '\(seen)'; do sleep 0.05; done; printf '\(keys)') 2> /dev/null |
                         script --quiet --flush --return --command "\(replay) --queue \(queue)" '\(seen)'
                     """,
