@@ -72,7 +72,6 @@ let package = Package(
         // Layer 5: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
-        library("Simulator", ["Core", "System", "TLS", "HTTP2"]),
         library(
             "Admin", ["CMicrohttpd", "Core", "System", "TLS"], resources: page.map { .embedInCode("Page/\($0)") }),
         library("Settings", ["Core", "System", "YAML"]),
@@ -90,10 +89,10 @@ let package = Package(
                 "Core", "System", "TLS", "YAML", "AMQP", "Settings", "Decoding",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // What the simulator received, for people and for tests.
+        // An APNs of one's own, written from Apple's documents, and what it received, for people and for tests.
         library(
-            "Inbox", ["Core", "System", "Admin", "Simulator", "Decoding", deque],
-            resources: inbox.map { .embedInCode("Page/\($0)") }),
+            "Simulator", ["Core", "System", "TLS", "HTTP2", "Admin", "Decoding", deque],
+            resources: inbox.map { .embedInCode("Inbox/Page/\($0)") }),
         // Layer 8: the circle.
         library(
             "Pipeline",
@@ -113,25 +112,17 @@ let package = Package(
             "Monitoring",
             ["Core", "System", "TLS", "APNs", "Admin", "Decoding", "Pipeline", "Runtime", deque],
             resources: dashboard.map { .embedInCode("Dashboard/\($0)") }),
-        // Layer 11: what the commands do.
+        // Layer 11: a folder a command.
         library(
-            "Operations",
+            "Commands",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Admin", "Settings", "Decoding", "Configuration",
-                "Pipeline", "Runtime", "Monitoring", deque,
-                .product(name: "Logging", package: "swift-log"),
-            ]),
-        // Layer 12: one file per verb.
-        library(
-            "HarebellKit",
-            [
-                "CRevision", "Core", "System", "TLS", "HTTP2", "AMQP", "APNs", "Simulator", "Settings", "Decoding",
-                "Configuration", "Inbox", "Pipeline", "Runtime", "Operations",
+                "CRevision", "Core", "System", "TLS", "HTTP2", "AMQP", "APNs", "Admin", "Simulator", "Settings",
+                "Decoding", "Configuration", "Pipeline", "Runtime", "Monitoring", deque,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
-            ], resources: schemas.map { .embedInCode("Schemas/\($0)") }),
-        // Layer 13: the program.
-        .executableTarget(name: "harebell", dependencies: ["HarebellKit"], swiftSettings: rules),
+            ], resources: schemas.map { .embedInCode("Schema/\($0)") }),
+        // Layer 12: the program.
+        .executableTarget(name: "harebell", dependencies: ["Commands"], swiftSettings: rules),
         // Shared by the tests: the in-memory broker, memory links, private brokers and processes.
         .target(
             name: "TestSupport",
@@ -142,7 +133,7 @@ let package = Package(
         .target(
             name: "SimulatedWorld",
             dependencies: [
-                "TestSupport", "Operations", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Admin",
+                "TestSupport", "Commands", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Admin",
                 "Simulator", "AMQP", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/SimulatedWorld", swiftSettings: rules),
@@ -155,7 +146,7 @@ let package = Package(
             name: "benchmarks",
             dependencies: [
                 "AllocationCounter", "SimulatedWorld", "TestSupport", "Simulator", "Settings", "Decoding",
-                "Configuration", "Pipeline", "Runtime", "Operations", "AMQP", "APNs", "TLS", "System", "Core",
+                "Configuration", "Pipeline", "Runtime", "Commands", "AMQP", "APNs", "TLS", "System", "Core",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
         // A decoder in a process of its own, which misbehaves on demand.
@@ -171,13 +162,12 @@ let package = Package(
         tests("YAMLTests", ["YAML", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "System", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
-        tests("SimulatorTests", ["Simulator", "Core", "TLS", "HTTP2", "System"]),
+        tests("SimulatorTests", ["Simulator", "Admin", "Core", "TLS", "HTTP2", "System"]),
         tests("AdminTests", ["Admin", "Core", "System"]),
-        tests("InboxTests", ["Inbox", "Admin", "Simulator", "HTTP2", "Core"]),
         tests(
             "DecodingTests",
             [
-                "Operations", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "AMQP", "System", "Core",
+                "Commands", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "AMQP", "System", "Core",
                 "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
@@ -205,21 +195,21 @@ let package = Package(
                 "SimulatedWorld",
             ]),
         tests(
-            "OperationsTests",
+            "CommandsTests",
             [
-                "Operations", "Monitoring", "Runtime", "Pipeline", "Configuration", "Simulator", "APNs", "AMQP", "TLS",
+                "Commands", "Monitoring", "Runtime", "Pipeline", "Configuration", "Simulator", "APNs", "AMQP", "TLS",
                 "System", "Core", "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
             ]),
         // Whole workers on virtual time.
         tests(
             "WorkerTests",
             [
-                "Operations", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "Simulator",
+                "Commands", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "Simulator",
                 "APNs", "AMQP", "TLS", "System", "Core", "SimulatedWorld",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
             "IntegrationTests",
-            ["Operations", "Runtime", "AMQP", "Core", "System", "TLS", "Simulator", "SimulatedWorld"]),
+            ["Commands", "Runtime", "AMQP", "Core", "System", "TLS", "Simulator", "SimulatedWorld"]),
     ]
 )

@@ -1,4 +1,4 @@
-import HarebellKit
+import Commands
 
 @main
 enum Main {

@@ -1,5 +1,5 @@
 import AMQP
-import Operations
+import Commands
 import Core
 
 /// One-kilobyte messages, one for each format.

@@ -1,5 +1,5 @@
 import Core
-package import Operations
+package import Commands
 package import TestSupport
 
 extension World {

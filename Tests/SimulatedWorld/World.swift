@@ -2,7 +2,7 @@ package import AMQP
 package import Configuration
 package import Core
 package import Logging
-package import Operations
+package import Commands
 package import Pipeline
 package import Runtime
 package import Simulator

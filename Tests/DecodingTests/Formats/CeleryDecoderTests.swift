@@ -6,7 +6,7 @@ import SimulatedWorld
 import TestSupport
 import Testing
 
-@testable import Operations
+@testable import Commands
 @testable import Configuration
 
 @Suite("The decoder celery")

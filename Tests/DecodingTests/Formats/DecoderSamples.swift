@@ -3,7 +3,7 @@ import Settings
 import TestSupport
 import Testing
 
-@testable import Operations
+@testable import Commands
 @testable import Configuration
 @testable import Decoding
 

@@ -1,5 +1,5 @@
 import Core
-import Operations
+import Commands
 
 /// Messages for each format that needs options, and for ours.
 enum ForeignSamples {

@@ -3,7 +3,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import Operations
+@testable import Commands
 @testable import Configuration
 @testable import Decoding
 

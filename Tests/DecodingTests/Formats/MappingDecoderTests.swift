@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import Operations
+@testable import Commands
 @testable import Decoding
 
 @Suite("The decoder mapping")

@@ -1,5 +1,5 @@
 import Core
-import Operations
+import Commands
 import TestSupport
 import Testing
 

@@ -6,7 +6,7 @@ import System
 import TestSupport
 import Testing
 
-@testable import Operations
+@testable import Commands
 @testable import Decoding
 
 /// Decoders in separate processes, on a loop.

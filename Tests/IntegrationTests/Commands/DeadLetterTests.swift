@@ -1,5 +1,5 @@
 import AMQP
-import Operations
+import Commands
 import Core
 import Foundation
 import Glibc

@@ -8,7 +8,7 @@ import TLS
 import TestSupport
 import Testing
 
-@testable import Operations
+@testable import Commands
 @testable import Configuration
 @testable import Runtime
 

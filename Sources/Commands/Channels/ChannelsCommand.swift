@@ -1,0 +1,222 @@
+import APNs
+import ArgumentParser
+import Configuration
+import Core
+import Decoding
+import Pipeline
+import Runtime
+import System
+import TLS
+
+struct ChannelsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "channels",
+        abstract: "Creates, lists, shows and deletes an app's broadcast channels.",
+        discussion: """
+            Exit code 0 if APNs did it, 65 if APNs refused it, 69 without a response. Channels belong to one app in \
+            one environment, which has at most 10000 of them.
+
+            Example: harebell channels list --topic com.example.app
+            """,
+        subcommands: [Create.self, List.self, Show.self, Delete.self])
+
+    struct Create: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Creates a channel and prints its ID.",
+            discussion: """
+                The request is sent once. If the response is lost, the channel may exist: list the channels.
+
+                Example: harebell channels create --message-storage-policy 1
+                """)
+
+        @OptionGroup var app: ChannelOptions
+
+        @Option(
+            help: ArgumentHelp(
+                "Messages stored for offline devices: none (0) or the latest one (1). Cannot be changed later.",
+                valueName: "policy"))
+        var messageStoragePolicy: MessageStoragePolicy
+
+        func run() throws {
+            let response = try app.ask(.create(messageStoragePolicy))
+            try response.print(asJSON: app.json) { channel in
+                ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
+            }
+        }
+    }
+
+    struct List: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lists the IDs of all channels.",
+            discussion: "Example: harebell channels list --topic com.example.app")
+
+        @OptionGroup var app: ChannelOptions
+
+        func run() throws {
+            let response = try app.ask(.list)
+            try response.print(asJSON: app.json) { channel in
+                let names = channel.channelIDs ?? []
+                return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
+            }
+        }
+    }
+
+    struct Show: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Shows a channel's storage policy.",
+            discussion: "Example: harebell channels show --channel dHN0LXNyY2gtY2hubA==")
+
+        @OptionGroup var app: ChannelOptions
+        @OptionGroup var channel: ChannelID
+
+        func run() throws {
+            let response = try app.ask(.read(channel.bytes))
+            try response.print(asJSON: app.json) { channel in
+                ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
+            }
+        }
+    }
+
+    struct Delete: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Deletes a channel permanently.",
+            discussion: """
+                The ID is never used again. Messages that APNs stored may still be delivered.
+
+                Example: harebell channels delete --channel dHN0LXNyY2gtY2hubA==
+                """)
+
+        @OptionGroup var app: ChannelOptions
+        @OptionGroup var channel: ChannelID
+
+        func run() throws {
+            let response = try app.ask(.delete(channel.bytes))
+            try response.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
+        }
+    }
+}
+
+/// The common options of the four commands.
+struct ChannelOptions: ParsableArguments {
+    @OptionGroup var configuration: ConfigurationOption
+    @OptionGroup var app: AppOption
+
+    @Flag(help: "One JSON object instead of a table.")
+    var json = false
+
+    /// Sends one request to APNs.
+    func ask(_ operation: ChannelOperation) throws -> ChannelResult {
+        let settings = try configuration.load().configuration
+        let app = try app.choose(from: settings)
+        var random = SystemRandomNumberGenerator()
+        let id = NotificationID.random(using: &random)
+        let request = APNsRequest(
+            operation, bundleID: ArraySlice(app.topic.utf8), id: id)
+        let runner = try LoopRunner(settings.apns.socketOptions)
+        let exchange: OneOffExchange
+        do throws(TLSError) {
+            exchange = try OneOffExchange(
+                request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,
+                seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
+        } catch {
+            complain(error.description)
+            throw Status.configuration
+        }
+        try runner.run(exchange)
+        for alarm in exchange.alarms { complain("\(alarm)") }
+        guard let report = exchange.report(about: operation) else {
+            preconditionFailure("a finished operation has an end")
+        }
+        return ChannelResult(operation: operation, id: id, report: report)
+    }
+}
+
+/// `--channel ID`, for an existing channel.
+struct ChannelID: ParsableArguments {
+    @Option(help: ArgumentHelp("The channel's ID, in base64.", valueName: "id"))
+    var channel: String
+
+    var bytes: ArraySlice<UInt8> { ArraySlice(channel.utf8) }
+
+    func validate() throws {
+        guard ChannelOperation.isChannelID(bytes) else {
+            throw ValidationError("--channel is base64, at most \(ChannelOperation.maximumChannelID) characters")
+        }
+    }
+}
+
+extension MessageStoragePolicy: ExpressibleByArgument {
+    /// - Parameter argument: the policy's name, or APNs' number for it.
+    package init?(argument: String) {
+        guard
+            let policy = Self.allCases.first(where: {
+                argument == $0.name.description || argument == String($0.rawValue)
+            })
+        else { return nil }
+        self = policy
+    }
+}
+
+/// The result of a channel request, as text or JSON.
+struct ChannelResult {
+    let operation: ChannelOperation
+    let id: NotificationID
+    let report: Report
+
+    /// Prints the result and ends the command with its status.
+    ///
+    /// - Parameter lines: the text output for a success.
+    func print(asJSON: Bool, _ lines: (ChannelReport) -> [String]) throws {
+        if asJSON {
+            printLine(json: json)
+        } else if report.outcome == .accepted, let channel = report.channel, report.detail == nil {
+            for line in lines(channel) { printLine(line) }
+        } else {
+            complain(complaint)
+        }
+        if let status = report.outcome.status { throw status }
+        if report.detail != nil { throw Status.unavailable }
+    }
+
+    private var complaint: String {
+        guard let status = report.status else {
+            let isKnown = report.processed == .no || operation.isIdempotent
+            let advice = isKnown ? "" : "; the channel may have been created: list the channels before trying again"
+            return (report.detail ?? "no answer") + advice
+        }
+        let reason = report.reason.map { " \($0.rawValue)" } ?? ""
+        return "APNs answered \(status)\(reason)" + (report.detail.map { ": \($0)" } ?? "")
+    }
+
+    private var json: String {
+        let channel = report.channel
+        return JSONOutput.text(of: [
+            ("operation", .text(operation.name.description)), ("apns-request-id", .text(id.description)),
+            ("apns-channel-id", .bytes(channel?.channelID ?? operation.channelID)),
+            ("message-storage-policy", channel?.storagePolicyNumber.map { .integer($0) } ?? .null),
+            ("channels", channel?.channelIDs.map { .array($0.map { .text($0) }) } ?? .null),
+            ("outcome", .text(report.outcome.name.description)),
+            ("status", report.status.map { .integer(Int($0)) } ?? .null),
+            ("reason", report.reason.map { .text($0.rawValue) } ?? .null),
+            ("processed", .text(report.processed.name.description)),
+            ("detail", .optional(report.detail)),
+        ])
+    }
+}
+
+extension ChannelReport {
+    fileprivate var storagePolicyNumber: Int? {
+        storagePolicy.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    fileprivate var storagePolicyName: String {
+        let known = storagePolicyNumber.flatMap { UInt8(exactly: $0) }.flatMap(MessageStoragePolicy.init)
+        return known?.name.description ?? storagePolicy.text
+    }
+}
+
+extension ArraySlice<UInt8>? {
+    fileprivate var text: String {
+        map { String(decoding: $0, as: UTF8.self) } ?? ""
+    }
+}

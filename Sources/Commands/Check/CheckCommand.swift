@@ -1,0 +1,91 @@
+import ArgumentParser
+import Configuration
+import Core
+import Decoding
+import Runtime
+import Settings
+import System
+
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Validates the configuration file, keys and certificates, and the connections to broker and APNs.",
+        discussion: """
+            Reports every problem with file:line:column in one run, and what each app's key or certificate permits. \
+            With --connect it also connects to every broker and every APNs service in the file, as a worker does. It \
+            changes nothing, consumes no message and notifies no device.
+
+            Exit code 78 if something has to be changed, 69 if every problem may be temporary: a peer that is down or \
+            cannot be reached.
+
+            Example: harebell check --connect
+            """)
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Flag(help: "Check the brokers and APNs, too.")
+    var connect = false
+
+    @Flag(help: "One JSON object instead of lines.")
+    var json = false
+
+    func run() throws {
+        var problems: [ConfigurationProblem] = []
+        var apps: [CredentialInspection.App] = []
+        var document: ConfigurationDocument?
+        let file = try configuration.file()
+        let now = SystemClock.now().wall
+        do throws(ConfigurationError) {
+            let loaded = try ConfigurationDocument.load(path: file)
+            let inspection = loaded.inspect(now: now)
+            document = loaded
+            problems = inspection.problems
+            apps = inspection.apps
+        } catch {
+            problems = error.inspectingFiles(now: now).problems
+        }
+        problems.sort { $0.location < $1.location }
+        // A file that cannot be read completely contains no addresses to connect to.
+        let connections =
+            try connect ? document.map { try ConnectionsReport($0.configuration, showsProgress: !json) } : nil
+        let mistakes = problems.count { $0.severity == .error } + (connections?.count(.wrong) ?? 0)
+        let failures = connections?.count(.unreachable) ?? 0
+        if json {
+            var members: [(String, JSONOutput)] = [
+                ("ok", .boolean(mistakes + failures == 0)), ("problems", .array(problems.map(Self.object))),
+                ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
+            ]
+            if let connections { members.append(("connections", connections.json)) }
+            printLine(json: members)
+        } else {
+            for problem in problems { printLine(Self.line(problem)) }
+            for app in apps { printLine(lines: CredentialReport(app, at: now).lines) }
+            for line in connections?.lines ?? [] { printLine(line) }
+            let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
+            printLine(Self.summary(errors: mistakes + failures, warnings: warnings))
+        }
+        if mistakes > 0 { throw Status.configuration }
+        if failures > 0 { throw Status.unavailable }
+    }
+
+    private static func line(_ problem: ConfigurationProblem) -> Painted {
+        // The location is highlighted, and editors can open it.
+        let place = "\(problem.file):\(problem.location.line):\(problem.location.column):"
+        let rest = String(problem.description.dropFirst(place.count))
+        return Painted(place, problem.severity == .error ? .red : .yellow) + rest
+    }
+
+    private static func summary(errors: Int, warnings: Int) -> Painted {
+        func counted(_ count: Int, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
+        if errors == 0 { return Painted("ok", .green) + (warnings == 0 ? "" : ", \(counted(warnings, "warning"))") }
+        return Painted(counted(errors, "error"), .red) + ", \(counted(warnings, "warning"))"
+    }
+
+    private static func object(_ problem: ConfigurationProblem) -> JSONOutput {
+        .object([
+            ("severity", .text(problem.severity == .error ? "error" : "warning")), ("file", .text(problem.file)),
+            ("line", .integer(problem.location.line)), ("column", .integer(problem.location.column)),
+            ("message", .text(problem.message)), ("hint", .optional(problem.hint)),
+        ])
+    }
+}

@@ -1,0 +1,91 @@
+import Configuration
+import Core
+import Decoding
+import Runtime
+import System
+
+/// The connections part of `harebell check --connect`: tests the connections and reports as text or JSON.
+struct ConnectionsReport {
+    private let reports: [ConnectionReport]
+
+    /// - Parameter showsProgress: shows progress on a terminal during the tests.
+    init(_ configuration: Configuration, showsProgress: Bool) throws {
+        let found = Guarded<[String: [String]]>([:])
+        let runner = try LoopRunner(lookUp: { endpoint in
+            let result = AddressLookup.system(endpoint)
+            if case .success(let addresses) = result {
+                found.withLock { $0[endpoint.host] = addresses.map(\.endpoint.host) }
+            }
+            return result
+        })
+        let check = ConnectionCheck(
+            configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
+            resolvedNames: { endpoint in found.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
+            at: SystemClock.now())
+        try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
+        reports = check.reports
+    }
+
+    private var findings: [ConnectionFinding] { reports.flatMap(\.findings) }
+
+    func count(_ severities: ConnectionFinding.Severity...) -> Int {
+        findings.count { severities.contains($0.severity) }
+    }
+
+    // MARK: Text
+
+    private static let severityWidth = ConnectionFinding.Severity.allCases.map(\.rawValue.count).max() ?? 0
+
+    /// One block per location.
+    var lines: [Painted] {
+        reports.flatMap { report in
+            let findings = report.summary
+            let width = findings.map(\.subject.count).max() ?? 0
+            let head = "\(report.peer == .broker ? "broker" : "apns") \(report.endpoint): \(report.purpose)"
+            let lines = findings.enumerated().map { index, finding in
+                // A hint shared by several findings is printed after the last of them.
+                let isLast = findings.dropFirst(index + 1).first?.hint != finding.hint
+                return Self.line(finding, width, showsHint: isLast)
+            }
+            return [Painted(head)] + lines.flatMap { $0 }
+        }
+    }
+
+    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [Painted] {
+        let severity = finding.severity.rawValue.padded(to: severityWidth)
+        let subject = finding.subject.padded(to: width)
+        let line =
+            Painted("    ") + Painted(severity, colour(of: finding.severity)) + "  \(subject)  \(finding.text)"
+        guard showsHint, let hint = finding.hint else { return [line] }
+        let indent = "      ".count + severity.count + "  ".count + subject.count
+        return [line, Painted("\(String(repeating: " ", count: indent))→ \(hint)")]
+    }
+
+    private static func colour(of severity: ConnectionFinding.Severity) -> Terminal.Colour? {
+        switch severity {
+        case .ok: .green
+        case .note: nil
+        case .warning: .yellow
+        case .unreachable, .wrong: .red
+        }
+    }
+
+    // MARK: JSON
+
+    var json: JSONOutput {
+        .array(
+            reports.map { report in
+                .object([
+                    ("peer", .text(report.peer.rawValue)), ("endpoint", .text(report.endpoint.description)),
+                    ("purpose", .text(report.purpose)), ("findings", .array(report.findings.map(Self.object))),
+                ])
+            })
+    }
+
+    private static func object(_ finding: ConnectionFinding) -> JSONOutput {
+        .object([
+            ("severity", .text(finding.severity.rawValue)), ("subject", .text(finding.subject)),
+            ("text", .text(finding.text)), ("hint", .optional(finding.hint)),
+        ])
+    }
+}

@@ -1,0 +1,140 @@
+import ArgumentParser
+import Configuration
+import Core
+import Decoding
+import Logging
+import System
+import TLS
+
+struct DecodeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "decode",
+        abstract: "Shows what a message decodes to, without sending it.",
+        discussion: """
+            The file is the body of a message; its headers and properties are options. The decoder is a format or an \
+            entry of the configuration file. With a configuration, the output has the app that a worker would choose, \
+            with the full topic.
+
+            Exit code 0 if the message would be sent, ignored or deferred, 65 if it would be refused.
+
+            Example: harebell decode --decoder apns-json --file message.json
+            """)
+
+    @Option(help: "A format, such as apns-json, or a name in the configuration's decoders. Default: the queue's.")
+    var decoder: String?
+
+    @Option(help: ArgumentHelp("The message's body; - reads standard input.", valueName: "file"))
+    var file: String
+
+    @Option(
+        name: .customLong("header"),
+        help: ArgumentHelp(
+            "An AMQP header as name=text, or name:=value for an integer, true or false.", valueName: "name=value"))
+    var headers: [String] = []
+
+    @Option(
+        name: .customLong("property"),
+        help: ArgumentHelp(
+            "One of \(OneOffDelivery.properties.joined(separator: ", ")).", valueName: "name=value"))
+    var properties: [String] = []
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: "The message's queue: the apns-id depends on its name. Default: the first one.")
+    var queue: String?
+
+    @Flag(help: "One JSON object instead of lines.")
+    var json = false
+
+    func run() throws {
+        var limit = Self.defaultLimit
+        var decoders = DecoderSet()
+        let settings = try configuration.fileIfAny.map { _ in try configuration.load().configuration }
+        if let settings {
+            limit = settings.broker.maximumMessage
+            decoders = DecoderSet(settings)
+        }
+        let queue = queue ?? settings?.queues[0].name ?? "push.requests"
+        let decoder = decoder ?? settings?.queues.first { $0.name == queue }?.decoder ?? "auto"
+        let received = try readDelivery(limit)
+        let delivery: Delivery
+        do throws(DecodingFailure) {
+            delivery = try received.decompressed(limit: limit)
+        } catch {
+            complain(error.detail)
+            throw Status.refused
+        }
+        let preview: DecodingPreview
+        do {
+            preview = try DecodingPreview(
+                delivery, by: .init(decoder: decoder, decoders, queue: queue, settings), at: SystemClock.now().wall,
+                process: { try ask($0, delivery, decoder, settings?.log) })
+        } catch let error as UnknownDecoder {
+            throw ValidationError("--decoder: \(error)")
+        } catch let error as TLSError {
+            complain(error.description)
+            throw Status.configuration
+        }
+        let report = DecodingReport(preview)
+        if json { printLine(json: report.json) } else { printLine(lines: report.lines) }
+        if case .reject = preview.decoded { throw Status.refused }
+        if preview.entries.contains(where: { $0.failure != nil }) { throw Status.refused }
+    }
+
+    /// Runs the program for this message.
+    private func ask(
+        _ process: ProcessDecoder, _ delivery: Delivery, _ decoder: String, _ log: Configuration.Log?
+    ) throws -> Decoded {
+        let runner = try LoopRunner()
+        let trial = ProcessTrial(
+            delivery, decoder: decoder, process, host: ProgramProcesses(runner.network),
+            log: log?.logger("harebell") ?? Logger(label: "harebell"), at: runner.now)
+        try runner.run(trial)
+        guard let decoded = trial.decoded else {
+            complain("the decoder's program \(process.options.program.name): \(trial.failure)")
+            throw Status.unavailable
+        }
+        return decoded
+    }
+
+    /// The default of `broker.maximum_message_bytes`.
+    private static let defaultLimit = 262_144
+
+    private func readDelivery(_ limit: Int) throws -> Delivery {
+        var delivery: OneOffDelivery
+        do {
+            delivery = OneOffDelivery(body: try WholeFile.read(fileOrStandardInput: file, upTo: limit))
+        } catch {
+            throw ValidationError("--file: cannot read \(file): \(error)")
+        }
+        for header in headers {
+            guard let (name, value) = Self.header(header) else {
+                throw ValidationError("--header \(header): expected name=text, or name:=integer, true or false")
+            }
+            delivery.add(header: name, value)
+        }
+        for property in properties {
+            guard let (name, value) = Self.split(property, at: "="), delivery.set(property: name, value) else {
+                throw ValidationError(
+                    "--property \(property): expected name=value with one of "
+                        + OneOffDelivery.properties.joined(separator: ", "))
+            }
+        }
+        return delivery.delivery
+    }
+
+    private static func header(_ text: String) -> (String, OneOffDelivery.HeaderValue)? {
+        guard let (name, value) = split(text, at: "=") else { return nil }
+        guard name.hasSuffix(":"), name.count > 1 else { return (name, .text(value)) }
+        let typed = String(name.dropLast())
+        if let integer = Int64(value) { return (typed, .integer(integer)) }
+        if value == "true" || value == "false" { return (typed, .boolean(value == "true")) }
+        return nil
+    }
+
+    /// - Returns: `nil` unless there is a name before the separator.
+    private static func split(_ text: String, at separator: Character) -> (String, String)? {
+        guard let place = text.firstIndex(of: separator), place > text.startIndex else { return nil }
+        return (String(text[..<place]), String(text[text.index(after: place)...]))
+    }
+}

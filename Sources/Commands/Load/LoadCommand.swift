@@ -1,0 +1,124 @@
+import AMQP
+import ArgumentParser
+import Configuration
+import Core
+import Decoding
+import Runtime
+
+struct LoadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "load",
+        abstract: "Publishes test requests, collects the results, prints throughput, latencies, losses and duplicates.",
+        discussion: """
+            Each message has a reply_to queue of this run. The run survives restarts of the broker and of the worker. \
+            A second result for a message counts as a duplicate, a result for an unknown message as a stranger. Exit \
+            code 65 if a message has no result.
+
+            Example: harebell load --count 1000 --rate 100
+            """)
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: "The queue to publish to; required if several are configured.")
+    var queue: String?
+
+    @Option(help: "The number of messages.")
+    var count: Int
+
+    @Option(help: "Messages per second. Default: as fast as the broker accepts them.")
+    var rate: Int?
+
+    @Option(help: "The topic of the messages. Default: the first app's.")
+    var topic: String?
+
+    @Option(help: "accepted, or varied: a mix with dead and bad tokens and broken messages.")
+    var mix = "accepted"
+
+    @Option(help: "Bytes of padding in each alert.")
+    var bodySize = 32
+
+    @Option(help: "Seconds without a result that end the run.")
+    var patience = 30
+
+    @Flag(help: "One JSON object instead of a table.")
+    var json = false
+
+    func validate() throws {
+        guard (1...100_000_000).contains(count) else { throw ValidationError("--count is 1 to 100000000") }
+        guard rate.map((1...10_000_000).contains) ?? true else { throw ValidationError("--rate is 1 to 10000000") }
+        guard LoadPlan.Mix(rawValue: mix) != nil else { throw ValidationError("--mix is accepted or varied") }
+        guard (0...1_000_000).contains(bodySize) else { throw ValidationError("--body-size is 0 to 1000000") }
+        guard (1...86400).contains(patience) else { throw ValidationError("--patience is 1 to 86400") }
+    }
+
+    func run() throws {
+        let settings = try configuration.load().configuration
+        let queue = try settings.queue(named: queue)
+        let runner = try LoopRunner()
+        let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        let replies = try ReplyQueue(
+            name: "harebell.\(name)", prefetch: 1000, at: runner.now,
+            connect: runner.connections("harebell load", settings.broker))
+        var options = LoadRun.Settings(queue: queue, count: count, rate: rate)
+        options.timeLimit = .seconds(patience)
+        let run = LoadRun(
+            settings: options,
+            plan: LoadPlan(
+                run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
+                bodySize: bodySize),
+            replies: replies, at: runner.now)
+        try runner.run(run, showing: ProgressBar(isWanted: !json, showsRate: true))
+        try report(run)
+    }
+
+    private func report(_ run: LoadRun) throws {
+        let ledger = run.ledger
+        let latencies = ledger.latencies
+        let seconds = ledger.elapsed.inSeconds
+        let throughput = seconds > 0 ? Double(ledger.responded) / seconds : nil
+        func milliseconds(_ share: Double) -> Double? {
+            LoadLedger.percentile(share, of: latencies).map { $0.inSeconds * 1000 }
+        }
+        func json(_ number: Double?) -> JSONOutput { number.map { .number($0) } ?? .null }
+        func text(_ number: Double?, _ digits: Int) -> String { number.map { fixed($0, digits) } ?? "–" }
+        let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
+        if self.json {
+            printLine(json: [
+                ("published", .integer(ledger.published)), ("answered", .integer(ledger.responded)),
+                ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
+                ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
+                ("per_second", json(throughput)),
+                ("p50_ms", json(milliseconds(0.5))), ("p90_ms", json(milliseconds(0.9))),
+                ("p99_ms", json(milliseconds(0.99))), ("p999_ms", json(milliseconds(0.999))),
+                ("max_ms", json(milliseconds(1))),
+                ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
+            ])
+        } else {
+            printLine("published    \(ledger.published)")
+            printLine("answered     \(ledger.responded) in \(fixed(seconds, 2)) s, \(text(throughput, 0)) a second")
+            for outcome in outcomes { printLine("             \(outcome.value) \(outcome.key)") }
+            printLine("missing      \(ledger.missing)")
+            printLine("duplicates   \(ledger.duplicates)")
+            printLine("strangers    \(ledger.strangers)")
+            let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1)]
+            printLine(
+                "latency      " + shares.map { "\($0.0) \(text(milliseconds($0.1), 1))" }.joined(separator: "  ")
+                    + "  ms")
+        }
+        switch run.end {
+        case .complete?: return
+        case .failed(let message)?:
+            complain(message)
+            throw Status.unavailable
+        case .impatient?, .stopped?, nil: throw Status.refused
+        }
+    }
+
+    private func fixed(_ number: Double, _ digits: Int) -> String {
+        let scale = [1, 10, 100][digits]
+        let scaled = Int((number * Double(scale)).rounded())
+        guard digits > 0 else { return String(scaled) }
+        let fraction = String(scaled % scale)
+        return "\(scaled / scale)." + String(repeating: "0", count: digits - fraction.count) + fraction
+    }
+}

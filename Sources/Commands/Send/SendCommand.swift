@@ -1,0 +1,152 @@
+import APNs
+import ArgumentParser
+import Configuration
+import Core
+import Decoding
+import Glibc
+import Runtime
+import System
+import TLS
+
+struct SendCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "send",
+        abstract: "Sends one notification directly to APNs, or through a queue, and prints its result.",
+        discussion: """
+            Prints the JSON result that a worker would publish; on a terminal, as a table. An invalid notification is \
+            not sent, and the result gives the reason.
+
+            Exit code 0 if APNs accepted it, 65 if it was refused, 69 if it was not delivered.
+
+            Example: harebell send --device-token 00fc… --title Hello --body World
+            """)
+
+    @OptionGroup var configuration: ConfigurationOption
+
+    @Option(help: ArgumentHelp("The device token, in hexadecimal digits.", valueName: "token"))
+    var deviceToken: String?
+
+    @Option(help: ArgumentHelp("The channel for a broadcast, in base64.", valueName: "id"))
+    var channel: String?
+
+    @Option(help: ArgumentHelp("The payload; - reads standard input.", valueName: "file"))
+    var payload: String?
+
+    @OptionGroup var alert: AlertOptions
+
+    @OptionGroup var app: AppOption
+
+    @Option(help: "One of Apple's push types. Default: derived from an unambiguous payload.")
+    var pushType: String?
+
+    @Option(help: "The priority: 10, 5 or 1.")
+    var priority: Int64?
+
+    @Option(
+        help: ArgumentHelp("Expiration; 0 for a single delivery attempt.", valueName: "seconds since 1970"))
+    var expiration: Int64?
+
+    @Option(help: "At most 64 bytes; replaces the earlier notification with this ID.")
+    var collapseId: String?
+
+    @Option(help: ArgumentHelp("The apns-id. Default: a new one.", valueName: "UUID"))
+    var id: String?
+
+    @Option(help: "Send through this queue and a worker, not directly to APNs.")
+    var queue: String?
+
+    @Option(
+        help: "Seconds to wait for the result. Default: 60 with --queue, else the time limits of the configuration.")
+    var timeout: Int?
+
+    @Flag(help: "Print JSON on a terminal, too.")
+    var json = false
+
+    func validate() throws {
+        guard (deviceToken == nil) != (channel == nil) else {
+            throw ValidationError("expected either --device-token or --channel")
+        }
+        guard (payload == nil) != (alert.payload == nil) else {
+            throw ValidationError(
+                "expected either --payload or --title, --subtitle, --body, --badge and --sound")
+        }
+        guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
+    }
+
+    func run() throws {
+        let settings = try configuration.load().configuration
+        var random = SystemRandomNumberGenerator()
+        let request = OneOffRequest(
+            id: id ?? NotificationID.random(using: &random).description,
+            [
+                ("device-token", deviceToken.map { .text($0) }), ("apns-channel-id", channel.map { .text($0) }),
+                ("apns-topic", app.topic.map { .text($0) }), ("environment", app.environment.map { .text($0) }),
+                ("apns-push-type", pushType.map { .text($0) }), ("apns-priority", priority.map { .integer($0) }),
+                ("apns-expiration", expiration.map { .integer($0) }),
+                ("apns-collapse-id", collapseId.map { .text($0) }),
+            ], payload: try readPayload(settings.broker.maximumMessage))
+        let result =
+            if let queue {
+                try send(request, through: queue, settings)
+            } else {
+                try send(request, settings)
+            }
+        if json || isatty(STDOUT_FILENO) == 0 {
+            printLine(json: String(decoding: result.json, as: UTF8.self))
+        } else {
+            for line in ResultReport(result).lines { printLine(line) }
+        }
+        if let status = result.outcome.status { throw status }
+    }
+
+    private func readPayload(_ limit: Int) throws -> [UInt8] {
+        guard let payload else { return alert.payload ?? [] }
+        do {
+            return try WholeFile.read(fileOrStandardInput: payload, upTo: limit)
+        } catch {
+            throw ValidationError("--payload: cannot read \(payload): \(error)")
+        }
+    }
+
+    private func send(_ request: OneOffRequest, _ settings: Configuration) throws -> OneOffResult {
+        let runner = try LoopRunner()
+        let notification: OneOffNotification
+        do throws(TLSError) {
+            notification = try OneOffNotification(
+                request, settings, network: runner.network, timeLimit: timeout.map { .seconds($0) },
+                log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
+        } catch {
+            complain(error.description)
+            throw Status.configuration
+        }
+        try runner.run(notification)
+        for alarm in notification.alarms { complain("\(alarm)") }
+        guard let result = notification.result else { preconditionFailure("a finished run has a result") }
+        return result
+    }
+
+    private func send(
+        _ request: OneOffRequest, through queue: String, _ settings: Configuration
+    ) throws -> OneOffResult {
+        // A queue that is not in this configuration is assumed to have the default decoder.
+        let decoder = settings.queues.first { $0.name == queue }?.decoder
+        guard let form = decoder.map(OneOffRequest.Form.init) ?? .headers else {
+            throw ValidationError(
+                "queue \"\(queue)\" has the decoder \(decoder ?? ""), whose format send does not write")
+        }
+        let runner = try LoopRunner()
+        let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
+        let replies = try ReplyQueue(
+            name: name, prefetch: 1, at: runner.now, connect: runner.connections("harebell send", settings.broker))
+        let notification = QueuedNotification(
+            request, to: queue, form, replies: replies, timeout: .seconds(timeout ?? 60), at: runner.now)
+        try runner.run(notification)
+        switch notification.end {
+        case .result(let result): return result
+        case .failed(let text):
+            complain(text)
+            throw Status.unavailable
+        case nil: preconditionFailure("a finished run has an end")
+        }
+    }
+}

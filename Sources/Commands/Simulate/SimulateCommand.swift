@@ -1,0 +1,209 @@
+import ArgumentParser
+import Configuration
+import Core
+import Simulator
+import Logging
+import Runtime
+import System
+import TLS
+
+/// It is flat because each property is one option.
+struct SimulateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "simulate",
+        abstract: "Runs a simulated APNs that validates as strictly as Apple documents and injects faults on demand.",
+        discussion: """
+            Prints one line, ready, when it listens. Device tokens with certain prefixes (dead…, bad0…) have fixed \
+            outcomes without a script. On SIGTERM or SIGINT it prints its statistics and exits.
+
+            Example: harebell simulate --port 2197 --inbox 127.0.0.1:8025
+            """)
+
+    @Option(help: "The port to listen on; 0 takes a free one and prints it.")
+    var port: UInt16
+
+    @Option(help: "A separate port for channel management, as Apple has; without it --port manages channels, too.")
+    var managementPort: UInt16?
+
+    @Option(help: "The numeric address to listen on.")
+    var address = "127.0.0.1"
+
+    @Option(
+        help: ArgumentHelp("Where to write the certificate authority that clients must trust.", valueName: "file"))
+    var caFile: String?
+
+    @Option(help: ArgumentHelp("A server certificate instead of one generated for localhost.", valueName: "file"))
+    var certificate: String?
+
+    @Option(help: ArgumentHelp("The private key of that certificate.", valueName: "file"))
+    var privateKey: String?
+
+    @Option(help: ArgumentHelp("The public key (PEM) that provider tokens must be signed with.", valueName: "file"))
+    var publicKey: String?
+
+    @Option(help: "The key ID of that key.")
+    var keyId: String?
+
+    @Option(help: "The team ID of that key.")
+    var teamId: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The authority (PEM) of client certificates, which may then replace provider tokens.",
+            valueName: "file"))
+    var clientCa: String?
+
+    @Option(help: ArgumentHelp("A fault script, see docs/start/simulator.md.", valueName: "file"))
+    var script: String?
+
+    @Option(help: "production or development.")
+    var environment = "production"
+
+    @Option(
+        help: ArgumentHelp(
+            "Serve the notifications received as a page and a JSON API, for example at 127.0.0.1:8025.",
+            valueName: "address:port"))
+    var inbox: String?
+
+    @Option(help: "How many notifications the inbox keeps; the oldest are removed first.")
+    var inboxSize = InboxServer.defaultSize
+
+    @Option(help: "What is logged to standard error: requests, refusals or none.")
+    var log = RequestLog.requests
+
+    @Flag(help: "Print the statistics as one JSON object.")
+    var json = false
+
+    enum RequestLog: String, ExpressibleByArgument {
+        case requests, refusals, none
+
+        var level: Logger.Level {
+            switch self {
+            case .requests: .info
+            case .refusals: .warning
+            case .none: .critical
+            }
+        }
+    }
+
+    func validate() throws {
+        guard (certificate == nil) == (privateKey == nil) else {
+            throw ValidationError("--certificate and --private-key go together")
+        }
+        guard (publicKey == nil) == (keyId == nil), (publicKey == nil) == (teamId == nil) else {
+            throw ValidationError("--public-key, --key-id and --team-id go together")
+        }
+        guard Environment(rawValue: environment) != nil else {
+            throw ValidationError("--environment is production or development")
+        }
+        guard inbox == nil || inboxEndpoint != nil else {
+            throw ValidationError("--inbox is a numeric address and a port, such as 127.0.0.1:8025")
+        }
+        guard (1...1_000_000).contains(inboxSize) else {
+            throw ValidationError("--inbox-size is a number from 1 to 1000000")
+        }
+    }
+
+    private var inboxEndpoint: Endpoint? { inbox.flatMap(Addresses.listener) }
+
+    func run() throws {
+        var options = SimulatorOptions()
+        options.port = port
+        options.managementPort = managementPort
+        options.address = address
+        options.authorityFile = caFile
+        options.configuration.environment = Environment(rawValue: environment) ?? .production
+        if let certificate, let privateKey {
+            options.identity = .pem(
+                certificateFile: FilePath(certificate), privateKeyFile: FilePath(privateKey))
+        }
+        do {
+            if let publicKey, let keyID = keyId, let teamID = teamId {
+                options.configuration.keys = [
+                    try ProviderKey(keyID: keyID, teamID: teamID, publicKeyFile: publicKey)
+                ]
+            }
+            if let clientCa { try options.configuration.acceptCertificates(ofAuthorityIn: clientCa) }
+            if let script { options.script = try Script(file: script, &options.configuration) }
+            try serve(options)
+        } catch let error as SimulatorError {
+            complain(error.description)
+            throw error.code == .listener ? Status.unavailable : Status.configuration
+        }
+    }
+
+    private func makeInbox(on loop: EventLoop) throws -> InboxServer? {
+        guard let listen = inboxEndpoint else { return nil }
+        do throws(EventLoopError) {
+            return try InboxServer(
+                loop: loop, listen: listen, size: inboxSize, anyHost: !Addresses.isLoopback(listen.host))
+        } catch {
+            complain("--inbox: \(error)")
+            throw Status.unavailable
+        }
+    }
+
+    private func serve(_ options: SimulatorOptions) throws {
+        let runner = try LoopRunner()
+        let service = try SimulatorService(options, loop: runner.loop) { [network = runner.network] socket, engine in
+            network.adopt(socket, engine)
+        }
+        if port == 0 { printLine("port \(service.port)") }
+        if managementPort == 0, let port = service.managementPort { printLine("management-port \(port)") }
+        let server = try makeInbox(on: runner.loop)
+        if let endpoint = server?.endpoint { printLine("inbox http://\(endpoint)/") }
+        let logger = Logger(label: "simulator") { [level = log.level] label in
+            LineLogHandler(
+                label: label, threshold: LogThreshold(level), format: .text, clock: { SystemClock.now().wall })
+        }
+        service.context.observer = SimulatorReport(log: logger, inbox: server)
+        printLine("ready")
+        try runner.run(Simulation(service, inbox: server))
+        let summary = SimulatorSummary(service.context.ledger.statistics)
+        if json { printLine(json: summary.json) } else { printLine(lines: summary.lines) }
+    }
+}
+
+/// Logs the simulator's responses and stores them in the inbox.
+private final class SimulatorReport: SimulatorObserver {
+    private let log: Logger
+    private let inbox: InboxServer?
+
+    init(log: Logger, inbox: InboxServer?) {
+        self.log = log
+        self.inbox = inbox
+    }
+
+    func ended(_ record: SimulatorLedger.Record, at time: WallTime) {
+        if let inbox, let entry = InboxEntry(record, at: time) { inbox.add(entry) }
+        let line = SimulatorLogLine(record)
+        log.log(level: line.level, "\(line.message)", metadata: line.fields)
+    }
+
+    func failed(connection: Int, _ error: any Error) {
+        log.error("connection failed: \(error)", metadata: ["connection": "\(connection)"])
+    }
+}
+
+/// Runs until it is stopped.
+private final class Simulation: Run {
+    private let service: SimulatorService
+    private let inbox: InboxServer?
+    private(set) var isFinished = false
+
+    init(_ service: SimulatorService, inbox: InboxServer?) {
+        self.service = service
+        self.inbox = inbox
+    }
+
+    var nextDeadline: Instant? { inbox?.nextDeadline }
+
+    func step(at now: Moment) {
+        service.context.synchronize(at: now)
+        inbox?.step(at: now)
+    }
+
+    func stop(at now: Moment) {
+        isFinished = true
+    }
+}

@@ -1,0 +1,64 @@
+package import Core
+import Decoding
+
+/// A notification that the simulator accepted, or one that it refused.
+package struct InboxEntry: Sendable {
+    /// From 1, in the order of the responses. Accepted and refused notifications are numbered separately.
+    var id = 0
+    let time: WallTime
+    let apnsID: NotificationID
+    /// In lower case; empty for a broadcast.
+    let deviceToken: [UInt8]
+    /// `apns-topic`, or the bundle ID of a broadcast.
+    let topic: [UInt8]
+    private let fields: Simulator.RequestFields
+    private let status: UInt16
+    private let reason: String?
+    private let cause: String?
+    /// Empty for a refused notification, because its payload may have any size.
+    private let payload: [UInt8]
+
+    var isAccepted: Bool { status == 200 }
+
+    /// - Returns: `nil` for a channel management request, and for one without a response.
+    package init?(_ record: SimulatorLedger.Record, at time: WallTime) {
+        guard case .responded(let status, let reason) = record.ending else { return nil }
+        let target = record.fields.path.flatMap { RequestTarget(path: $0) }
+        switch target {
+        case .device(let token): deviceToken = Array(String(decoding: token, as: UTF8.self).lowercased().utf8)
+        case .broadcast, nil: deviceToken = []
+        case .channels, .allChannels: return nil
+        }
+        if case .broadcast(let bundleID) = target { topic = Array(bundleID) } else { topic = record.fields.topic ?? [] }
+        self.time = time
+        apnsID = record.apnsID
+        fields = record.fields
+        self.status = status
+        self.reason = reason
+        cause = record.cause
+        payload = status == 200 ? record.payload : []
+    }
+
+    /// A payload that is not JSON becomes `payload_text`.
+    var json: JSONOutput {
+        let isJSON = Self.isJSON(payload)
+        var members: [(String, JSONOutput)] = [
+            ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns_id", .text(apnsID.description)),
+            ("device_token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
+            ("topic", .bytes(topic.isEmpty ? nil : topic[...])),
+            ("bundle_id", .bytes(topic.isEmpty ? nil : PushTypeRule.bundleID(of: topic))),
+            ("kind", .text(PushTypeRule.label(of: fields.pushType))), ("channel_id", .bytes(fields.channelID?[...])),
+            ("push_type", .bytes(fields.pushType?[...])), ("priority", .bytes(fields.priority?[...])),
+            ("expiration", .bytes(fields.expiration?[...])), ("collapse_id", .bytes(fields.collapseID?[...])),
+            ("reason", .optional(reason)), ("cause", .optional(cause)),
+        ]
+        let text = String(decoding: payload, as: UTF8.self)
+        if !isJSON { members.append(("payload_text", .text(text))) }
+        return .object(
+            members + [("status", .integer(Int(status))), ("payload", isJSON ? .json(text) : .null)])
+    }
+
+    private static func isJSON(_ bytes: [UInt8]) -> Bool {
+        (try? JSONPart(bytes[...])) != nil
+    }
+}

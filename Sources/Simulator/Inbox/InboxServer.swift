@@ -1,0 +1,111 @@
+package import Admin
+package import Core
+package import System
+
+/// Serves the notifications that a simulator received: a page, and a JSON API for tests.
+///
+/// Its owner calls ``step(at:)`` at the end of each turn, and when ``nextDeadline`` has passed.
+package final class InboxServer {
+    /// The default maximum of stored notifications.
+    package static let defaultSize = 10_000
+    /// The maximum of stored refused notifications.
+    private static let refusedSize = 100
+    /// The shortest time between checks of waiting requests.
+    private static let interval = Duration.milliseconds(20)
+
+    private let size: Int
+    private var accepted: InboxRing
+    private var refused = InboxRing(size: refusedSize)
+    private var server: AdminServer?
+    /// When the first waiting request times out; `nil` if none waits.
+    private var firstTimeout: Instant?
+    private var hasNewEntries = false
+    private var lastCheck = Instant.distantPast
+
+    /// Listens for as long as the loop lives.
+    ///
+    /// - Parameters:
+    ///   - size: the maximum of stored notifications.
+    ///   - anyHost: whether requests may name other hosts than loopback.
+    package init(loop: EventLoop, listen: Endpoint, size: Int, anyHost: Bool) throws(EventLoopError) {
+        self.size = size
+        accepted = InboxRing(size: size)
+        server = try AdminServer(
+            loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
+            anyHost: anyHost, pages: self)
+    }
+
+    /// For tests without a socket.
+    init(size: Int) {
+        self.size = size
+        accepted = InboxRing(size: size)
+    }
+
+    /// The address on which it listens.
+    package var endpoint: Endpoint? { server?.endpoint }
+
+    package func add(_ entry: InboxEntry) {
+        guard entry.isAccepted else { return refused.append(entry) }
+        accepted.append(entry)
+        hasNewEntries = true
+    }
+
+    /// When to step it even if no event arrives.
+    package var nextDeadline: Instant? {
+        firstTimeout.map { hasNewEntries ? min($0, lastCheck + Self.interval) : $0 }
+    }
+
+    /// Answers the waiting requests if there are new notifications, or if a request has timed out.
+    package func step(at now: Moment) {
+        guard let deadline = nextDeadline, deadline <= now.instant else { return }
+        firstTimeout = nil
+        hasNewEntries = false
+        lastCheck = now.instant
+        server?.respondToWaiting(at: now)
+    }
+}
+
+extension InboxServer: AdminPages {
+    package var pages: [AdminPage] {
+        [
+            AdminPage("/", .unrestricted), AdminPage("/notifications", .unrestricted),
+            AdminPage("/notifications", .unrestricted, .delete), AdminPage("/notifications/wait", .unrestricted),
+            AdminPage("/refused", .unrestricted),
+        ]
+    }
+
+    package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
+        do throws(InboxQuery.Failure) {
+            switch (request.page.path.description, request.page.method) {
+            case ("/", _): return InboxPage.document.response
+            case ("/notifications", .delete):
+                _ = try InboxQuery(request.query, names: [], size: size)
+                accepted.removeAll()
+                refused.removeAll()
+                return .text(200, "deleted")
+            case ("/notifications/wait", _): return try wait(request, at: now)
+            case (let path, _):
+                let query = try InboxQuery(request.query, names: InboxQuery.listNames, size: size)
+                return Self.json((path == "/refused" ? refused : accepted).json(query))
+            }
+        } catch {
+            return .text(400, "400 \(error.message)")
+        }
+    }
+
+    private func wait(_ request: AdminRequest, at now: Moment) throws(InboxQuery.Failure) -> AdminResponse? {
+        let query = try InboxQuery(request.query, names: InboxQuery.waitNames, size: size)
+        let count = accepted.matches(query).count
+        if count >= query.count { return Self.json(accepted.json(query)) }
+        let timeout = request.receivedAt + .seconds(query.timeout)
+        guard timeout > now.instant else {
+            return .text(408, "408 \(count) of \(query.count) notifications arrived within \(query.timeout) s")
+        }
+        firstTimeout = min(timeout, firstTimeout ?? timeout)
+        return nil
+    }
+
+    private static func json(_ bytes: [UInt8]) -> AdminResponse {
+        AdminResponse(contentType: "application/json", body: bytes)
+    }
+}

@@ -1,0 +1,166 @@
+import SimulatedWorld
+import Testing
+
+@testable import AMQP
+@testable import Commands
+@testable import Configuration
+
+@Suite("BrokerDiagnosis")
+struct BrokerDiagnosisTests {
+    private let configuration: Configuration
+    private let diagnosis: BrokerDiagnosis
+
+    init() throws {
+        configuration = try World.configuration()
+        diagnosis = BrokerDiagnosis(configuration)
+    }
+
+    private func step(_ name: String) throws -> TopologyPlan.Step {
+        try #require(
+            TopologyPlan(configuration).steps.first {
+                if case .queue(let queue, _) = $0 { queue.name == name } else { false }
+            })
+    }
+
+    /// The findings about an existing queue.
+    ///
+    /// - Parameter difference: the argument and the current value that the broker names; `nil` if it accepts the
+    ///   declaration.
+    private func findings(
+        _ name: String, _ difference: (argument: String, current: String)? = nil, version: String = "4.1.0"
+    ) throws -> [ConnectionFinding] {
+        let response = difference.map { argument, current in
+            let text =
+                "inequivalent arg '\(argument)' for queue 'q' in vhost '/': received 'this' but current is \(current)"
+            return ControlResponse.refused(.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED"))
+        }
+        return diagnosis.comparison(
+            of: try step(name), response ?? .declared(queue: name, messages: 1, consumers: 2),
+            ServerProperties(product: "RabbitMQ", version: version))
+    }
+
+    @Test(
+        "A version implies its features",
+        arguments: [
+            ("RabbitMQ", "3.10.8", ConnectionFinding.Severity.ok), ("RabbitMQ", "4.2.0-rc.1", .ok),
+            ("RabbitMQ", "3.9.29", .warning), ("RabbitMQ", "2.8", .warning), ("RabbitMQ", "new", .note),
+            ("LavinMQ", "2.0.0", .note), ("", "", .note),
+        ])
+    func version(product: String, version: String, severity: ConnectionFinding.Severity) {
+        let finding = diagnosis.version(ServerProperties(product: product, version: version))
+        #expect(finding.severity == severity && finding.text.hasPrefix("\(product) \(version)"))
+    }
+
+    @Test("A version implies the delivery limit of quorum queues")
+    func meaning() {
+        let texts = ["3.13.7", "4.0.5"].map {
+            diagnosis.version(ServerProperties(product: "RabbitMQ", version: $0)).text
+        }
+        #expect(texts[0] == "RabbitMQ 3.13.7: quorum queues have no delivery limit unless they are declared with one")
+        #expect(
+            texts[1] == "RabbitMQ 4.0.5: quorum queues have a delivery limit of 20 unless they are declared with one")
+    }
+
+    @Test("A queue that exists as planned is reported with its messages, a request queue with its delivery limit")
+    func asPlanned() throws {
+        let requests = try findings("push.requests")
+        #expect(requests.map(\.subject) == ["queue push.requests", "delivery limit of push.requests"])
+        #expect(requests.map(\.severity) == [.ok, .ok])
+        #expect(requests.map(\.text) == ["as planned; 1 message, 2 consumers", "10000"])
+        #expect(try findings("push.dead").map(\.subject) == ["queue push.dead"])
+    }
+
+    @Test("A refused declaration is reported in the broker's own words, with one line of advice")
+    func words() throws {
+        let found = try #require(try findings("push.requests", ("x-overflow", "none")).first)
+        #expect(found.severity == .warning && found.subject == "queue push.requests")
+        #expect(
+            found.text == "the broker says 406 inequivalent arg 'x-overflow' for queue 'q' in vhost '/': "
+                + "received 'this' but current is none")
+        #expect(found.hint?.hasPrefix("RabbitMQ does not change what exists") == true)
+    }
+
+    @Test("A text without a difference, or cut off, is reported all the same")
+    func cutOff() throws {
+        for text in [
+            "PRECONDITION_FAILED - no", "inequivalent arg 'x-message-ttl", "inequivalent arg 'x-overflow' for",
+        ] {
+            let error = AMQPError.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED")
+            let found = diagnosis.comparison(
+                of: try step("push.requests.retry.5s"), .refused(error), ServerProperties())
+            #expect(found.map(\.severity) == [.warning])
+            #expect(found[0].text.hasSuffix(text) && found[0].hint != nil)
+        }
+    }
+
+    @Test("Without the configure permission a queue cannot be compared, and a locked one is unreachable")
+    func notCompared() throws {
+        for (code, name, severity) in [
+            (403, "ACCESS_REFUSED", ConnectionFinding.Severity.note), (405, "RESOURCE_LOCKED", .unreachable),
+        ] {
+            let error = AMQPError.closed(replyCode: UInt16(code), text: name, name: name)
+            let found = diagnosis.comparison(of: try step("push.dead"), .refused(error), ServerProperties())
+            #expect(found.map(\.severity) == [severity])
+        }
+    }
+
+    @Test("A missing queue is an error that names the command which declares it; another refusal is reported as it is")
+    func absence() throws {
+        let missing = diagnosis.absence(
+            of: try step("push.dead"), .closed(replyCode: 404, text: "no queue", name: "NOT_FOUND"))
+        #expect(missing.severity == .wrong && missing.text == "missing")
+        #expect(missing.hint?.contains("harebell topology --config FILE --apply") == true)
+        let refused = diagnosis.absence(
+            of: try step("push.dead"), .closed(replyCode: 403, text: "no access", name: "ACCESS_REFUSED"))
+        #expect(refused.severity == .wrong && refused.text.contains("403 no access"))
+    }
+
+    @Test(
+        "The advice about a delivery limit depends on the version",
+        arguments: [
+            ("none", "4.0.1", ConnectionFinding.Severity.warning, "RabbitMQ 4 drops a request after 20 returns"),
+            ("'-1'", "3.13.7", .wrong, "drops a request after its first failed delivery"),
+            ("the value '-1' of type 'signedint'", "3.13.7", .wrong, "drops a request after its first failed delivery"),
+            ("'-1'", "4.0.1", .warning, "RabbitMQ does not change what exists"),
+            ("none", "3.13.7", .warning, "RabbitMQ does not change what exists"),
+            ("'7'", "4.0.1", .warning, "RabbitMQ does not change what exists"),
+        ])
+    func limit(current: String, version: String, severity: ConnectionFinding.Severity, advice: String) throws {
+        let found = try findings("push.requests", ("x-delivery-limit", current), version: version)
+        #expect(found.map(\.severity) == [severity])
+        #expect(found[0].hint?.contains(advice) == true, "\(found)")
+    }
+
+    @Test("A request queue without a dead-letter exchange is warned about")
+    func deadLetters() throws {
+        let found = try findings("push.requests", ("x-dead-letter-exchange", "none"))
+        #expect(found.map(\.severity) == [.warning])
+        #expect(found[0].hint?.contains("a request that the broker drops is lost") == true)
+    }
+
+    @Test("A stream is an error as a request queue, and another type elsewhere a warning")
+    func type() throws {
+        #expect(try findings("push.requests", ("x-queue-type", "'stream'")).map(\.severity) == [.wrong])
+        #expect(try findings("push.requests", ("x-queue-type", "none")).map(\.severity) == [.warning])
+        #expect(try findings("push.dead", ("x-queue-type", "'stream'")).map(\.severity) == [.warning])
+    }
+
+    @Test(
+        "A retry queue that does not return its messages is an error, another difference is not",
+        arguments: [
+            ("x-message-ttl", "'6000'", true), ("x-dead-letter-routing-key", "'other'", true),
+            ("x-dead-letter-exchange", "none", true), ("x-max-length", "the value '10' of type 'signedint'", false),
+        ])
+    func retryQueue(argument: String, current: String, isWrong: Bool) throws {
+        let found = try findings("push.requests.retry.5s", (argument, current))
+        #expect(found.map(\.severity) == [isWrong ? .wrong : .warning])
+    }
+
+    @Test("The check does not publish to a custom exchange, and cannot read its binding")
+    func exchanges() throws {
+        let configuration = try World.configuration { $0.deadLetter.exchange = "push" }
+        let remarks = BrokerDiagnosis(configuration).remarks
+        #expect(remarks.map(\.subject) == ["publishing to push", "binding push -> push.dead", "consumer timeout"])
+        #expect(remarks.allSatisfy { $0.severity == .note })
+    }
+}

@@ -1,0 +1,141 @@
+import AMQP
+import Core
+import SimulatedWorld
+import Simulator
+import System
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Configuration
+
+@Suite("ConnectionCheck")
+struct ConnectionCheckTests {
+    /// Runs a check to its end, within a time limit.
+    private func reports(
+        _ world: World, within limit: Duration = .seconds(120), resolvedNames: @escaping ResolvedNames = { _ in nil }
+    ) -> [ConnectionReport] {
+        let check = ConnectionCheck(
+            world.configuration, broker: world.network, apns: world.network, resolvedNames: resolvedNames, seed: 1,
+            at: world.moment)
+        #expect(world.finish(check, within: limit))
+        #expect(check.progress.done == check.progress.of)
+        return check.reports
+    }
+
+    private func worldWithQueues(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
+        let world = try World(declares: [], configure: configure)
+        for case .queue(let queue, _) in TopologyPlan(world.configuration).steps {
+            world.broker.declare(queue.name, arguments: queue.arguments)
+        }
+        return world
+    }
+
+    @Test("A correct setup has no findings, sends nothing to a device, and leaves nothing in a queue")
+    func fine() throws {
+        let world = try worldWithQueues()
+        let reports = reports(world) { $0.host == "broker" ? ["10.0.0.1", "10.0.0.2"] : nil }
+        #expect(reports.map(\.peer) == [.broker, .apns, .apns])
+        let findings = reports.flatMap(\.findings)
+        #expect(findings.allSatisfy { !$0.severity.isError && $0.severity != .warning }, "\(findings)")
+        #expect(findings.contains(ConnectionFinding(.ok, "dns", "2 addresses: 10.0.0.1, 10.0.0.2")))
+        #expect(findings.contains { $0.subject == "consuming push.requests" && $0.severity == .ok })
+        #expect(findings.contains { $0.subject == "credential" && $0.severity == .ok })
+        #expect(world.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
+        #expect(world.broker.queues.values.allSatisfy { $0.messages.isEmpty && $0.consumerCount == 0 })
+        #expect(world.broker.violations.isEmpty)
+    }
+
+    @Test("A missing queue is reported, and is not created")
+    func missing() throws {
+        let world = try worldWithQueues()
+        world.broker.delete("push.requests.retry.30s")
+        for _ in 0..<2 {
+            let findings = reports(world)[0].findings.filter(\.severity.isError)
+            #expect(findings.map(\.subject) == ["queue push.requests.retry.30s"])
+            #expect(findings.map(\.text) == ["missing"])
+            #expect(world.broker.queues["push.requests.retry.30s"] == nil)
+        }
+    }
+
+    @Test("A queue with other arguments is reported in the broker's words, and stays as it is")
+    func different() throws {
+        let world = try worldWithQueues()
+        world.broker.delete("push.dead")
+        world.broker.declare("push.dead", arguments: ["x-max-length": .int32(10)])
+        let findings = reports(world)[0].findings
+        let different = try #require(findings.first { $0.subject == "queue push.dead" })
+        #expect(different.severity == .warning && different.text.contains("406 PRECONDITION_FAILED"), "\(different)")
+        #expect(world.broker.queues["push.dead"]?.arguments == ["x-max-length": .int32(10)])
+        // The rest is compared on a new channel.
+        #expect(findings.contains { $0.subject == "queue push.requests" && $0.text.hasPrefix("as planned") })
+        #expect(world.broker.violations.isEmpty)
+    }
+
+    @Test("A peer that refuses connections is unreachable, and the rest is checked all the same")
+    func refused() throws {
+        let world = try worldWithQueues()
+        world.isBrokerDown = true
+        let withoutBroker = reports(world)
+        #expect(withoutBroker[0].findings.map(\.severity) == [.unreachable])
+        #expect(withoutBroker[1].findings.contains { $0.subject == "answer" && $0.severity == .ok })
+
+        world.isBrokerDown = false
+        world.isAPNsDown = true
+        let withoutAPNs = reports(world)
+        #expect(withoutAPNs[0].findings.allSatisfy { !$0.severity.isError })
+        #expect(withoutAPNs[1].findings.map(\.severity) == [.unreachable])
+        #expect(withoutAPNs[2].findings.map(\.severity) == [.warning], "it is needed for channels only")
+    }
+
+    @Test("A silent peer is given up")
+    func silent() throws {
+        let world = try worldWithQueues()
+        var silence = MemoryNetwork.Faults()
+        silence.silence = 1
+        for endpoint in [World.broker, World.apns] { world.network.faults[endpoint] = silence }
+        let reports = reports(world)
+        #expect(reports[0].findings.map(\.severity) == [.unreachable], "\(reports[0])")
+        #expect(reports[1].findings.map(\.severity) == [.unreachable], "\(reports[1])")
+        #expect(reports[2].findings.map(\.severity) == [.warning], "\(reports[2])")
+    }
+
+    @Test("A broker that refuses messages is a warning")
+    func blocked() throws {
+        let world = try worldWithQueues()
+        world.broker.setAlarm(true)
+        let findings = reports(world)[0].findings
+        #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
+    }
+
+    @Test("A clock that is two hours ahead is detected by the provider token")
+    func clock() throws {
+        let world = try worldWithQueues()
+        world.clockError = .seconds(7200)
+        let findings = reports(world).flatMap(\.findings)
+        #expect(findings.contains { $0.subject == "credential" && $0.severity == .wrong }, "\(findings)")
+    }
+
+    @Test("Many apps are checked a few at a time, and all of them")
+    func many() throws {
+        let world = try worldWithQueues { configuration in
+            let app = configuration.apps[0]
+            configuration.apps = (0..<30).map { number in
+                var app = app
+                app.topic = "com.example.app\(number)"
+                app.credential = .token(
+                    keyFile: app.credential.keyFile, keyID: "ABC123DEFG", teamID: "TEAM\(100_000 + number)")
+                return app
+            }
+        }
+        let reports = reports(world)
+        #expect(reports.count == 1 + 1 + 30)
+        #expect(reports.allSatisfy { !$0.findings.isEmpty })
+    }
+}
+
+extension Configuration.Credential {
+    fileprivate var keyFile: FilePath {
+        if case .token(let keyFile, _, _) = self { keyFile } else { "" }
+    }
+}

@@ -1,0 +1,199 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Commands
+
+@Suite("Reading dead letters")
+struct DeadLetterReaderTests {
+    private func read(_ headers: FieldTable) throws -> DeadLetter {
+        DeadLetter(try DeadLetterSamples.delivery(headers), in: DeadLetterSamples.queue)
+    }
+
+    @Test("A worker's dead letter has its outcome in headers")
+    func ours() throws {
+        let letter = try read(DeadLetterSamples.ours)
+        #expect(letter.maker == .harebell)
+        #expect(letter.outcome == "rejected")
+        #expect(letter.status == 400)
+        #expect(letter.reason == "BadTopic")
+        #expect(letter.queue == "push.requests")
+        #expect(letter.failedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z"))
+        #expect(letter.replays == 1)
+        #expect(letter.apnsID == "123e4567-e89b-12d3-a456-426655440000")
+        #expect(letter.messageID == "m-1")
+    }
+
+    @Test(
+        "A broker's dead letter is parsed from the newest death, and not from the first-death headers",
+        arguments: ["rejected", "expired", "maxlen", "delivery_limit"])
+    func broker(reason: String) throws {
+        let letter = try read(
+            DeadLetterSamples.deaths(
+                DeadLetterSamples.death("push.requests", reason), DeadLetterSamples.death("older", "expired", time: 1)))
+        #expect(letter.maker == .broker)
+        #expect(letter.outcome == nil)
+        #expect(letter.reason == reason)
+        #expect(letter.queue == "push.requests")
+        #expect(letter.failedAt == WallTime(milliseconds: 1_795_300_000_000))
+        #expect(letter.exchange.map { Array($0) } == Array("work".utf8))
+        #expect(letter.routingKey.map { Array($0) } == Array("push.a".utf8))
+    }
+
+    @Test("A death in the dead-letter queue itself is not the origin")
+    func own() throws {
+        let letter = try read(
+            DeadLetterSamples.deaths(
+                DeadLetterSamples.death(DeadLetterSamples.queue, "expired"),
+                DeadLetterSamples.death("push.requests", "rejected")))
+        #expect(letter.queue == "push.requests")
+        #expect(letter.reason == "rejected")
+    }
+
+    @Test("A request that the broker removed from a retry queue goes to its request queue")
+    func retried() throws {
+        var headers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests.retry.900s", "maxlen"))
+        headers["harebell-queue"] = .string("push.requests")
+        let letter = try read(headers)
+        #expect(letter.maker == .broker)
+        #expect(letter.queue == "push.requests")
+        #expect(letter.reason == "maxlen")
+    }
+
+    @Test(
+        "Missing or invalid information gives no target",
+        arguments: [
+            FieldTable(), ["x-death": .string("text")], ["x-death": .array([])], ["x-death": .array([.int32(1)])],
+            ["x-death": .array([.table(["queue": .int32(1)])])], ["harebell-queue": .int32(1)],
+            ["harebell-queue": .text([UInt8](repeating: 0x61, count: 256))],
+        ])
+    func foreign(headers: FieldTable) throws {
+        let letter = try read(headers)
+        #expect(letter.maker == .other)
+        #expect(letter.queue == nil)
+        #expect(letter.failedAt == nil)
+        #expect(letter.replays == 0)
+    }
+
+    @Test("Implausible numbers are ignored, and a delivery count is parsed")
+    func numbers() throws {
+        let letter = try read([
+            "harebell-replays": .int32(-5), "x-delivery-count": .int64(7), "harebell-failed-at": .string("yesterday"),
+        ])
+        #expect(letter.replays == 0)
+        #expect(letter.deliveries == 7)
+        #expect(letter.failedAt == nil)
+    }
+}
+
+@Suite("Selecting dead letters")
+struct DeadLetterFilterTests {
+    private static let body =
+        #"{"device-token":"00aa","apns-topic":"com.example.other","payload":{"aps":{"alert":"x"}}}"#
+
+    private func matches(
+        _ headers: FieldTable = DeadLetterSamples.ours, body: String = Self.body,
+        _ edit: (inout DeadLetterFilter) -> Void
+    ) throws -> Bool {
+        var filter = DeadLetterFilter()
+        edit(&filter)
+        let delivery = try DeadLetterSamples.delivery(headers, body: body)
+        let reader = RequestReader(try World.configuration { _ in })
+        return filter.matches(DeadLetter(delivery, in: DeadLetterSamples.queue), delivery, reader)
+    }
+
+    @Test("An empty filter selects everything")
+    func empty() throws {
+        #expect(DeadLetterFilter().isEmpty)
+        #expect(try matches { _ in })
+        #expect(try matches([:], body: "no JSON") { _ in })
+    }
+
+    @Test("One filter matches any of its values, and several filters must all match")
+    func several() throws {
+        #expect(try matches { $0.reasons = ["Unregistered", "BadTopic"] })
+        #expect(try !matches { $0.reasons = ["Unregistered"] })
+        #expect(try matches { $0.outcomes = ["rejected"] })
+        #expect(
+            try !matches {
+                $0.outcomes = ["rejected"]
+                $0.reasons = ["Unregistered"]
+            })
+        #expect(try !matches([:]) { $0.outcomes = ["rejected"] }, "what has no outcome")
+        #expect(try !matches([:]) { $0.reasons = ["BadTopic"] }, "what has no reason")
+        #expect(try matches { $0.origin = "push.requests" })
+        #expect(try !matches { $0.origin = "other" })
+    }
+
+    @Test("Since includes its instant, until does not, and a message without a time is not selected")
+    func times() throws {
+        let failed = try #require(WallTime(rfc3339: "2026-11-21T22:27:40Z"))
+        let later = WallTime(milliseconds: failed.milliseconds + 1)
+        #expect(try matches { $0.since = failed })
+        #expect(try !matches { $0.since = later })
+        #expect(try !matches { $0.until = failed })
+        #expect(try matches { $0.until = later })
+        #expect(try !matches([:]) { $0.since = WallTime(milliseconds: 0) })
+        #expect(try !matches([:]) { $0.until = later })
+    }
+
+    @Test("The topic is taken from its header, else from the body")
+    func topics() throws {
+        #expect(try matches { $0.topic = "com.example.other" })
+        #expect(try !matches { $0.topic = "com.example.app" })
+        #expect(try matches(["apns-topic": .string("com.example.app")]) { $0.topic = "com.example.app" })
+        #expect(try !matches(body: "no JSON") { $0.topic = "com.example.other" })
+    }
+
+    @Test("The environment is the request's, else that of the app with its topic")
+    func environments() throws {
+        #expect(try matches { $0.environment = .production })
+        #expect(try !matches { $0.environment = .development })
+        let named = #"{"device-token":"00aa","environment":"development","payload":{"aps":{"alert":"x"}}}"#
+        #expect(try matches(body: named) { $0.environment = .development })
+        #expect(try !matches(body: named) { $0.environment = .production })
+        #expect(try !matches(body: "no JSON") { $0.environment = .production })
+    }
+
+    @Test("An ID filter matches the apns-id or the message id")
+    func ids() throws {
+        #expect(try matches { $0.id = "m-1" })
+        #expect(try matches { $0.id = "123e4567-e89b-12d3-a456-426655440000" })
+        #expect(try !matches { $0.id = "m-2" })
+    }
+
+    @Test("Groups count equal dead letters, with the first and last time and the replays")
+    func groups() throws {
+        var groups = DeadLetterGroups()
+        var again = DeadLetterSamples.ours
+        again["harebell-failed-at"] = .string("2026-11-21T21:00:00Z")
+        again["harebell-replays"] = .int32(4)
+        var fresh = DeadLetterSamples.ours
+        fresh["harebell-replays"] = .int32(0)
+        for headers in [DeadLetterSamples.ours, again, fresh, [:]] {
+            groups.add(DeadLetter(try DeadLetterSamples.delivery(headers), in: DeadLetterSamples.queue))
+        }
+        #expect(groups.total == 4)
+        let sorted = groups.sorted
+        #expect(sorted.map(\.group.count) == [3, 1])
+        #expect(sorted[0].key.reason == "BadTopic")
+        #expect(sorted[0].group.firstFailedAt == WallTime(rfc3339: "2026-11-21T21:00:00Z"))
+        #expect(sorted[0].group.lastFailedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z"))
+        #expect(sorted[0].group.replayed == 2)
+        #expect(sorted[0].group.mostReplays == 4)
+    }
+
+    @Test("Many different headers do not create many groups")
+    func bounded() throws {
+        var groups = DeadLetterGroups()
+        for index in 0..<DeadLetterGroups.maximum + 7 {
+            let headers: FieldTable = ["harebell-outcome": .string("x"), "harebell-reason": .string("\(index)")]
+            groups.add(DeadLetter(try DeadLetterSamples.delivery(headers), in: DeadLetterSamples.queue))
+        }
+        #expect(groups.sorted.count == DeadLetterGroups.maximum)
+        #expect(groups.others == 7)
+        #expect(groups.total == DeadLetterGroups.maximum + 7)
+    }
+}

@@ -1,0 +1,534 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Commands
+
+@Suite("Dead-letter runs")
+struct DeadLetterRunTests {
+    private let world: DeadLetterWorld
+
+    init() throws {
+        world = try DeadLetterWorld()
+    }
+
+    private func expectConserved(_ run: DeadLetterRun, _ count: Int) {
+        let (done, left) = (run.tally.done, world.numbers(DeadLetterWorld.dead).count)
+        #expect(done + left == count)
+        #expect(run.tally.left == left)
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("A replay returns all in order, counted and marked, and acknowledges each")
+    func replay() throws {
+        try world.put(0..<500)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<500))
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+        #expect(run.tally.done == 500)
+        #expect(run.tally.refused == 0)
+        let headers = try #require(world.broker.messages(in: DeadLetterWorld.target)[7].decodedProperties?.headers)
+        #expect(headers["harebell-replays"] == .int32(2))
+        #expect(headers["harebell-replay-id"] == .string("run"))
+        #expect(headers["harebell-outcome"] == nil)
+        expectConserved(run, 500)
+    }
+
+    @Test("It ends when a busy quorum queue has applied its acknowledgements, which a closing channel would lose")
+    func flush() throws {
+        world.broker.putsAcksAside = true
+        try world.put(0..<100)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<100))
+        expectConserved(run, 100)
+    }
+
+    @Test("Messages outside the filter stay, in order, and so do those beyond the limit")
+    func filter() throws {
+        try world.put(0..<100) { index, headers in
+            if index % 3 > 0 { headers["harebell-reason"] = .string("Other") }
+        }
+        let run = world.run {
+            $0.filter.reasons = ["BadTopic"]
+            $0.limit = 20
+        }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == (0..<20).map { $0 * 3 })
+        #expect(world.numbers(DeadLetterWorld.dead) == (0..<100).filter { $0 % 3 > 0 || $0 >= 60 })
+        #expect(run.tally.renewed == 0)
+        expectConserved(run, 100)
+    }
+
+    @Test("If more unselected messages come than it holds, they move to the end, none is lost and their order stays")
+    func rotation() throws {
+        try world.put(0..<300) { index, headers in
+            if index % 10 > 0 { headers["harebell-reason"] = .string("Other") }
+        }
+        let run = world.run {
+            $0.filter.reasons = ["BadTopic"]
+            $0.held = 50
+            $0.prefetch = 60
+        }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == (0..<30).map { $0 * 10 })
+        #expect(world.numbers(DeadLetterWorld.dead) == (0..<300).filter { $0 % 10 > 0 })
+        #expect(run.tally.renewed == 220)
+        expectConserved(run, 300)
+    }
+
+    @Test("Messages held for long move to the end before the broker's delivery timeout")
+    func longRun() throws {
+        try world.put(0..<120) { index, headers in
+            if index == 0 { headers["harebell-reason"] = .string("Other") }
+        }
+        let run = world.run {
+            $0.filter.reasons = ["BadTopic"]
+            $0.rate = 1
+            $0.longestHold = .seconds(60)
+        }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.renewed == 1)
+        #expect(world.numbers(DeadLetterWorld.dead) == [0])
+        #expect(world.numbers(DeadLetterWorld.target).count == 119)
+    }
+
+    @Test("A message delivered often gets a fresh copy")
+    func worn() throws {
+        try world.put(0..<3) { index, headers in
+            if index == 0 { headers["x-delivery-count"] = .int64(10) }
+        }
+        let run = world.scan { _, _ in }
+        #expect(run.end == .complete)
+        #expect(run.tally.renewed == 1)
+        #expect(world.numbers(DeadLetterWorld.dead) == [1, 2, 0])
+        let headers = world.broker.messages(in: DeadLetterWorld.dead)[2].decodedProperties?.headers
+        #expect(headers?["x-delivery-count"] == nil)
+        #expect(headers?["harebell-outcome"] == .string("rejected"), "it is still the same dead letter")
+    }
+
+    @Test("The rate limit is kept")
+    func rate() throws {
+        try world.put(0..<100)
+        let run = world.run { $0.rate = 10 }
+        world.advance(by: .seconds(3), run)
+        let sent = world.numbers(DeadLetterWorld.target).count
+        #expect((29...32).contains(sent), "\(sent)")
+        world.finish(run)
+        #expect(run.end == .complete)
+        expectConserved(run, 100)
+    }
+
+    @Test("A message for a deleted queue is left, and the replay continues with the others")
+    func returned() throws {
+        try world.put(0..<40) { index, headers in
+            if index % 4 == 0 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
+        }
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.refused == 10)
+        #expect(run.tally.complaints == ["queue \"gone\" does not receive messages (NO_ROUTE)"])
+        #expect(world.numbers(DeadLetterWorld.dead) == (0..<10).map { $0 * 4 })
+        expectConserved(run, 40)
+    }
+
+    @Test("A message for a queue that refuses it is left")
+    func nacked() throws {
+        try world.put(0..<5)
+        world.broker.declare(DeadLetterWorld.target).rejectsPublishes = true
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.refused == 5)
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<5))
+    }
+
+    @Test("A message without an origin goes only to a named queue")
+    func unknown() throws {
+        for index in 0..<3 { try world.broker.put(Array("\(index)".utf8), into: DeadLetterWorld.dead) }
+        let run = world.run()
+        world.finish(run)
+        #expect(run.tally.refused == 3)
+        #expect(world.numbers(DeadLetterWorld.dead) == [0, 1, 2])
+        let named = world.run(.replay(to: .queue(DeadLetterWorld.target)))
+        world.finish(named)
+        #expect(named.tally.done == 3)
+        #expect(world.numbers(DeadLetterWorld.target) == [0, 1, 2])
+    }
+
+    @Test("Messages dead-lettered again during a run are not sent again")
+    func tail() throws {
+        try world.put(0..<100)
+        let run = world.run {
+            $0.rate = 100
+            $0.abortAbove = nil
+        }
+        // A worker that dead-letters everything again at once.
+        world.finish(run) {
+            let back = world.broker.messages(in: DeadLetterWorld.target)
+            guard !back.isEmpty else { return }
+            world.broker.delete(DeadLetterWorld.target)
+            world.broker.declare(DeadLetterWorld.target)
+            for message in back {
+                guard let properties = message.decodedProperties else { continue }
+                do {
+                    try world.broker.put(message.body, properties: properties, into: DeadLetterWorld.dead)
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        #expect(run.end == .complete)
+        #expect(run.tally.done == 100)
+        #expect(world.numbers(DeadLetterWorld.dead).count == 100)
+    }
+
+    @Test("Messages that a run has sent itself stay, even when delivered before others")
+    func ownCopies() throws {
+        try world.put(0..<20) { index, headers in
+            if index % 2 == 0 { headers["harebell-replay-id"] = .string("run") }
+        }
+        let run = world.run(id: "run")
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
+        #expect(world.numbers(DeadLetterWorld.dead) == (0..<20).filter { $0 % 2 == 0 })
+        expectConserved(run, 20)
+    }
+
+    @Test("When too many are dead-lettered again it ends, and unsent messages stay")
+    func abort() throws {
+        try world.put(0..<400)
+        let run = world.run {
+            $0.rate = 20
+            $0.abortAbove = 50
+        }
+        var seen = 0
+        world.finish(run) {
+            let sent = world.broker.messages(in: DeadLetterWorld.target)
+            while seen < sent.count {
+                seen += 1
+                do {
+                    try world.broker.put(sent[seen - 1].body, into: DeadLetterWorld.dead)
+                } catch {
+                    Issue.record(error)
+                }
+            }
+        }
+        #expect(run.end == .aborted)
+        let done = run.tally.done
+        #expect((DeadLetterRun.smallestSample...100).contains(done), "\(done)")
+        #expect(world.numbers(DeadLetterWorld.dead).count == 400)
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("A few unrelated failures during the run do not end it")
+    func tolerates() throws {
+        try world.put(0..<200)
+        let run = world.run {
+            $0.rate = 20
+            $0.abortAbove = 50
+        }
+        world.advance(by: .seconds(3), run)
+        for _ in 0..<20 { try world.broker.put([0x39], into: DeadLetterWorld.dead) }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.done == 200)
+        #expect(world.numbers(DeadLetterWorld.dead).count == 20)
+    }
+
+    @Test("A stopped run ends in order: sends in flight finish, the rest stays")
+    func stop() throws {
+        try world.put(0..<100)
+        let run = world.run { $0.rate = 10 }
+        world.advance(by: .seconds(3), run)
+        run.stop(at: world.network.moment)
+        world.finish(run)
+        #expect(run.end == .stopped)
+        let (done, sent) = (run.tally.done, world.numbers(DeadLetterWorld.target).count)
+        #expect(done == sent)
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(done..<100))
+        expectConserved(run, 100)
+    }
+
+    @Test("Nothing is acknowledged before its confirm")
+    func confirmsFirst() throws {
+        try world.put(0..<50)
+        world.broker.holdsConfirms = true
+        let run = world.run()
+        world.advance(by: .seconds(5), run)
+        #expect(run.tally.done == 0)
+        #expect(world.numbers(DeadLetterWorld.target).count == 50)
+        #expect(world.broker.unsettledCount == 50)
+        world.finish(run)
+        guard case .failed = run.end else {
+            Issue.record("\(String(describing: run.end))")
+            return
+        }
+        #expect(run.tally.uncertain == 50)
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<50))
+    }
+
+    @Test("A lost connection at any moment ends it without a loss", arguments: 0..<40)
+    func cut(moment: Int) throws {
+        try world.put(0..<100)
+        let run = world.run { $0.rate = 200 }
+        world.advance(by: .milliseconds(moment * 17), run)
+        for link in world.network.links where link.isOpen { world.network.cut(link) }
+        world.finish(run)
+        let (sent, left) = (Set(world.numbers(DeadLetterWorld.target)), Set(world.numbers(DeadLetterWorld.dead)))
+        #expect(sent.union(left) == Set(0..<100))
+        #expect(world.broker.unsettledCount == 0)
+        #expect(run.isFinished)
+        // Another run continues.
+        let again = world.run(id: "again")
+        world.finish(again)
+        #expect(again.end == .complete)
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<100))
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+    }
+
+    @Test("Discarding removes only the selected messages")
+    func discard() throws {
+        try world.put(0..<90) { index, headers in
+            if index % 3 == 0 { headers["harebell-reason"] = .string("Other") }
+        }
+        let run = world.run(.discard) { $0.filter.reasons = ["BadTopic"] }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.done == 60)
+        #expect(world.numbers(DeadLetterWorld.dead) == (0..<30).map { $0 * 3 })
+        expectConserved(run, 90)
+    }
+
+    @Test("An exported message is acknowledged only after it was written, and unwritten ones stay")
+    func export() throws {
+        try world.put(0..<90)
+        var written: [[UInt8]] = []
+        struct Full: Error {}
+        let run = world.run(
+            .export(discards: true) { lines in
+                #expect(world.numbers(DeadLetterWorld.dead).isEmpty, "all are held")
+                #expect(world.broker.unsettledCount == 90)
+                written += lines
+            })
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(written.count == 90)
+        #expect(try ArchivedMessage(line: written[5][...]).body == Array("5".utf8))
+        expectConserved(run, 90)
+
+        try world.put(0..<10)
+        let full = world.run(.export(discards: true) { _ in throw Full() })
+        world.finish(full)
+        guard case .unwritable = full.end else {
+            Issue.record("\(String(describing: full.end))")
+            return
+        }
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<10))
+    }
+
+    @Test("An export that keeps the messages writes each, and returns all")
+    func copying() throws {
+        try world.put(0..<300)
+        var lines: [[UInt8]] = []
+        let run = world.run(.export(discards: false) { lines += $0 }) { $0.readingPrefetch = 120 }
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(try lines.map { try ArchivedMessage(line: $0[...]).body } == (0..<300).map { Array("\($0)".utf8) })
+        #expect(run.tally.done == 300 && run.tally.left == 300)
+        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<300))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("While one run works on a queue, another one of any kind ends locked and touches nothing")
+    func locked() throws {
+        try world.put(0..<100)
+        let first = world.run { $0.rate = 10 }
+        world.advance(by: .seconds(2), first)
+        for action: DeadLetterRun.Action in [
+            .read { _, _ in Issue.record("a message was read") }, .discard,
+            .export(discards: false) { _ in Issue.record("a message was exported") },
+            .publish(count: 1) { throw ArchiveFailure(description: "a message was imported") },
+        ] {
+            let second = world.run(action, id: "second")
+            // Both are connected to one broker.
+            for _ in 0..<2000 where !second.isFinished {
+                world.network.advance(by: .milliseconds(1), second)
+            }
+            #expect(second.end == .locked)
+            #expect(second.explanation.contains("push.dead.replay.lock"))
+            #expect(second.tally == DeadLetterTally())
+        }
+        world.finish(first)
+        #expect(first.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<100))
+    }
+
+    @Test("A replay leaves letters of requests that APNs accepted, unless that outcome is asked for")
+    func accepted() throws {
+        try world.put(0..<10) { index, headers in
+            if index % 5 == 2 { headers["harebell-outcome"] = .string("accepted") }
+        }
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.done == 8 && run.tally.accepted == 2 && run.tally.refused == 0)
+        #expect(world.numbers(DeadLetterWorld.dead) == [2, 7])
+        let asked = world.run(id: "asked") { $0.filter.outcomes = ["accepted"] }
+        world.finish(asked)
+        #expect(asked.tally.done == 2 && asked.tally.accepted == 0)
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+    }
+
+    @Test("An archive's messages are published again unchanged")
+    func importing() throws {
+        try world.put(0..<30)
+        let before = world.broker.messages(in: DeadLetterWorld.dead)
+        var lines: [[UInt8]] = []
+        world.finish(world.run(.export(discards: true) { lines += $0 }))
+        var rest = lines[...]
+        let restore = world.run(
+            .publish(count: lines.count) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } })
+        world.finish(restore)
+        #expect(restore.end == .complete)
+        #expect(restore.tally.done == 30)
+        let after = world.broker.messages(in: DeadLetterWorld.dead)
+        #expect(after.map(\.body) == before.map(\.body))
+        #expect(after.map { $0.decodedProperties?.headers } == before.map { $0.decodedProperties?.headers })
+    }
+
+    @Test("A missing queue, and an unreachable broker, are reported")
+    func failures() throws {
+        world.broker.delete(DeadLetterWorld.dead)
+        let missing = world.run()
+        world.finish(missing)
+        guard case .failed(let text) = missing.end else {
+            Issue.record("\(String(describing: missing.end))")
+            return
+        }
+        #expect(text.contains("no queue 'push.dead'"))
+        world.network.accept = { _ in nil }
+        let alone = world.run()
+        world.finish(alone)
+        guard case .failed(let reason) = alone.end else {
+            Issue.record("\(String(describing: alone.end))")
+            return
+        }
+        #expect(reason.contains("cannot connect"))
+        #expect(alone.isFinished)
+    }
+
+    @Test("A run over an empty queue ends at once")
+    func empty() {
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally == DeadLetterTally())
+    }
+
+    @Test("A false length of 0 from a slow queue hides nothing from a run or a scan")
+    func slowQueue() throws {
+        try world.put(0..<30)
+        world.broker.countsNothing = true
+        var seen: Set<Int> = []
+        let scan = world.scan { delivery, _ in
+            seen.insert(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
+        }
+        #expect(scan.end == .complete)
+        #expect(seen == Set(0..<30))
+        #expect(world.broker.unsettledCount == 0)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.atStart == 30)
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<30))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("A run over an empty single-active-consumer queue, which refuses basic.get, ends as well")
+    func singleActiveConsumer() throws {
+        world.broker.delete(DeadLetterWorld.dead)
+        world.broker.declare(DeadLetterWorld.dead, arguments: ["x-single-active-consumer": .boolean(true)])
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally == DeadLetterTally())
+        let scan = world.scan { _, _ in }
+        #expect(scan.end == .complete)
+        #expect(scan.tally.seen == 0)
+    }
+
+    @Test("A scan reads everything and changes nothing, or stops at its limit")
+    func scan() throws {
+        try world.put(0..<300)
+        var seen: [Int] = []
+        let scan = world.scan { delivery, _ in
+            seen.append(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
+        }
+        #expect(scan.end == .complete)
+        #expect(seen == Array(0..<300))
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<300))
+        #expect(world.broker.unsettledCount == 0)
+        let first = world.scan({ $0.limit = 1 }) { _, _ in }
+        #expect(first.tally.seen == 1)
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<300))
+    }
+
+    @Test("A scan over more messages than one connection holds uses several")
+    func windows() throws {
+        try world.put(0..<250)
+        var seen: Set<Int> = []
+        let scan = world.scan({ $0.readingPrefetch = 100 }) { delivery, _ in
+            seen.insert(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
+        }
+        #expect(scan.end == .complete)
+        #expect(seen == Set(0..<250))
+        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<250))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("A scan ends when others hold the rest, and counts messages near their delivery limit")
+    func shared() throws {
+        try world.put(0..<20) { index, headers in
+            if index >= 16 { headers["x-delivery-count"] = .int64(15) }
+        }
+        let other = world.connection(.consumer([ConsumerQueue(name: DeadLetterWorld.dead, prefetch: 5)]))
+        other.start(at: world.network.now)
+        let scan = world.scan { _, _ in }
+        #expect(scan.end == .complete)
+        #expect(scan.tally.renewed == 4)
+        #expect(world.broker.unsettledCount == 5)
+        #expect(scan.tally.seen == 15)
+    }
+
+    @Test("Messages unconfirmed when the publishing connection was lost are not acknowledged")
+    func publisherLostAlone() throws {
+        try world.put(0..<100)
+        let run = world.run { $0.rate = 200 }
+        world.advance(by: .milliseconds(100), run)
+        // The control connection is the oldest, and the other one consumes.
+        let link = try #require(world.network.links.last { ($0.server as? BrokerEngine)?.isConsuming == false })
+        // From here on nothing reaches the broker, and neither end notices until the connection is cut.
+        link.isFrozen = true
+        world.advance(by: .milliseconds(200), run)
+        let arrived = Set(world.numbers(DeadLetterWorld.target))
+        #expect(run.publishes.inFlight.count > 0)
+        world.network.cut(link)
+        world.finish(run)
+        #expect(run.tally.uncertain > 0 && run.tally.done == arrived.count)
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == arrived)
+        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<100).subtracting(arrived))
+        #expect(world.broker.unsettledCount == 0)
+    }
+}

@@ -1,0 +1,88 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+
+@testable import Commands
+
+/// An in-memory broker with dead letters, and runs over them on virtual time.
+final class DeadLetterWorld {
+    static let dead = DeadLetterSamples.queue
+    static let target = "push.requests"
+    /// In the configuration, but not on the broker.
+    static let missing = "gone"
+
+    let broker = Broker()
+    let network: MemoryNetwork
+    let reader: RequestReader
+    /// The number of client connections so far.
+    private(set) var connects = 0
+
+    init() throws {
+        network = MemoryNetwork { _ in nil }
+        reader = RequestReader(try World.configuration { _ in })
+        broker.declare(Self.dead)
+        broker.declare(Self.target)
+        network.accept = { [unowned self] _ in
+            connects += 1
+            return BrokerEngine(broker: broker)
+        }
+    }
+
+    func connection(_ role: AMQPRole) -> AMQPConnection {
+        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        return AMQPConnection(
+            configuration: AMQPConfiguration(address: address, role: role), addresses: [address], network: network,
+            random: SplitMix64(seed: 1))
+    }
+
+    /// Puts a worker's dead letters into the queue, numbered in their message ids.
+    func put(_ range: Range<Int>, _ edit: (Int, inout FieldTable) -> Void = { _, _ in }) throws {
+        for index in range {
+            var properties = MessageProperties()
+            properties.messageID = Array("m-\(index)".utf8)
+            var headers = DeadLetterSamples.ours
+            edit(index, &headers)
+            properties.headers = headers
+            try broker.put(Array("\(index)".utf8), properties: properties, into: Self.dead)
+        }
+    }
+
+    /// The numbers of the messages in a queue, in order.
+    func numbers(_ queue: String) -> [Int] {
+        broker.messages(in: queue).map { Int(String(decoding: $0.body, as: UTF8.self)) ?? -1 }
+    }
+
+    func run(
+        _ action: DeadLetterRun.Action = .replay(to: .origin(among: [target, missing])), id: String = "run",
+        _ edit: (inout DeadLetterRun.Settings) -> Void = { _ in }
+    ) -> DeadLetterRun {
+        var settings = DeadLetterRun.Settings(queue: Self.dead)
+        edit(&settings)
+        return DeadLetterRun(
+            action, settings, reader: reader, id: id, at: network.now, connect: { [unowned self] in connection($0) })
+    }
+
+    /// Advances time until the run is over.
+    func finish(_ run: DeadLetterRun, within limit: Duration = .seconds(3600), each: () -> Void = {}) {
+        advance(by: limit, run, each)
+    }
+
+    func advance(by duration: Duration, _ run: DeadLetterRun, _ each: () -> Void = {}) {
+        var last = (run.tally, run.end)
+        network.advance(by: duration, run) {
+            each()
+            defer { last = (run.tally, run.end) }
+            return (run.tally, run.end) != last
+        }
+    }
+
+    /// Reads to the end.
+    func scan(
+        _ edit: (inout DeadLetterRun.Settings) -> Void = { _ in }, visit: @escaping (Delivery, DeadLetter) -> Void
+    ) -> DeadLetterRun {
+        let scan = run(.read(visit), edit)
+        finish(scan, within: .seconds(120))
+        return scan
+    }
+}

@@ -1,0 +1,192 @@
+import AMQP
+import Core
+import TestSupport
+import Testing
+
+@testable import Commands
+
+@Suite("Dead letters that a replay skips")
+struct ReplaySkippingTests {
+    private let world: DeadLetterWorld
+
+    init() throws {
+        world = try DeadLetterWorld()
+    }
+
+    private static func number(_ message: Broker.Message) -> Int {
+        Int(String(decoding: message.body, as: UTF8.self)) ?? -1
+    }
+
+    private func letters(_ numbers: Range<Int>, except skipped: [Int]) -> Set<Int> {
+        Set(numbers).subtracting(skipped)
+    }
+
+    // MARK: Messages that the broker refuses
+
+    @Test(
+        "A dead letter that makes the broker close stays and is named; all others are sent and acknowledged",
+        arguments: [
+            Broker.Refusal.channel(406, "PRECONDITION_FAILED - message size is larger than configured"),
+            .channel(404, "NOT_FOUND - no exchange"), .connection(541, "INTERNAL_ERROR"),
+        ], [0, 37, 99])
+    func poison(refusal: Broker.Refusal, place: Int) throws {
+        world.broker.refuses = { Self.number($0) == place ? refusal : nil }
+        try world.put(0..<100)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.refused == 1)
+        #expect(run.tally.done == 99)
+        #expect(world.numbers(DeadLetterWorld.dead) == [place])
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == letters(0..<100, except: [place]))
+        #expect(world.broker.unsettledCount == 0)
+        // Messages unconfirmed at the first close may be duplicated; the run reports how many are uncertain.
+        let copies = world.numbers(DeadLetterWorld.target).count
+        #expect(copies - 99 <= run.tally.uncertain)
+        let complaint = try #require(run.tally.complaints.first)
+        #expect(complaint.contains("message id m-\(place) to queue \"push.requests\""), "\(complaint)")
+        #expect(complaint.contains("closes the connection"), "\(complaint)")
+        // Control, consumer, and the publisher's first connection with three more.
+        #expect(world.connects <= 6)
+    }
+
+    @Test("All messages that the broker refuses are found, and their neighbours are sent")
+    func several() throws {
+        let poison = [0, 1, 2, 40, 41, 250, 299]
+        world.broker.refuses = { poison.contains(Self.number($0)) ? .channel(406, "PRECONDITION_FAILED") : nil }
+        try world.put(0..<300)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.refused == poison.count)
+        #expect(world.numbers(DeadLetterWorld.dead) == poison)
+        #expect(Set(world.numbers(DeadLetterWorld.target)) == letters(0..<300, except: poison))
+        #expect(world.connects <= 3 + 3 * poison.count)
+    }
+
+    @Test("After a close that does not recur every dead letter is replayed")
+    func passing() throws {
+        var closes = 0
+        world.broker.refuses = { message in
+            guard Self.number(message) == 5, closes < 2 else { return nil }
+            closes += 1
+            return .connection(541, "INTERNAL_ERROR")
+        }
+        try world.put(0..<20)
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(closes == 2)
+        #expect(run.tally.refused == 0)
+        #expect(run.tally.done == 20)
+        #expect(run.tally.uncertain > 0, "some may be there twice")
+        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+    }
+
+    @Test("A broker that refuses everything ends the run after a limited number of connections, and nothing is lost")
+    func takesNothing() throws {
+        world.broker.refuses = { _ in .connection(541, "INTERNAL_ERROR") }
+        try world.put(0..<100)
+        let run = world.run { $0.closesInARow = 10 }
+        world.finish(run)
+        guard case .failed(let text) = run.end else {
+            Issue.record("\(String(describing: run.end))")
+            return
+        }
+        #expect(text.contains("541 INTERNAL_ERROR"))
+        #expect(world.connects <= 3 + 10)
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<100))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("Messages confirmed before a close are acknowledged, even if the broker is gone afterwards")
+    func confirmedFirst() throws {
+        try world.put(0..<100)
+        world.broker.refuses = { [unowned network = world.network] message in
+            guard Self.number(message) == 60 else { return nil }
+            network.accept = { _ in nil }
+            return .connection(541, "INTERNAL_ERROR")
+        }
+        let run = world.run { $0.rate = 100 }
+        world.finish(run)
+        guard case .failed = run.end else {
+            Issue.record("\(String(describing: run.end))")
+            return
+        }
+        #expect(run.tally.done >= 59)
+        #expect(world.numbers(DeadLetterWorld.dead) == Array(run.tally.done..<100))
+    }
+
+    @Test("A run stopped while it searches for the refused message ends in order")
+    func stopped() throws {
+        world.broker.refuses = { Self.number($0) == 3 ? .connection(541, "INTERNAL_ERROR") : nil }
+        try world.put(0..<50)
+        let run = world.run()
+        for _ in 0..<1000 where run.publishes.suspects.isEmpty { world.advance(by: .milliseconds(1), run) }
+        try #require(!run.publishes.suspects.isEmpty)
+        run.stop(at: world.network.moment)
+        world.finish(run)
+        #expect(run.end == .stopped)
+        #expect(run.tally.uncertain > 0)
+        let all = Set(world.numbers(DeadLetterWorld.dead)).union(world.numbers(DeadLetterWorld.target))
+        #expect(all == Set(0..<50))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("A message whose fresh copy the broker refuses is left, and the others get theirs")
+    func renewal() throws {
+        world.broker.refuses = { Self.number($0) == 1 ? .channel(406, "PRECONDITION_FAILED") : nil }
+        try world.put(0..<4) { _, headers in headers["x-delivery-count"] = .int64(10) }
+        let run = world.run(.read { _, _ in })
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.renewed == 3)
+        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<4))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    // MARK: Targets outside the configuration
+
+    @Test("A queue outside the configuration gets nothing, even if a dead letter names it")
+    func foreign() throws {
+        world.broker.declare("victim.payments")
+        let death = DeadLetterSamples.deaths(DeadLetterSamples.death("victim.payments", "rejected"))
+        try world.put(0..<40) { index, headers in
+            if index % 4 == 1 { headers["harebell-queue"] = .string("victim.payments") }
+            if index % 4 == 2 { headers = death }
+        }
+        let run = world.run()
+        world.finish(run)
+        let foreign = (0..<40).filter { [1, 2].contains($0 % 4) }
+        #expect(run.end == .complete)
+        #expect(run.tally.refused == 20)
+        #expect(run.tally.done == 20)
+        let complaint = try #require(run.tally.complaints.first)
+        #expect(run.tally.complaints.count == 1)
+        #expect(complaint.hasPrefix("queue \"victim.payments\" is not a request queue of the configuration"))
+        #expect(complaint.contains("--to QUEUE"))
+        #expect(complaint.hasSuffix("(first: message id m-1)"))
+        #expect(world.numbers("victim.payments").isEmpty)
+        #expect(world.numbers(DeadLetterWorld.dead) == foreign)
+        // An operator may send them to any queue.
+        let named = world.run(.replay(to: .queue("victim.payments")), id: "named")
+        world.finish(named)
+        #expect(named.tally.done == 20)
+        #expect(world.numbers("victim.payments") == foreign)
+    }
+
+    @Test("A direct reply-to as the target closes nothing: it is not a queue of the configuration")
+    func directReply() throws {
+        let target = "amq.rabbitmq.reply-to.abc000.def"
+        world.broker.refuses = { $0.routingKey == Array(target.utf8) ? .connection(541, "INTERNAL_ERROR") : nil }
+        try world.put(0..<10) { index, headers in
+            if index == 4 { headers["harebell-queue"] = .string(target) }
+        }
+        let run = world.run()
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(run.tally.refused == 1 && run.tally.done == 9 && run.tally.uncertain == 0)
+        #expect(world.numbers(DeadLetterWorld.dead) == [4])
+        #expect(world.connects == 3)
+    }
+}

@@ -1,0 +1,145 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Configuration
+@testable import Runtime
+
+@Suite("LoadRun")
+struct LoadRunTests {
+    private let world: World
+
+    init() throws {
+        world = try World()
+    }
+
+    /// Starts a run that publishes to a queue of the world.
+    private func start(
+        count: Int, rate: Int? = nil, to queue: String = "push.requests", mix: LoadPlan.Mix = .accepted
+    ) throws -> LoadRun {
+        let replies = try ReplyQueue(name: "answers", prefetch: 1000, at: world.network.now) { role in
+            try BrokerConnections.connection(
+                role, name: "test", world.configuration.broker, network: world.network, seed: 1)
+        }
+        let run = LoadRun(
+            settings: LoadRun.Settings(queue: queue, count: count, rate: rate),
+            plan: LoadPlan(run: "run", topic: "com.example.app", mix: mix, bodySize: 0), replies: replies,
+            at: world.network.now)
+        world.guests = [run]
+        return run
+    }
+
+    private func finish(_ run: LoadRun) {
+        #expect(world.finish(run, within: .seconds(600)))
+    }
+
+    @Test("Every message of a varied load is answered once, and the reply queue is deleted with the run")
+    func complete() throws {
+        try world.start()
+        let run = try start(count: 200, mix: .varied)
+        finish(run)
+        #expect(run.end == .complete)
+        #expect(run.ledger.published == 200 && run.ledger.responded == 200)
+        #expect(run.ledger.duplicates == 0 && run.ledger.strangers == 0)
+        #expect(run.ledger.outcomes["accepted"] == 190)
+        #expect(run.ledger.outcomes["unregistered Unregistered"] == 2)
+        #expect(run.ledger.outcomes["unregistered BadDeviceToken"] == 4)
+        #expect(run.ledger.outcomes["invalid"] == 4)
+        #expect(world.broker.queues["answers"] == nil)
+        #expect(world.broker.violations.isEmpty)
+    }
+
+    @Test("The rate is kept from the first message to the last")
+    func rate() throws {
+        let run = try start(count: 50, rate: 100)
+        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 1 })
+        world.pass(.milliseconds(195))
+        #expect(run.ledger.published == 20)
+        world.pass(.milliseconds(300))
+        #expect(run.ledger.published == 50)
+    }
+
+    @Test("Without replies it ends at its timeout, and reports the missing ones")
+    func impatient() throws {
+        let run = try start(count: 5)
+        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
+        world.pass(.seconds(29))
+        #expect(run.end == nil)
+        world.pass(.seconds(2))
+        #expect(run.end == .impatient)
+        #expect(run.ledger.missing == 5)
+    }
+
+    @Test("Messages unconfirmed on a lost connection are published again")
+    func republish() throws {
+        world.broker.holdsConfirms = true
+        let run = try start(count: 20)
+        #expect(world.pass(atMost: .seconds(10)) { world.broker.messages(in: "push.requests").count == 20 })
+        world.cut(World.broker)
+        world.broker.holdsConfirms = false
+        #expect(world.pass(atMost: .seconds(60)) { world.broker.messages(in: "push.requests").count == 40 })
+        #expect(run.ledger.published == 20)
+        try world.start()
+        finish(run)
+        #expect(run.end == .complete)
+        #expect(run.ledger.responded == 20)
+    }
+
+    @Test("Messages refused by a full queue are published again with pauses, until accepted")
+    func refused() throws {
+        let queue = try #require(world.broker.queues["push.requests"])
+        queue.rejectsPublishes = true
+        var tries = 0
+        world.broker.refuses = { message in
+            if message.routingKey == Array("push.requests".utf8) { tries += 1 }
+            return nil
+        }
+        let run = try start(count: 1)
+        world.pass(.seconds(20))
+        #expect((3...60).contains(tries) && run.end == nil)
+        queue.rejectsPublishes = false
+        try world.start()
+        finish(run)
+        #expect(run.end == .complete)
+    }
+
+    @Test("A second reply is a duplicate, and one to an unpublished message a stranger")
+    func duplicates() throws {
+        let run = try start(count: 2)
+        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 2 })
+        for id in ["run-0", "run-0", "other-1", "run-1"] {
+            var properties = MessageProperties()
+            properties.correlationID = Array(id.utf8)
+            try world.broker.put([], properties: properties, into: "answers")
+            world.settle()
+        }
+        finish(run)
+        #expect(run.end == .complete)
+        #expect(run.ledger.duplicates == 1 && run.ledger.strangers == 1)
+        #expect(run.ledger.outcomes == ["unknown": 2])
+    }
+
+    @Test("A queue that does not exist ends it at once")
+    func noRoute() throws {
+        let run = try start(count: 3, to: "none")
+        finish(run)
+        guard case .failed(let message) = run.end else {
+            Issue.record("\(String(describing: run.end))")
+            return
+        }
+        #expect(message.contains("queue \"none\" does not receive messages"), "\(message)")
+    }
+
+    @Test("An interrupted run reports its results so far")
+    func stopped() throws {
+        let run = try start(count: 5)
+        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
+        run.stop(at: world.moment)
+        finish(run)
+        #expect(run.end == .stopped)
+        #expect(run.ledger.missing == 5)
+    }
+}

@@ -1,0 +1,94 @@
+import Core
+import Testing
+
+@testable import Commands
+
+@Suite("Load")
+struct LoadTests {
+    private static let start = Instant(nanoseconds: 0)
+
+    @Test("Each message counts once, however often it is published or answered")
+    func ledger() {
+        var ledger = LoadLedger(count: 3)
+        ledger.published(0, at: Self.start)
+        ledger.published(1, at: Self.start + .seconds(1))
+        ledger.published(0, at: Self.start + .seconds(5))
+        #expect(ledger.missing == 2)
+        ledger.responded(0, outcome: "accepted", at: Self.start + .seconds(6))
+        ledger.responded(0, outcome: "rejected", at: Self.start + .seconds(9))
+        #expect(ledger.missing == 1)
+        #expect(ledger.duplicates == 1)
+        #expect(ledger.outcomes == ["accepted": 1])
+        #expect(ledger.latencies == [.seconds(6)])
+        #expect(ledger.elapsed == .seconds(6))
+    }
+
+    @Test("Replies to unpublished messages are strangers")
+    func strangers() {
+        var ledger = LoadLedger(count: 2)
+        ledger.published(0, at: Self.start)
+        for index in [nil, -1, 1, 2] { ledger.responded(index, outcome: "accepted", at: Self.start) }
+        #expect(ledger.strangers == 4)
+        #expect(ledger.responded == 0)
+        #expect(ledger.elapsed == .zero)
+    }
+
+    @Test("In random walks published = answered + missing")
+    func randomWalks() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        var ledger = LoadLedger(count: 50)
+        var published: Set<Int> = []
+        var responded: Set<Int> = []
+        for step in 0..<2000 {
+            let index = Int.random(in: 0..<50, using: &random)
+            let now = Self.start + .milliseconds(step)
+            if Bool.random(using: &random) {
+                ledger.published(index, at: now)
+                published.insert(index)
+            } else {
+                ledger.responded(index, outcome: "accepted", at: now)
+                if published.contains(index) { responded.insert(index) }
+            }
+            #expect(ledger.published == published.count, "seed \(seed)")
+            #expect(ledger.responded == responded.count, "seed \(seed)")
+            #expect(ledger.missing == published.count - responded.count, "seed \(seed)")
+        }
+        #expect(ledger.latencies == ledger.latencies.sorted())
+    }
+
+    @Test("Percentiles are nearest ranks")
+    func percentiles() {
+        let sorted = (1...10).map { Duration.seconds($0) }
+        #expect(LoadLedger.percentile(0.5, of: sorted) == .seconds(5))
+        #expect(LoadLedger.percentile(0.99, of: sorted) == .seconds(10))
+        #expect(LoadLedger.percentile(0, of: sorted) == .seconds(1))
+        #expect(LoadLedger.percentile(1, of: sorted) == .seconds(10))
+        #expect(LoadLedger.percentile(0.5, of: []) == nil)
+    }
+
+    @Test("A message id contains its position in the run, and a stranger's has none")
+    func messageIDs() {
+        let plan = LoadPlan(run: "run", topic: "com.example.app", mix: .accepted, bodySize: 0)
+        for index in [0, 7, 123_456] {
+            #expect(plan.index(ofMessageID: ArraySlice(plan.messageID(index).utf8)) == index)
+        }
+        for id in ["run", "run-", "run-x", "runs-1", "other-1", ""] {
+            #expect(plan.index(ofMessageID: ArraySlice(id.utf8)) == nil)
+        }
+    }
+
+    @Test("A plan gives the same body for the same position, a different device to each, and the announced mix")
+    func bodies() {
+        let plan = LoadPlan(run: "run", topic: "com.example.app", mix: .accepted, bodySize: 100)
+        #expect(plan.body(3) == plan.body(3))
+        #expect(Set((0..<100).map { plan.body($0) }).count == 100)
+        let varied = LoadPlan(run: "run", topic: "com.example.app", mix: .varied, bodySize: 0)
+        let texts = (0..<100).map { String(decoding: varied.body($0), as: UTF8.self) }
+        #expect(texts.count { $0.hasPrefix("{\"device-token\":\"dead") } == 1)
+        #expect(texts.count { $0.hasPrefix("{\"device-token\":\"bad0") } == 2)
+        #expect(texts.count { !$0.hasPrefix("{") } == 1)
+        #expect(texts.count { !$0.contains("payload") } == 2)
+        #expect(String(decoding: plan.body(47), as: UTF8.self).hasPrefix("{\"device-token\":\"7"))
+    }
+}

@@ -1,0 +1,92 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Commands
+
+/// The peer: sends its response to a complete request, then closes if it is to.
+private final class Peer: Engine {
+    private let response: String
+    private let closes: Bool
+    private(set) var request = ""
+    private var isSent = false
+
+    init(_ response: String, closes: Bool = true) {
+        self.response = response
+        self.closes = closes
+    }
+
+    func transportOpened(at now: Instant) {}
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
+        request += String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
+    }
+    func transportClosed(_ failure: TransportError?, at now: Instant) {}
+    func drain(into output: inout ByteQueue) {
+        guard !isSent, request.hasSuffix("\r\n\r\n") else { return }
+        isSent = true
+        output.append(Array(response.utf8))
+    }
+    var wantsDisconnect: Bool { isSent && closes }
+    var nextDeadline: Instant? { nil }
+    func expire(at now: Instant) {}
+}
+
+@Suite("ReadinessCheck")
+struct ReadinessCheckTests {
+    private let endpoint = Endpoint(host: "127.0.0.1", port: 9464)
+
+    /// The result of a check with a peer; `nil` refuses the connection.
+    private func result(
+        of peer: Peer?, token: String? = nil
+    ) throws -> Result<(status: Int, body: String), ReadinessCheck.Failure> {
+        let network = MemoryNetwork { _ in peer }
+        network.largestPiece = 1_000
+        let check = ReadinessCheck(
+            Configuration.Admin(listen: endpoint, token: token.map { Secret($0) }), network: network,
+            at: network.now)
+        let start = network.now
+        network.advance(by: .seconds(10), deadline: { check.nextDeadline }) {
+            check.step(at: network.moment)
+            return false
+        }
+        #expect(check.isFinished)
+        #expect(network.now - start == .seconds(10))
+        return try #require(check.result)
+    }
+
+    private func message(_ peer: Peer?) throws -> String {
+        guard case .failure(let failure) = try result(of: peer) else { return "" }
+        return failure.message
+    }
+
+    @Test("the token is sent, and the result has the worker's status and body", arguments: [200, 503])
+    func response(status: Int) throws {
+        let peer = Peer("HTTP/1.1 \(status) Text\r\nConnection: close\r\n\r\n{\"ready\": 1}\r\n\r\n")
+        let response = try result(of: peer, token: "open-sesame").get()
+        #expect(response == (status, "{\"ready\": 1}\r\n\r\n"))
+        #expect(
+            peer.request
+                == "GET /readyz HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer open-sesame\r\n\r\n")
+    }
+
+    @Test(
+        "an invalid response is reported with the key to correct",
+        arguments: ["", "HTTP/1.1 200 OK\r\n", "SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 no\r\n\r\n", "HTTP/1.\r\n\r\n"])
+    func nonsense(text: String) throws {
+        #expect(
+            try message(Peer(text))
+                == "127.0.0.1:9464 does not respond as the admin server of a worker: check admin.listen")
+    }
+
+    @Test("a peer that refuses, keeps silent or never stops ends the check")
+    func unavailable() throws {
+        #expect(try message(nil) == "127.0.0.1:9464 refused")
+        let silent = Peer("HTTP/1.1 200 OK\r\n\r\n", closes: false)
+        #expect(try message(silent).contains("did not respond within 4.0 seconds"))
+        for (head, size) in [("HTTP/1.1 200 OK\r\n\r\n", 4 * 1024 * 1024), ("HTTP/1.1 200 OK\r\nA: ", 16 * 1024)] {
+            let endless = head + String(repeating: "a", count: size + 1)
+            #expect(try message(Peer(endless, closes: false)) == "127.0.0.1:9464 sends too much")
+        }
+    }
+}

@@ -1,0 +1,109 @@
+import Core
+import Glibc
+import Logging
+import Monitoring
+import SimulatedWorld
+import Synchronization
+import System
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+@Suite("Application")
+struct ApplicationTests {
+    private final class Shared: Sendable {
+        let end = Mutex<Result<Application.End, any Error>?>(nil)
+    }
+
+    /// Runs the control thread to its end, with replacement workers.
+    private func end(
+        workers: Int, _ worker: @escaping WorkerThread.Body
+    ) throws -> Application.End {
+        let world = try World()
+        var configuration = world.configuration
+        configuration.workers = workers
+        configuration.drainDeadline = .zero
+        configuration.admin = nil
+        let plan = try AppPlan(configuration)
+        let shared = Shared()
+        // Runs on a separate thread with blocked signals.
+        try Thread.start(name: "application") {
+            let result = Result { () throws -> Application.End in
+                let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+                let application = try Application(
+                    plan, file: "harebell.yaml", log: log, threshold: LogThreshold(.info)
+                ) {}
+                return try application.run(worker: worker)
+            }
+            shared.end.withLock { $0 = result }
+        }.join()
+        return try #require(shared.end.withLock { $0 }).get()
+    }
+
+    /// A worker that cannot start.
+    @Sendable private static func fail(_ task: WorkerThread.Task, _ failure: WorkerReport.Failure) {
+        let events: [WorkerReport.Event] = [
+            .failed(failure, message: "as a test wants it"), .ended(PipelineCounters(queues: 1), inOrder: true),
+        ]
+        for event in events { task.reports.post(WorkerReport(worker: task.index, event: event)) }
+    }
+
+    @Test(
+        "The failure that keeps a worker from starting is the outcome of the process",
+        arguments: [WorkerReport.Failure.configuration, .unavailable, .internal])
+    func failure(_ failure: WorkerReport.Failure) throws {
+        #expect(try end(workers: 1) { Self.fail($0, failure) } == .failed(failure))
+    }
+
+    @Test("A worker that never ends is given up after its deadlines, and the process still ends")
+    func stuckWorker() throws {
+        var ends: [Int32] = [0, 0]
+        #expect(unsafe pipe(&ends) == 0)
+        let (blocking, writing) = (ends[0], ends[1])
+        let start = ContinuousClock.now
+        let end = try end(workers: 2) { task in
+            if task.index == 0 {
+                Self.fail(task, .unavailable)
+            } else {
+                var byte: UInt8 = 0
+                _ = unsafe read(blocking, &byte, 1)
+            }
+        }
+        close(writing)
+        #expect(end == .failed(.unavailable))
+        let elapsed = ContinuousClock.now - start
+        #expect(elapsed >= DrainMachine.closeTimeout + Application.endTimeout)
+        #expect(elapsed < DrainMachine.closeTimeout + Application.endTimeout + .seconds(20))
+    }
+
+    @Test("The watchdog is notified twice in its interval while every worker responds, and not while one is stuck")
+    func signsOfLife() throws {
+        let world = try World()
+        try world.start()
+        let snapshot = try #require(world.worker).snapshot(at: world.moment)
+        let socket = try NotifySocket()
+        let environment = ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "30000000"]
+        let application = try Application(
+            try AppPlan(world.configuration), file: "harebell.yaml",
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info),
+            manager: ServiceManager { environment[$0] }
+        ) {}
+        let start = try #require(application.service.nextKeepAlive)
+        application.sendKeepAlive(at: start)
+        application.sendKeepAlive(at: start + .seconds(14))
+        #expect(socket.messages() == ["WATCHDOG=1"])
+        application.sendKeepAlive(at: start + .seconds(15))
+        #expect(socket.messages().count == 2)
+        // Asked after 16 s, and unanswered for longer than a worker may take.
+        #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
+        application.sendKeepAlive(at: start + .seconds(30))
+        #expect(socket.messages().count == 2)
+        application.workers.watch.responded(0, snapshot, at: start + .seconds(44))
+        application.sendKeepAlive(at: start + .seconds(45))
+        #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
+    }
+}

@@ -1,0 +1,206 @@
+import Configuration
+import Core
+import Logging
+import Monitoring
+import Commands
+import Pipeline
+import SimulatedWorld
+import TestSupport
+import Testing
+
+/// Collectors that take spans, and such that do not.
+@Suite("Export of spans")
+struct TraceExporterTests {
+    private static let collector = Endpoint(host: "collector", port: 4318)
+
+    /// Answers each POST with the next of its responses, and says nothing after the last.
+    private final class Collector: Engine {
+        private let respond: (String) -> String?
+        private var input: [UInt8] = []
+        private var output: [UInt8] = []
+        private(set) var wantsDisconnect = false
+
+        init(respond: @escaping (String) -> String?) {
+            self.respond = respond
+        }
+
+        func transportOpened(at now: Instant) {}
+        func transportClosed(_ failure: TransportError?, at now: Instant) {}
+        var nextDeadline: Instant? { nil }
+        func expire(at now: Instant) {}
+
+        func receive(_ bytes: Span<UInt8>, at now: Instant) {
+            for index in 0..<bytes.count { input.append(bytes[index]) }
+            let text = String(decoding: input, as: UTF8.self)
+            guard text.hasSuffix("]}]}]}"), let response = respond(text) else { return }
+            output = Array(response.utf8)
+            wantsDisconnect = true
+        }
+
+        func drain(into output: inout ByteQueue) {
+            output.append(self.output)
+            self.output = []
+        }
+    }
+
+    private final class Stage {
+        let network: MemoryNetwork
+        let exporter: TraceExporter
+        let lines = LogLines()
+        private(set) var requests: [String] = []
+        /// The last one repeats; `nil` for silence.
+        var responses: [String?] = []
+        var isAbsent = false
+
+        init() throws {
+            network = MemoryNetwork { _ in nil }
+            let log = lines
+            exporter = try TraceExporter(
+                Configuration.Tracing(endpoint: collector, usesTLS: false, sampleRatio: 1), network,
+                resource: [("service.name", .text("harebell"))], log: Logger(label: "test") { _ in log })
+            network.accept = { [unowned self] _ in
+                guard !isAbsent else { return nil }
+                return Collector { [unowned self] in
+                    requests.append($0)
+                    return responses.count > 1 ? responses.removeFirst() : responses[0]
+                }
+            }
+        }
+
+        func add(_ count: Int) throws {
+            let context = try #require(
+                TraceContext(ArraySlice("00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01".utf8)))
+            let span = TraceSpan(context, parent: nil, "harebell process", .consumer, 1...2)
+            exporter.add(Tracer.Batch(spans: Array(repeating: span, count: count)), at: network.now)
+        }
+
+        func pass(_ duration: Duration) {
+            network.advance(by: duration, deadline: { self.exporter.nextDeadline }) {
+                self.exporter.step(at: self.network.now)
+                return false
+            }
+        }
+
+        func expect(exported: UInt64, dropped: UInt64, _ location: SourceLocation = #_sourceLocation) {
+            #expect(exporter.counts.exported == exported, sourceLocation: location)
+            #expect(exporter.counts.dropped == dropped, sourceLocation: location)
+        }
+    }
+
+    private static func response(_ status: String, _ body: String = "") -> String {
+        "HTTP/1.1 \(status)\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+    }
+
+    @Test("A batch is one POST of JSON")
+    func accepted() throws {
+        let stage = try Stage()
+        stage.responses = [Self.response("200 OK", "{\"partialSuccess\":{}}")]
+        try stage.add(3)
+        stage.pass(SpanQueue.interval - .milliseconds(1))
+        #expect(stage.requests.isEmpty)
+        stage.pass(.milliseconds(1))
+        stage.expect(exported: 3, dropped: 0)
+        let request = try #require(stage.requests.first)
+        #expect(stage.requests.count == 1)
+        #expect(request.hasPrefix("POST /v1/traces HTTP/1.1\r\nHost: collector:4318\r\n"))
+        let parts = request.split(separator: "\r\n\r\n", maxSplits: 1)
+        #expect(parts[0].contains("Content-Type: application/json\r\nContent-Length: \(parts[1].utf8.count)\r\n"))
+        #expect(parts[1].split(separator: "\"traceId\"").count == 4)
+        #expect(stage.lines.all.isEmpty)
+    }
+
+    @Test("A response may have chunks or no length, or take only some spans")
+    func partly() throws {
+        let stage = try Stage()
+        let body = "{\"partialSuccess\":{\"rejectedSpans\":\"2\"}}"
+        for response in [
+            Self.response("200 OK", body), "HTTP/1.1 200 OK\r\n\r\n\(body)",
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n28\r\n\(body)\r\n0\r\n\r\n",
+        ] {
+            stage.responses = [response]
+            try stage.add(5)
+            stage.pass(SpanQueue.interval)
+        }
+        stage.expect(exported: 9, dropped: 6)
+    }
+
+    @Test("An overloaded collector gets a batch again, once", arguments: ["429 Too Many Requests", "503 Unavailable"])
+    func overloaded(status: String) throws {
+        let stage = try Stage()
+        stage.responses = [Self.response(status), Self.response("200 OK"), Self.response(status)]
+        try stage.add(1)
+        stage.pass(SpanQueue.interval)
+        stage.expect(exported: 0, dropped: 0)
+        stage.pass(TraceExporter.retryPause)
+        stage.expect(exported: 1, dropped: 0)
+        try stage.add(1)
+        stage.pass(SpanQueue.interval + TraceExporter.retryPause)
+        stage.expect(exported: 1, dropped: 1)
+        #expect(stage.requests.count == 4)
+    }
+
+    private static let credentials =
+        ": Harebell sends no credentials; set tracing.endpoint to a collector that requires none, and let it forward "
+        + "the spans with them"
+
+    @Test(
+        "A collector that refuses spans costs them at once, and the log says what to do",
+        arguments: [
+            ("400 Bad Request", ""), ("401 Unauthorized", credentials), ("403 Forbidden", credentials),
+            (
+                "404 Not Found",
+                " for /v1/traces: check that tracing.endpoint is a collector that receives OTLP over HTTP (port 4318)"
+            ),
+        ])
+    func refusing(status: String, advice: String) throws {
+        let stage = try Stage()
+        stage.responses = [Self.response(status)]
+        for _ in 0..<20 {
+            try stage.add(1)
+            stage.pass(SpanQueue.interval)
+        }
+        stage.expect(exported: 0, dropped: 20)
+        #expect(stage.requests.count == 20)
+        let lines = stage.lines.all
+        #expect(lines.map(\.message) == ["spans cannot be exported; trying again"])
+        #expect(lines.first?.metadata["error.message"]?.description == "HTTP \(status.prefix(3))\(advice)")
+    }
+
+    @Test("A collector that is absent, silent or speaks no HTTP costs spans, in bounded memory", arguments: 0..<3)
+    func unusable(kind: Int) throws {
+        let stage = try Stage()
+        stage.isAbsent = kind == 0
+        stage.responses = [kind == 1 ? nil : "220 mail.example.com ESMTP\r\n\r\n"]
+        let total = SpanQueue.maximumQueued * 3
+        for _ in 0..<(total / 1024) { try stage.add(1024) }
+        stage.pass(.seconds(1000))
+        stage.expect(exported: 0, dropped: UInt64(total))
+        #expect(stage.exporter.isIdle)
+        #expect(stage.network.links.isEmpty)
+        #expect((1...8).contains(stage.lines.all.count))
+        let reason = stage.lines.all.first?.metadata["error.message"]?.description ?? ""
+        #expect(reason.contains("check that tracing.endpoint takes OTLP over HTTP (port 4318)") == (kind == 2))
+        // It recovers.
+        stage.isAbsent = false
+        stage.responses = [Self.response("200 OK")]
+        try stage.add(1)
+        stage.pass(SpanQueue.interval)
+        stage.expect(exported: 1, dropped: UInt64(total))
+    }
+
+    @Test("At the end the last spans are exported without a wait, or given up after a limit")
+    func end() throws {
+        for response in [Self.response("200 OK"), nil] {
+            let stage = try Stage()
+            stage.responses = [response]
+            try stage.add(1)
+            stage.exporter.endSoon(at: stage.network.now)
+            stage.pass(.zero)
+            #expect(stage.requests.count == 1)
+            #expect(stage.exporter.isIdle == (response != nil))
+            stage.pass(TraceExporter.lastExport)
+            #expect(stage.exporter.isIdle && stage.network.links.isEmpty)
+            stage.expect(exported: response == nil ? 0 : 1, dropped: response == nil ? 1 : 0)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import Core
+import Runtime
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Commands
+
+@Suite("The summary of a minute")
+struct WorkSummaryTests {
+    private static func body(_ token: String) -> String {
+        #"{"device-token":"\#(token)","apns-topic":"com.example.app","payload":{"aps":{"badge":1}}}"#
+    }
+
+    @Test("It counts requests ended in the last minute, and an idle minute has no summary")
+    func minutes() throws {
+        let world = try World(
+            script: "token dead*: 410 Unregistered\ntoken bad*: 400 BadCollapseId\ntoken *: delay 20ms")
+        try world.start()
+        var summary = WorkSummary(at: world.network.now)
+        func take() -> [String: String]? {
+            let snapshots = world.running.map { $0.snapshot(at: world.moment) }
+            return summary.take(snapshots, at: world.network.now)?.mapValues { "\($0)" }
+        }
+        for _ in 0..<3 { try world.request(Self.body("00aa")) }
+        try world.request(Self.body("dead"))
+        try world.request(Self.body("bad0"))
+        world.pass(.seconds(59))
+        #expect(take() == nil)
+        world.pass(.seconds(1))
+        let work = try #require(take())
+        #expect(work["accepted"] == "3" && work["unregistered"] == "1" && work["rejected"] == "1")
+        #expect(work["dead_letters"] == "1" && work["parked"] == "0")
+        let median = try #require(work["p50_seconds"].flatMap(Double.init))
+        let p99 = try #require(work["p99_seconds"].flatMap(Double.init))
+        #expect(median > 0.01 && median <= p99 && p99 < 1)
+        world.pass(.seconds(60))
+        #expect(take() == nil)
+        try world.request(Self.body("00ab"))
+        world.pass(.seconds(60))
+        #expect(take()?["accepted"] == "1")
+    }
+}

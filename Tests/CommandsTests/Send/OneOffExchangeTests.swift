@@ -1,0 +1,188 @@
+import APNs
+import Core
+import SimulatedWorld
+import Simulator
+import TLS
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Configuration
+@testable import Runtime
+
+@Suite("OneOffExchange")
+struct OneOffExchangeTests {
+    /// Runs one exchange with a world's APNs for at most two minutes.
+    private func end(
+        _ world: World, _ request: APNsRequest, timeLimit: Duration? = nil, closes: Bool = true
+    ) throws -> OneOffExchange.End? {
+        let exchange = try exchange(world, request, timeLimit: timeLimit)
+        #expect(world.finish(exchange))
+        if closes { #expect(world.network.links.isEmpty, "the connection is closed afterwards") }
+        return exchange.end
+    }
+
+    private func exchange(
+        _ world: World, _ request: APNsRequest, timeLimit: Duration? = nil
+    ) throws -> OneOffExchange {
+        let app = world.configuration.apps[0]
+        return try OneOffExchange(
+            request, for: app, world.configuration.apns, tokens: ProviderTokens([app]), network: world.network,
+            timeLimit: timeLimit, seed: 1, at: world.network.moment)
+    }
+
+    private func request(_ token: String, expiration: Int64? = nil) throws -> APNsRequest {
+        APNsRequest(
+            target: .device(try #require(DeviceToken(token))), topic: ArraySlice("com.example.app".utf8),
+            pushType: .alert, expiration: expiration, id: NotificationID(high: 1, low: 2),
+            payload: ArraySlice("{\"aps\":{\"alert\":\"Hello\"}}".utf8))
+    }
+
+    @Test(
+        "The response to one notification is returned as its report",
+        arguments: [
+            ("7777", Outcome.accepted, 200, "yes"), ("dead", .unregistered, 410, "yes"),
+            ("fa11", .undelivered, 500, "yes"), ("deaf", .undelivered, nil, "unknown"),
+            ("dec1", .undelivered, nil, "no"), ("fa7a10", .undelivered, nil, "unknown"),
+        ] as [(String, Outcome, UInt16?, String)])
+    func notification(token: String, outcome: Outcome, status: UInt16?, processed: String) throws {
+        let world = try World()
+        let report = try #require(try end(world, try request(token))).report
+        #expect(report.outcome == outcome && report.status == status && report.processed.name.description == processed)
+    }
+
+    @Test("Channels are managed at a separate endpoint with separate limits")
+    func channels() throws {
+        let world = try World()
+        let bundleID = ArraySlice("com.example.app".utf8)
+        func ask(_ operation: ChannelOperation) throws -> APNsResponse? {
+            let request = APNsRequest(operation, bundleID: bundleID, id: NotificationID(high: 3, low: 4))
+            guard case .responded(let reply) = try end(world, request) else { return nil }
+            return reply
+        }
+        let created = try #require(try ask(.create(.none)))
+        let channelID = ArraySlice(try #require(created.channel?.channelID))
+        #expect(
+            created.status == 201
+                && created.channel?.requestID == Array(NotificationID(high: 3, low: 4).description.utf8))
+        let read = try #require(try ask(.read(channelID))?.channel?.body)
+        #expect(String(decoding: read, as: UTF8.self) == #"{"message-storage-policy":0,"push-type":"LiveActivity"}"#)
+        let list = try #require(try ask(.list)?.channel?.body)
+        #expect(
+            String(decoding: list, as: UTF8.self) == #"{"channels":["\#(String(decoding: channelID, as: UTF8.self))"]}"#
+        )
+        #expect(try ask(.delete(channelID))?.status == 204)
+        #expect(try ask(.delete(channelID))?.reason?.rawValue == "ChannelNotRegistered")
+    }
+
+    @Test("A list of the maximum number of an app's channels fits into the response")
+    func longestList() throws {
+        let world = try World()
+        let bundleID = ArraySlice("com.example.app".utf8)
+        for number in 0..<ChannelOperation.maximumChannels {
+            let name = String(repeating: "x", count: ChannelOperation.maximumChannelID - 8)
+            world.apns.channels.add(Array("\(name)\(10_000_000 + number)".utf8), of: bundleID, .noMessageStored)
+        }
+        let end = try end(world, APNsRequest(.list, bundleID: bundleID, id: NotificationID(high: 3, low: 4)))
+        guard case .responded(let reply) = end else { return #expect(Bool(false), "no answer") }
+        let body = try #require(reply.channel?.body)
+        #expect(body.count == 10_000 * 259 - 1 + 15 && body.last == UInt8(ascii: "}"))
+    }
+
+    @Test("An unreachable APNs ends it after three connects, and a silent one at its deadline")
+    func unreachable() throws {
+        let world = try World()
+        world.isAPNsDown = true
+        let refused = try #require(try end(world, try request("7777"))).report
+        #expect(refused.processed == .no && refused.detail?.contains("ECONNREFUSED") == true)
+        #expect(world.network.attempts == OneOffExchange.maximumConnects)
+
+        world.isAPNsDown = false
+        let start = world.network.now
+        let silent = try #require(try end(world, try request("deaf"), timeLimit: .seconds(3), closes: false)).report
+        #expect(silent.processed == .unknown && silent.detail == "no response in time")
+        #expect(world.network.now - start <= .seconds(4))
+    }
+
+    @Test(
+        "A refused credential, topic or environment is rejected, and unprocessed requests are reported as such",
+        arguments: [
+            ("403 ExpiredProviderToken", Outcome.rejected, Processed.yes),
+            ("403 InvalidProviderToken", .rejected, .yes), ("403 BadCertificate", .rejected, .yes),
+            ("400 TopicDisallowed", .rejected, .yes), ("503 Shutdown", .undelivered, .no),
+            ("503 ServiceUnavailable", .undelivered, .yes),
+        ])
+    func refused(response: String, outcome: Outcome, processed: Processed) throws {
+        let world = try World(script: "token *: \(response)")
+        let report = try #require(try end(world, try request("7777"))).report
+        #expect(report.outcome == outcome && report.processed == processed)
+    }
+
+    @Test(
+        "A report blames the credential only if APNs refuses it",
+        arguments: [
+            ("403 InvalidProviderToken", "APNs refuses the provider token of com.example.app; check key_id"),
+            ("403 BadCertificate", "APNs refuses the app's certificate; harebell check shows"),
+            ("400 TopicDisallowed", "APNs accepts the provider token, but not for com.example.app; check the topic"),
+            ("400 BadCollapseId", nil), ("503 ServiceUnavailable", nil),
+        ] as [(String, String?)])
+    func blame(response: String, words: String?) throws {
+        let world = try World(script: "token *: \(response)")
+        let exchange = try exchange(world, try request("7777"))
+        #expect(world.finish(exchange))
+        let detail = try #require(exchange.report).detail
+        guard let words else {
+            #expect(detail == nil)
+            return
+        }
+        #expect(try #require(detail).hasPrefix("not caused by the request: \(words)"), "\(detail ?? "")")
+    }
+
+    @Test("A wrong clock is reported")
+    func alarm() throws {
+        let world = try World(script: "token *: 403 ExpiredProviderToken")
+        let exchange = try exchange(world, try request("7777"))
+        #expect(world.finish(exchange))
+        #expect(exchange.alarms == [.clockSkew])
+    }
+
+    @Test("Behind a proxy all connections use it, under the endpoint's own name")
+    func proxy() throws {
+        let world = try World { $0.apns.proxy = ProxyRoute(configured: "http://us%65r:pass@proxy.test:3128") }
+        let direct = world.network.accept
+        var requests: [[String]] = []
+        world.network.accept = { _ in nil }
+        world.network.openTunnel = { proxy, request in
+            #expect(proxy == Endpoint(host: "proxy.test", port: 3128))
+            requests.append(request)
+            return ("HTTP/1.1 200 Connection established", direct(World.apns))
+        }
+        let report = try #require(try end(world, try request("7777"))).report
+        #expect(report.outcome == .accepted)
+        #expect(
+            requests == [
+                [
+                    "CONNECT apns.test:443 HTTP/1.1", "Host: apns.test:443",
+                    "Proxy-Authorization: Basic dXNlcjpwYXNz",
+                ]
+            ])
+    }
+
+    @Test("A refusal by the proxy is reported, without its credentials")
+    func proxyRefuses() throws {
+        let world = try World { $0.apns.proxy = ProxyRoute(configured: "http://user:pass@proxy.test:3128") }
+        world.network.openTunnel = { _, _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) }
+        let report = try #require(try end(world, try request("7777"))).report
+        #expect(report.outcome == .undelivered && report.processed == .no)
+        let detail = try #require(report.detail)
+        #expect(detail.contains("the proxy proxy.test:3128 refuses the user or the password (HTTP 407"), "\(detail)")
+        #expect(!detail.contains("pass@") && !detail.contains("dXNlcjpwYXNz"))
+    }
+
+    @Test("An expired request is not sent")
+    func expired() throws {
+        let world = try World()
+        #expect(try end(world, try request("7777", expiration: 1_000_000_000)) == .expired)
+        #expect(world.sent == 0)
+    }
+}

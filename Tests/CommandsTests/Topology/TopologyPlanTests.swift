@@ -1,0 +1,115 @@
+import AMQP
+import Core
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Configuration
+
+@Suite("Topology plan")
+struct TopologyPlanTests {
+    private func plan(_ edit: (inout Configuration) -> Void = { _ in }) throws -> TopologyPlan {
+        TopologyPlan(try World.configuration(edit))
+    }
+
+    @Test("Queues precede those that dead-letter into them, and each is declared once")
+    func order() throws {
+        let names = try plan().steps.map { step in
+            switch step {
+            case .queue(let queue, _): queue.name
+            case .exchange(let exchange): exchange.name
+            case .binding: "binding"
+            }
+        }
+        let retries = [5, 30, 120, 900, 1800, 3600].map { "push.requests.retry.\($0)s" }
+        #expect(names == ["push.dead", "push.results", "push.feedback", "push.requests"] + retries)
+    }
+
+    @Test("Retry queues return messages after their delay, and keep those that the request queue refuses")
+    func retries() throws {
+        let queues = try plan {
+            $0.retry.delays = [.seconds(60), .seconds(5)]
+            $0.retry.throttledDelays = [.seconds(5)]
+        }.steps.compactMap { step in
+            if case .queue(let queue, _) = step, queue.name.contains(".retry.") { queue } else { nil }
+        }
+        #expect(queues.map(\.name) == ["push.requests.retry.5s", "push.requests.retry.60s"])
+        let queue = try #require(queues.last)
+        #expect(queue.durable)
+        #expect(queue.arguments["x-queue-type"] == .string("quorum"))
+        #expect(queue.arguments["x-message-ttl"] == .int32(60_000))
+        #expect(queue.arguments["x-dead-letter-exchange"] == .string(""))
+        #expect(queue.arguments["x-dead-letter-routing-key"] == .string("push.requests"))
+        #expect(queue.arguments["x-dead-letter-strategy"] == .string("at-least-once"))
+        #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
+    }
+
+    @Test("An ordered queue has a single active consumer, its retry queues do not")
+    func singleActive() throws {
+        let lines = try plan {
+            $0.queues[0].isSingleActive = true
+            $0.retry.delays = [.seconds(60)]
+            $0.retry.throttledDelays = [.seconds(60)]
+        }.steps.map(TopologyPlan.line).filter { $0.hasPrefix("queue push.requests") }
+        #expect(lines.map { $0.contains(", x-single-active-consumer=true ") } == [true, false])
+        #expect(lines.allSatisfy { $0.contains(", x-delivery-limit=10000") })
+    }
+
+    @Test("One queue for several purposes is declared once")
+    func shared() throws {
+        let route = Configuration.Route(exchange: "", routingKey: "push.dead")
+        let steps = try plan {
+            $0.results.route = route
+            $0.feedback = route
+        }.steps
+        var names: [String] = []
+        for case .queue(let queue, _) in steps where !names.contains(queue.name) { names.append(queue.name) }
+        #expect(names.prefix(2) == ["push.dead", "push.requests"])
+        let queues = steps.compactMap { if case .queue(let queue, _) = $0 { queue } else { nil } }
+        #expect(queues.allSatisfy { queue in queues.filter { $0.name == queue.name }.allSatisfy { $0 == queue } })
+    }
+
+    @Test("A route through an exchange declares it, a queue and their binding")
+    func exchange() throws {
+        let steps = try plan {
+            $0.results.route = Configuration.Route(exchange: "push", routingKey: "results")
+            $0.feedback = nil
+            $0.retry.throttledDelays = $0.retry.delays
+        }.steps
+        #expect(steps.contains(.exchange(ExchangeDeclaration(name: "push", type: "direct"))))
+        #expect(steps.contains(.binding(queue: "results", exchange: "push", routingKey: "results")))
+        #expect(steps.count == 5 + 3)
+    }
+
+    @Test("Request queues are quorum queues that discard a message only into the dead letters")
+    func requests() throws {
+        var found: QueueDeclaration?
+        for case .queue(let queue, "requests") in try plan().steps { found = queue }
+        let queue = try #require(found)
+        #expect(queue.durable)
+        #expect(queue.arguments["x-queue-type"] == .string("quorum"))
+        #expect(queue.arguments["x-dead-letter-exchange"] == .string(""))
+        #expect(queue.arguments["x-dead-letter-routing-key"] == .string("push.dead"))
+        #expect(queue.arguments["x-dead-letter-strategy"] == .string("at-least-once"))
+        #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
+    }
+
+    @Test("Request and retry queues have a delivery limit above the worker's own")
+    func deliveryLimit() throws {
+        let queues = try plan().steps.compactMap { step in
+            if case .queue(let queue, _) = step, queue.name.hasPrefix("push.requests") { queue } else { nil }
+        }
+        #expect(queues.count == 7)
+        #expect(queues.allSatisfy { $0.arguments["x-delivery-limit"] == .int32(10_000) })
+    }
+
+    @Test("The text of a step has its arguments and its purpose")
+    func text() throws {
+        let plan = try plan()
+        let lines = plan.steps.map(TopologyPlan.line)
+        #expect(
+            lines.first
+                == "queue push.dead: durable, x-queue-type=quorum — requests that failed, for inspection and replay")
+    }
+}
