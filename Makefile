@@ -18,7 +18,7 @@ RELEASE_OPTIONS += -Xswiftc -file-prefix-map -Xswiftc "$(CURDIR)=." -Xcc "-ffile
 	-Xswiftc -Xfrontend -Xswiftc -disable-incremental-llvm-codegen
 
 # Package.swift takes from here what `harebell --version` says of the commit.
-release benchmarks: export HAREBELL_REVISION ?= $(shell ./deploy/revision)
+release benchmarks: export HAREBELL_REVISION ?= $(shell ./Tests/Tools/revision)
 
 release:
 	swift build $(RELEASE_OPTIONS) --product harebell
@@ -29,7 +29,7 @@ benchmarks:
 
 # What each step of a request's way costs, held against thresholds: `make bench`, `make bench ONLY=decode`.
 bench:
-	./deploy/bench $(ONLY)
+	./Tests/Tools/bench $(ONLY)
 
 # The built binary, which tells its own help.
 HAREBELL := .build/release/harebell
@@ -71,39 +71,39 @@ fuzz:
 
 # Breaks one promise at a time and says whether a test notices: `make mutants`, `make mutants ONLY=ledger`.
 mutants:
-	./deploy/mutants $(ONLY)
+	./Tests/Tools/mutants $(ONLY)
 
 # Whether memory stays level: `make soak COUNT=1000000 RATE=4000`.
 soak: COUNT ?= 10000000
 soak: RATE ?= 8000
 soak:
-	./deploy/soak $(COUNT) $(RATE)
+	./Tests/Tools/soak $(COUNT) $(RATE)
 
 # Faults of a cluster, one by one: `make chaos RELEASE=4.3`, `make chaos FAULT=leader RATE=200`. At random: `make chaos
 # MINUTES=60 SEED=7`.
 chaos:
-	./deploy/chaos $(if $(RELEASE),--release $(RELEASE)) $(if $(FAULT),--fault $(FAULT)) $(if $(RATE),--rate $(RATE)) \
-		$(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+	./Tests/Tools/chaos $(if $(RELEASE),--release $(RELEASE)) $(if $(FAULT),--fault $(FAULT)) \
+		$(if $(RATE),--rate $(RATE)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
 
 demo:
 	./deploy/demo
 
 artefacts:
-	./deploy/check-artefacts
+	./Tests/Tools/check-artefacts
 
-# The files of a release, in dist/: see deploy/dist. `packages` leaves the image out, which needs root.
+# The files of a release, in dist/: see Tests/Tools/dist. `packages` leaves the image out, which needs root.
 dist:
-	./deploy/dist
+	./Tests/Tools/dist
 
 packages:
-	./deploy/dist packages
+	./Tests/Tools/dist packages
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
 
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
-	./deploy/tidy
+	./Tests/Tools/tidy
 
 ci:
 	./.ci/run

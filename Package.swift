@@ -23,7 +23,7 @@ let dashboard = [
 /// The files of the inbox's page, likewise.
 let inbox = ["inbox.html", "inbox.css", "inbox.js"]
 
-/// The commit and its date, which the Makefile takes from deploy/revision. Where they change, one C file is compiled.
+/// The commit and its date, which the Makefile takes from Tests/Tools/revision. If they change, one C file is compiled.
 let revision = Context.environment["HAREBELL_REVISION"] ?? ""
 
 /// What `harebell schema` prints; links to the files in docs/reference/schemas.

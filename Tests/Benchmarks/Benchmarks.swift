@@ -3,7 +3,7 @@ import Glibc
 /// Runs one benchmark in this process: `benchmarks NAME OPERATIONS`. Without arguments it lists their names.
 /// `benchmarks client` is the APNs client alone against a server, see ``ClientRun``.
 ///
-/// Costs are counted from outside, see `deploy/bench` and docs/internals/benchmarks.md.
+/// Costs are counted from outside, see `Tests/Tools/bench` and docs/internals/benchmarks.md.
 @main
 enum Benchmarks {
     static let all = DecoderBenchmarks.all + MachineBenchmarks.all + EngineBenchmarks.all + WorkerBenchmarks.all

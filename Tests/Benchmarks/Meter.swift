@@ -27,7 +27,7 @@ final class Meter {
     }
 }
 
-/// `deploy/bench` makes callgrind count only in this function, which it finds by name.
+/// `Tests/Tools/bench` makes callgrind count only in this function, which it finds by name.
 @inline(never)
 func counted(_ body: () -> Void) {
     body()

@@ -37,7 +37,7 @@ def say(text):
 
 def arguments():
     parser = argparse.ArgumentParser(
-        prog="deploy/chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+        prog="Tests/Tools/chaos", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True, type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--release", choices=("3", "4.0", "4.3"), default="3", help="of RabbitMQ, as for deploy/broker")
     parser.add_argument("--rate", type=float, default=400, help="requests a second (400)")

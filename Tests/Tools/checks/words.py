@@ -21,7 +21,7 @@ def words(text):
 
 
 def phrases():
-    lines = (ROOT / "deploy/checks/phrases.txt").read_text().splitlines()
+    lines = (ROOT / "Tests/Tools/checks/phrases.txt").read_text().splitlines()
     return re.compile("|".join(line for line in lines if line and not line.startswith("#")), re.I)
 
 

@@ -165,7 +165,8 @@ def main():
     if os.path.realpath(f"{folder}/inbox.png") == os.path.realpath(picture):
         for scheme, width in LOOKS:
             os.remove(f"{folder}/inbox-{scheme}-{width}.png")
-    check(label_of(picture) == source, f"{picture} shows an older page: deploy/checks/inbox {os.path.dirname(picture)}")
+    check(label_of(picture) == source,
+          f"{picture} shows an older page: Tests/Tools/checks/inbox {os.path.dirname(picture)}")
 
 
 main()

@@ -271,7 +271,7 @@ def structure(kind, schema, root, indent):
 
 
 def types():
-    text = "// Made from docs/reference/schemas by deploy/checks/schemas.py --types.\n"
+    text = "// Made from docs/reference/schemas by Tests/Tools/checks/schemas.py --types.\n"
     for validator in (load("request"), load("result", "result"), load("result", "results")):
         schema = validator.schema
         text += f"\n/** {schema['description']} */\n"
@@ -292,7 +292,7 @@ if __name__ == "__main__":
             for example in load("result").schema["examples"]:
                 check(load("result"), example, "an example of results")
             if TYPES.read_text() != types():
-                sys.exit(f"schemas: {TYPES} is not what the schemas say: python3 deploy/checks/schemas.py --types")
+                sys.exit(f"schemas: {TYPES} is not what the schemas say: python3 Tests/Tools/checks/schemas.py --types")
             check_asyncapi(document)
         case ["--worker", broker, kind]:
             check_requests(broker, kind)

@@ -43,7 +43,7 @@ def mark(path):
 def outdated():
     for name in PICTURES:
         if KEYWORD + source() not in (ROOT / name).read_bytes():
-            yield f"{name} shows an older page: HAREBELL_BINARY=… deploy/checks/dashboard docs/operate"
+            yield f"{name} shows an older page: HAREBELL_BINARY=… Tests/Tools/checks/dashboard docs/operate"
 
 
 def check(condition, text):

@@ -1,6 +1,6 @@
 """Prints an SPDX 2.3 document (JSON) of what a binary of Harebell contains and links.
 
-    deploy/sbom.py VERSION "COMMIT DATE" BINARY
+    Tests/Tools/sbom.py VERSION "COMMIT DATE" BINARY
 
 A component whose licence is not listed here ends it: look the licence up and add it.
 """
@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 SWIFT = "Apache-2.0 WITH Swift-exception"
 # From LICENSE.txt of each repository.
 LICENCES = {
