@@ -8,44 +8,44 @@ extension HTTP2ClientSession {
     static func register(in plan: borrowing RawSession.Plan) {
         unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
             _, frame, name, nameLength, value, valueLength, _, session in
-            unsafe HTTP2ClientSession.of(session).headerReceived(
+            unsafe HTTP2ClientSession.of(session).pointee.headerReceived(
                 stream: frame!.pointee.hd.stream_id,
                 name: UnsafeBufferPointer(start: name, count: nameLength),
                 value: UnsafeBufferPointer(start: value, count: valueLength))
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(plan.callbacks) {
             _, _, stream, bytes, count, session in
-            unsafe HTTP2ClientSession.of(session).bodyReceived(
+            unsafe HTTP2ClientSession.of(session).pointee.bodyReceived(
                 stream: stream, UnsafeBufferPointer(start: bytes, count: count))
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(plan.callbacks) { _, frame, session in
-            unsafe HTTP2ClientSession.of(session).frameReceived(frame!)
+            unsafe HTTP2ClientSession.of(session).pointee.frameReceived(frame!)
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(plan.callbacks) { _, stream, code, session in
-            unsafe HTTP2ClientSession.of(session).streamClosed(stream, code: HTTP2ErrorCode(rawValue: code))
+            unsafe HTTP2ClientSession.of(session).pointee.streamClosed(stream, code: HTTP2ErrorCode(rawValue: code))
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_frame_send_callback(plan.callbacks) { _, frame, session in
             if unsafe frame!.pointee.hd.isOf(NGHTTP2_GOAWAY) {
                 let goaway = unsafe frame!.pointee.goaway
-                unsafe HTTP2ClientSession.of(session).goawaySent(
+                unsafe HTTP2ClientSession.of(session).pointee.goawaySent(
                     code: HTTP2ErrorCode(rawValue: goaway.error_code), reason: goaway.debugData)
             }
             return 0
         }
     }
 
-    private static func of(_ userData: UnsafeMutableRawPointer?) -> HTTP2ClientSession {
-        unsafe Unmanaged<HTTP2ClientSession>.fromOpaque(userData!).takeUnretainedValue()
+    private static func of(_ userData: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<HTTP2ClientSession> {
+        unsafe userData!.assumingMemoryBound(to: HTTP2ClientSession.self)
     }
 
     /// Provides the next part of a request's body, limited by frame size and windows. Waiting until the rest fits
     /// would block forever with a small window.
     static var readBody: nghttp2_data_source_read_callback {
         { _, id, buffer, room, flags, _, session in
-            let part = unsafe HTTP2ClientSession.of(session).streams.update(id) { stream in
+            let part = unsafe HTTP2ClientSession.of(session).pointee.streams.update(id) { stream in
                 let rest = stream.requestBody.dropFirst(stream.sent).prefix(room)
                 unsafe rest.withUnsafeBufferPointer { bytes in
                     if let base = bytes.baseAddress { unsafe buffer!.update(from: base, count: bytes.count) }
@@ -59,7 +59,9 @@ extension HTTP2ClientSession {
         }
     }
 
-    private func headerReceived(stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>)
+    private mutating func headerReceived(
+        stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
+    )
         -> Int32
     {
         if unsafe name.count == 7 && name[0] == UInt8(ascii: ":") {
@@ -80,7 +82,7 @@ extension HTTP2ClientSession {
         return fits ?? true ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
     }
 
-    private func bodyReceived(stream id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    private mutating func bodyReceived(stream id: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         let limit = settings.maximumResponseBody
         let discarded = streams.update(id) { stream in
             let kept = stream.isReported ? 0 : min(bytes.count, limit - stream.body.count)
@@ -94,7 +96,7 @@ extension HTTP2ClientSession {
         }
     }
 
-    private func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {
+    private mutating func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {
         let header = unsafe frame.pointee.hd
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
@@ -111,7 +113,7 @@ extension HTTP2ClientSession {
         }
     }
 
-    private func messageReceived(_ header: nghttp2_frame_hd) {
+    private mutating func messageReceived(_ header: nghttp2_frame_hd) {
         let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
         let isHeaders = header.isOf(NGHTTP2_HEADERS)
         guard isEnd || isHeaders else { return }
@@ -130,7 +132,7 @@ extension HTTP2ClientSession {
 
     /// nghttp2 closes the refused streams that it has written once this returns. Unwritten streams would stay in its
     /// queue while the peer's stream limit blocks them, so they are ended here.
-    private func goawayReceived(_ frame: nghttp2_goaway) {
+    private mutating func goawayReceived(_ frame: nghttp2_goaway) {
         goawayReceived = true
         unsafe events.append(
             .goaway(
@@ -139,14 +141,14 @@ extension HTTP2ClientSession {
         for id in streams.ids where !isWritten(id) { report(id, resetBy: .refusedStream) }
     }
 
-    private func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
+    private mutating func streamClosed(_ id: Int32, code: HTTP2ErrorCode) {
         guard let stream = streams.remove(id), !stream.isReported else { return }
         openStreams -= 1
         // RST_STREAM after a complete response does not invalidate it (RFC 9113, section 8.1).
         events.append(stream.isComplete ? .response(handle: stream.handle, stream.response) : stream.resetEvent(code))
     }
 
-    private func reportResponse(_ id: Int32) {
+    private mutating func reportResponse(_ id: Int32) {
         let event = streams.update(id) { stream in
             stream.isReported = true
             return Event.response(handle: stream.handle, stream.response)
@@ -157,7 +159,7 @@ extension HTTP2ClientSession {
     }
 
     /// nghttp2 fails here only when out of memory, and then the current call fails as well.
-    private func resetQuietly(_ id: Int32, code: HTTP2ErrorCode) {
+    private mutating func resetQuietly(_ id: Int32, code: HTTP2ErrorCode) {
         precondition(unsafe nghttp2_submit_rst_stream(raw.pointer, 0, id, code.rawValue) == 0, "out of memory")
     }
 }

@@ -9,34 +9,34 @@ extension HTTP2ClientSession {
     static let maximumHeaderList = 16_000
 
     /// Starts the fields of a new request, and discards those of an unsubmitted one.
-    package func beginRequest() {
+    package mutating func beginRequest() {
         fields.removeAll()
     }
 
     /// Keeps the fields added so far: ``beginSimilarRequest()`` starts with them.
-    package func keepFields() {
+    package mutating func keepFields() {
         fields.keep()
     }
 
     /// Starts the fields of a new request with the kept fields of the previous one.
-    package func beginSimilarRequest() {
+    package mutating func beginSimilarRequest() {
         fields.removeAdded()
     }
 
     /// Changes the value of a kept field, for this request. It must be called for each request if it is called once.
     ///
     /// - Parameter index: the number of fields before it.
-    package func replaceValue(at index: Int, _ value: Span<UInt8>, indexing: Indexing = .automatic) {
+    package mutating func replaceValue(at index: Int, _ value: Span<UInt8>, indexing: Indexing = .automatic) {
         fields.replaceValue(at: index, value, indexing)
     }
 
     /// Adds a field. The name must be in lower case; pseudo-header fields come first.
-    package func add(_ name: StaticString, _ value: Span<UInt8>, indexing: Indexing = .automatic) {
+    package mutating func add(_ name: StaticString, _ value: Span<UInt8>, indexing: Indexing = .automatic) {
         fields.add(name, value, indexing)
     }
 
     /// Adds a field whose value is known at compile time.
-    package func add(_ name: StaticString, _ value: StaticString, indexing: Indexing = .automatic) {
+    package mutating func add(_ name: StaticString, _ value: StaticString, indexing: Indexing = .automatic) {
         fields.add(name, value, indexing)
     }
 }

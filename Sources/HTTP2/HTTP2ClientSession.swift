@@ -11,9 +11,11 @@ import DequeModule
 /// A GOAWAY's event comes first. The streams that it refuses are then reset with `REFUSED_STREAM`, in no particular
 /// order. They include requests that nghttp2 has not written yet.
 ///
+/// A value with one owner, so that the compiler proves that no two calls overlap. nghttp2 knows it during a call only.
+///
 /// Source: RFC 9113, implemented by nghttp2.
 @safe
-package final class HTTP2ClientSession {
+package struct HTTP2ClientSession: ~Copyable {
     package struct Settings: Sendable {
         /// The number of bytes kept of a response body; the rest is discarded and flagged.
         package var maximumResponseBody = 16 * 1024
@@ -96,16 +98,11 @@ package final class HTTP2ClientSession {
 
     /// The first ``drain(into:upTo:)`` writes the connection preface and SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
-        self.settings = settings
-        wantedHeaders = settings.wantedHeaders.map { Array($0.utf8) }
         let plan = try RawSession.Plan()
         Self.register(in: plan)
         // Without SETTINGS there is no limit (RFC 9113, section 6.5.2); the owner waits for them.
         unsafe nghttp2_option_set_peer_max_concurrent_streams(plan.options, .max)
-        raw = try RawSession(client: plan)
-        // Unretained, because the session must not keep its owner alive. That is safe: nghttp2 calls back only inside
-        // calls from this object's methods, and the session is destroyed together with the object.
-        unsafe nghttp2_session_set_user_data(raw.pointer, Unmanaged.passUnretained(self).toOpaque())
+        let raw = try RawSession(client: plan)
         if settings.firstStreamID != 1 {
             try check(unsafe nghttp2_session_set_next_stream_id(raw.pointer, settings.firstStreamID))
         }
@@ -115,6 +112,9 @@ package final class HTTP2ClientSession {
             (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.maximumHeaderList),
         ])
         try raw.setLocalWindow(settings.connectionWindow)
+        self.raw = raw
+        self.settings = settings
+        wantedHeaders = settings.wantedHeaders.map { Array($0.utf8) }
     }
 
     // MARK: Bytes
@@ -123,16 +123,28 @@ package final class HTTP2ClientSession {
     ///
     /// - Throws: when the connection is no longer usable. Call ``abandon(code:)``, then ``terminate()``, and send the
     ///   output of ``drain(into:upTo:)``.
-    package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
-        try raw.receive(bytes)
+    package mutating func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
+        try withCallbacks { raw throws(HTTP2Error) in try raw.receive(bytes) }
     }
 
     /// Appends the frames that can be sent now, and stops after the first frame that reaches `limit` bytes.
     ///
     /// - Throws: after GOAWAY was appended, when the peer violated the protocol.
-    package func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
-        try raw.drain(into: &output, upTo: limit)
+    package mutating func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
+        try withCallbacks { raw throws(HTTP2Error) in try raw.drain(into: &output, upTo: limit) }
         if let termination { throw termination }
+    }
+
+    /// Lets nghttp2 call back into this value, until `body` returns.
+    private mutating func withCallbacks(
+        _ body: (borrowing RawSession.Calls) throws(HTTP2Error) -> Void
+    ) throws(HTTP2Error) {
+        let calls = raw.calls
+        try unsafe withUnsafeMutablePointer(to: &self) { (session) throws(HTTP2Error) in
+            unsafe nghttp2_session_set_user_data(calls.pointer, session)
+            defer { unsafe nghttp2_session_set_user_data(calls.pointer, nil) }
+            try body(calls)
+        }
     }
 
     // MARK: Requests
@@ -146,7 +158,7 @@ package final class HTTP2ClientSession {
     ///   - handle: the caller's name for the request, returned in its event.
     /// - Returns: The stream's ID.
     /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection remains usable.
-    package func submit(body: ArraySlice<UInt8>?, handle: Handle) throws(HTTP2Error) -> Int32 {
+    package mutating func submit(body: ArraySlice<UInt8>?, handle: Handle) throws(HTTP2Error) -> Int32 {
         guard !goawayReceived, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
         }
@@ -161,7 +173,7 @@ package final class HTTP2ClientSession {
     }
 
     /// nghttp2 reads the body only when it writes.
-    private func submitFields(hasBody: Bool) -> Int32 {
+    private mutating func submitFields(hasBody: Bool) -> Int32 {
         unsafe fields.withFields { fields, count in
             guard hasBody else { return unsafe nghttp2_submit_request(raw.pointer, nil, fields, count, nil, nil) }
             var provider = unsafe nghttp2_data_provider(source: nghttp2_data_source(), read_callback: Self.readBody)
@@ -170,7 +182,7 @@ package final class HTTP2ClientSession {
     }
 
     /// Ends a stream with RST_STREAM; its reset event is queued immediately. Does nothing if it has already ended.
-    package func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) throws(HTTP2Error) {
+    package mutating func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) throws(HTTP2Error) {
         guard isOpen(id) else { return }
         try raw.submitReset(stream: id, code: code)
         report(id, resetBy: code)
@@ -180,25 +192,25 @@ package final class HTTP2ClientSession {
     ///
     /// Requests that nghttp2 has not written end with `REFUSED_STREAM`, because the peer cannot have processed them.
     /// The others end with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` may be called.
-    package func abandon(code: HTTP2ErrorCode) {
+    package mutating func abandon(code: HTTP2ErrorCode) {
         goawayReceived = true
         for id in streams.ids { report(id, resetBy: isWritten(id) ? code : .refusedStream) }
     }
 
     // MARK: Connection
 
-    package func ping(_ opaque: UInt64) throws(HTTP2Error) {
+    package mutating func ping(_ opaque: UInt64) throws(HTTP2Error) {
         try raw.submitPing(opaque)
     }
 
     /// Sends a final GOAWAY. Nothing follows it: remaining bodies, unwritten requests, resets and acknowledgements are
     /// dropped.
-    package func terminate() throws(HTTP2Error) {
+    package mutating func terminate() throws(HTTP2Error) {
         isTerminated = true
         try raw.terminate()
     }
 
-    package func nextEvent() -> Event? {
+    package mutating func nextEvent() -> Event? {
         events.popFirst()
     }
 
@@ -232,7 +244,7 @@ package final class HTTP2ClientSession {
     // MARK: Ending requests
 
     /// Reports that a stream ended without a response; nghttp2 may close it later.
-    func report(_ id: Int32, resetBy code: HTTP2ErrorCode) {
+    mutating func report(_ id: Int32, resetBy code: HTTP2ErrorCode) {
         let event = streams.update(id) { stream -> Event? in
             guard !stream.isReported else { return nil }
             let event = stream.resetEvent(code)
@@ -257,7 +269,7 @@ package final class HTTP2ClientSession {
     }
 
     /// Records that nghttp2 closed the connection by itself, which it does by sending GOAWAY.
-    func goawaySent(code: HTTP2ErrorCode, reason: [UInt8]) {
+    mutating func goawaySent(code: HTTP2ErrorCode, reason: [UInt8]) {
         guard !isTerminated else { return }
         termination = HTTP2Error(terminatedBy: code, reason: String(decoding: reason, as: UTF8.self))
     }

@@ -97,7 +97,7 @@ package final class HTTP2ServerSession {
     /// - Throws: when the connection is no longer usable; ``drain(into:upTo:)`` may still have output.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
         headerBlocks.receive(bytes)
-        try raw.receive(bytes)
+        try raw.calls.receive(bytes)
     }
 
     /// Appends the frames that can be sent now, and stops after the first frame that reaches `limit` bytes.
@@ -105,7 +105,7 @@ package final class HTTP2ServerSession {
     /// - Throws: after GOAWAY was appended, when the client violated the protocol.
     package func drain(into output: inout ByteQueue, upTo limit: Int = .max) throws(HTTP2Error) {
         guard !holdsOutput else { return }
-        try raw.drain(into: &output, upTo: limit)
+        try raw.calls.drain(into: &output, upTo: limit)
         if let termination { throw termination }
     }
 

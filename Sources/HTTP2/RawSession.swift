@@ -6,7 +6,10 @@ import Core
 /// nghttp2 calls back only inside calls made here, and `nghttp2_session_del` does not call back.
 @safe
 struct RawSession: ~Copyable {
-    let pointer: OpaquePointer
+    /// nghttp2's functions, usable while the session exists.
+    let calls: Calls
+
+    var pointer: OpaquePointer { unsafe calls.pointer }
 
     /// The callbacks and options of a session; nghttp2 copies both.
     @safe
@@ -33,49 +36,55 @@ struct RawSession: ~Copyable {
         }
     }
 
+    /// What calls back, kept apart from the session's owner, which nghttp2's callbacks change meanwhile.
+    @safe
+    struct Calls {
+        let pointer: OpaquePointer
+
+        func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
+            guard bytes.count > 0 else { return }
+            let consumed = unsafe bytes.withUnsafeBufferPointer {
+                unsafe nghttp2_session_mem_recv(pointer, $0.baseAddress, $0.count)
+            }
+            guard consumed >= 0 else { throw HTTP2Error(library: Int32(consumed)) }
+            precondition(consumed == bytes.count, "nghttp2 must consume all input, because no callback pauses it")
+        }
+
+        /// Appends complete frames until none is left or `limit` bytes are reached.
+        func drain(into output: inout ByteQueue, upTo limit: Int) throws(HTTP2Error) {
+            let start = output.count
+            while output.count - start < limit {
+                let frame = unsafe try nextFrame()
+                guard !frame.isEmpty else { return }
+                unsafe output.append(Span(_unsafeElements: frame))
+            }
+        }
+
+        /// A frame or a part of one, valid until the next call; empty when there is none.
+        ///
+        /// A separate function, because a span of a variable would allocate that variable on the heap for each frame.
+        private func nextFrame() throws(HTTP2Error) -> UnsafeBufferPointer<UInt8> {
+            var start: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(pointer, &start)
+            guard count >= 0 else { throw HTTP2Error(library: Int32(count)) }
+            return unsafe UnsafeBufferPointer(start: start, count: count)
+        }
+    }
+
     init(client plan: borrowing Plan) throws(HTTP2Error) {
         var new: OpaquePointer?
         try unsafe check(nghttp2_session_client_new2(&new, plan.callbacks, nil, plan.options))
-        unsafe pointer = new!
+        unsafe calls = Calls(pointer: new!)
     }
 
     init(server plan: borrowing Plan) throws(HTTP2Error) {
         var new: OpaquePointer?
         try unsafe check(nghttp2_session_server_new2(&new, plan.callbacks, nil, plan.options))
-        unsafe pointer = new!
+        unsafe calls = Calls(pointer: new!)
     }
 
     deinit {
         unsafe nghttp2_session_del(pointer)
-    }
-
-    func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
-        guard bytes.count > 0 else { return }
-        let consumed = unsafe bytes.withUnsafeBufferPointer {
-            unsafe nghttp2_session_mem_recv(pointer, $0.baseAddress, $0.count)
-        }
-        guard consumed >= 0 else { throw HTTP2Error(library: Int32(consumed)) }
-        precondition(consumed == bytes.count, "nghttp2 must consume all input, because no callback pauses it")
-    }
-
-    /// Appends complete frames until none is left or `limit` bytes are reached.
-    func drain(into output: inout ByteQueue, upTo limit: Int) throws(HTTP2Error) {
-        let start = output.count
-        while output.count - start < limit {
-            let frame = unsafe try nextFrame()
-            guard !frame.isEmpty else { return }
-            unsafe output.append(Span(_unsafeElements: frame))
-        }
-    }
-
-    /// A frame or a part of one, valid until the next call; empty when there is none.
-    ///
-    /// A separate function, because a span of a variable would allocate that variable on the heap for each frame.
-    private func nextFrame() throws(HTTP2Error) -> UnsafeBufferPointer<UInt8> {
-        var start: UnsafePointer<UInt8>?
-        let count = unsafe nghttp2_session_mem_send(pointer, &start)
-        guard count >= 0 else { throw HTTP2Error(library: Int32(count)) }
-        return unsafe UnsafeBufferPointer(start: start, count: count)
     }
 
     func submitSettings(_ entries: [(nghttp2_settings_id, UInt32)]) throws(HTTP2Error) {

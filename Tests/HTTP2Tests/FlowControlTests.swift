@@ -17,7 +17,7 @@ struct FlowControlTests {
         try pair.settle()
         if window == 0 {
             #expect(pair.requests().isEmpty)
-            #expect(!pair.client.wantsWrite)
+            #expect(pair.client.wantsWrite == false)
             try pair.server.growWindow(stream: 1, by: 1)
             try pair.server.growWindow(stream: 3, by: Int32(size))
             try pair.settle()
@@ -42,7 +42,7 @@ struct FlowControlTests {
         var bytes = ByteQueue()
         try pair.client.drain(into: &bytes)
         #expect(pair.client.remoteConnectionWindow == 0)
-        #expect(!pair.client.wantsWrite)
+        #expect(pair.client.wantsWrite == false)
         try bytes.withBytes { try pair.server.receive($0) }
         try pair.settle()
         #expect(pair.requests().map(\.request.body.count) == [30_000, 30_000, 30_000])

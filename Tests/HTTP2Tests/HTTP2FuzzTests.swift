@@ -18,7 +18,7 @@ struct HTTP2FuzzTests {
     private static func client() throws -> HTTP2ClientSession {
         var settings = HTTP2ClientSession.Settings()
         settings.wantedHeaders = ["apns-id"]
-        let client = try HTTP2ClientSession(settings: settings)
+        var client = try HTTP2ClientSession(settings: settings)
         for handle in Handle(0)..<5 {
             client.beginRequest()
             client.add(":method", "POST")
@@ -33,7 +33,7 @@ struct HTTP2FuzzTests {
 
     /// The output of a client, and of a server that uses every frame.
     private static func conversation() throws -> (client: [UInt8], server: [UInt8]) {
-        let client = try client()
+        var client = try client()
         let server = try HTTP2ServerSession()
         var output = ByteQueue()
         try client.drain(into: &output)
@@ -62,7 +62,7 @@ struct HTTP2FuzzTests {
         for _ in 0..<Mutator.inputs(3000) {
             var damaged = stream
             mutator.damage(&damaged)
-            let client = try Self.client()
+            var client = try Self.client()
             var output = ByteQueue()
             try client.drain(into: &output)
             var ended: [Handle: Int] = [:]

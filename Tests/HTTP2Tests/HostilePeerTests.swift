@@ -15,7 +15,7 @@ struct HostilePeerTests {
 
     @Test("cannot make the client pile up acknowledgements", arguments: [4, 6] as [UInt8])
     func floods(type: UInt8) throws {
-        let client = try HTTP2ClientSession()
+        var client = try HTTP2ClientSession()
         try client.receive(frame(type: 4).span)
         let flood = (0..<2000).flatMap { _ in frame(type: type, type == 6 ? [1, 2, 3, 4, 5, 6, 7, 8] : []) }
         let error = #expect(throws: HTTP2Error.self) { try client.receive(flood.span) }
@@ -25,7 +25,7 @@ struct HostilePeerTests {
 
     @Test("receives GOAWAY with the reason when it breaks the protocol, and the owner gets the error")
     func protocolError() throws {
-        let client = try HTTP2ClientSession()
+        var client = try HTTP2ClientSession()
         try client.receive(frame(type: 4).span)
         var output = ByteQueue()
         try client.drain(into: &output)
@@ -43,7 +43,7 @@ struct HostilePeerTests {
 
     @Test("that does not speak HTTP/2 is recognised by its first bytes")
     func wrongProtocol() throws {
-        let client = try HTTP2ClientSession()
+        var client = try HTTP2ClientSession()
         try client.receive(Array("HTTP/1.1 400 Bad Request\r\n\r\n").span)
         var output = ByteQueue()
         let error = #expect(throws: HTTP2Error.self) { try client.drain(into: &output) }

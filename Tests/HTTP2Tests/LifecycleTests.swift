@@ -10,14 +10,14 @@ struct LifecycleTests {
         let pair = try Pair()
         pair.server.holdsOutput = true
         try pair.settle()
-        #expect(!pair.client.settingsReceived)
+        #expect(pair.client.settingsReceived == false)
         #expect(pair.client.remoteMaxConcurrentStreams == .max)
         try pair.post(1)
         try pair.settle()
         #expect(pair.requests().count == 1)
         pair.server.holdsOutput = false
         try pair.settle()
-        #expect(pair.client.settingsReceived)
+        #expect(pair.client.settingsReceived == true)
         #expect(pair.client.remoteMaxConcurrentStreams == 1000)
         #expect(pair.client.remoteMaxHeaderList == 8000)
     }
@@ -65,7 +65,7 @@ struct LifecycleTests {
         #expect(refused == [3, 4, 5])
         #expect(responded == [1])
         #expect(pair.client.openStreams == 1)
-        #expect(pair.client.wantsRead)
+        #expect(pair.client.wantsRead == true)
         try pair.server.respond(stream: 3, status: 200)
         try pair.settle()
         #expect(pair.endings().map(\.handle) == [2])

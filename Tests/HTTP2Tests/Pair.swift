@@ -7,7 +7,7 @@ import Core
 final class Pair {
     typealias Ending = (handle: Handle, response: HTTP2Response?, code: HTTP2ErrorCode?, status: UInt16?)
 
-    let client: HTTP2ClientSession
+    var client: HTTP2ClientSession
     let server: HTTP2ServerSession
     /// The most bytes that arrive at once.
     var chunk = Int.max
@@ -69,7 +69,9 @@ final class Pair {
     }
 
     func clientEvents() -> [HTTP2ClientSession.Event] {
-        Array(sequence(state: client) { $0.nextEvent() })
+        var events: [HTTP2ClientSession.Event] = []
+        while let event = client.nextEvent() { events.append(event) }
+        return events
     }
 
     func serverEvents() -> [HTTP2ServerSession.Event] {

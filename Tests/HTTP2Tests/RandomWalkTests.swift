@@ -5,7 +5,7 @@ import Testing
 
 /// Both ends act at random, with bytes in flight in both directions.
 private final class Walk {
-    private let client: HTTP2ClientSession
+    private var client: HTTP2ClientSession
     private let server: HTTP2ServerSession
     private var random: SplitMix64
     private var upward = ByteQueue()

@@ -105,7 +105,7 @@ package final class APNsEngine: Engine {
 
     package let configuration: Configuration
     let tls: TLSSession
-    let http2: HTTP2ClientSession
+    var http2: HTTP2ClientSession
     var writer: RequestWriter
     var machine = ConnectionMachine.connecting
     var open = OpenRequests()
@@ -206,7 +206,7 @@ package final class APNsEngine: Engine {
         precondition(freeStreams > 0, "a request needs a free stream")
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
         if inFlight == 0 { liveness.becameBusy(at: now) }
-        writer.write(request, authorization: authorization, to: http2)
+        writer.write(request, authorization: authorization, to: &http2)
         let payload = request.hasBody ? request.payload : nil
         do throws(HTTP2Error) {
             let stream = try http2.submit(body: payload, handle: handle)

@@ -37,10 +37,12 @@ struct RequestWriter {
         scratch.reserveCapacity(256)
     }
 
-    mutating func write(_ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: HTTP2ClientSession) {
+    mutating func write(
+        _ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: inout HTTP2ClientSession
+    ) {
         switch request.target {
         case .device(let token):
-            prepare(request, authorization: authorization, in: http2)
+            prepare(request, authorization: authorization, in: &http2)
             let idIndex = authorization == nil ? 4 : 5
             scratch.removeAll(keepingCapacity: true)
             scratch.append("/3/device/")
@@ -58,9 +60,9 @@ struct RequestWriter {
                 http2.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
             }
         case .channel(let channelID):
-            begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: http2)
+            begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: &http2)
             http2.add("apns-channel-id", channelID.span)
-            addRequestID(request.id, to: http2)
+            addRequestID(request.id, to: &http2)
             http2.add("apns-push-type", request.pushType.name)
             if let expiration = request.expiration {
                 let indexing = Self.onlyOnce(&knowsExpiration)
@@ -70,16 +72,16 @@ struct RequestWriter {
             if let priority = request.priority { http2.add("apns-priority", priority.name) }
         case .management(let operation):
             let collection: StaticString = operation == .list ? "/all-channels" : "/channels"
-            begin(operation.method, path: "/1/apps/", request.topic, collection, authorization, in: http2)
+            begin(operation.method, path: "/1/apps/", request.topic, collection, authorization, in: &http2)
             if let channelID = operation.channelID { http2.add("apns-channel-id", channelID.span) }
-            addRequestID(request.id, to: http2)
+            addRequestID(request.id, to: &http2)
         }
     }
 
     /// Starts a notification with the kept fields, or prepares them, in the order of Apple's example. The values of
     /// `:path`, `apns-id` and `apns-expiration` are empty.
     private mutating func prepare(
-        _ request: borrowing APNsRequest, authorization: ProviderToken?, in http2: HTTP2ClientSession
+        _ request: borrowing APNsRequest, authorization: ProviderToken?, in http2: inout HTTP2ClientSession
     ) {
         if let prepared, prepared.pushType == request.pushType, prepared.priority == request.priority,
             prepared.expires == (request.expiration != nil), prepared.tokenGeneration == authorization?.generation,
@@ -87,7 +89,7 @@ struct RequestWriter {
         {
             return http2.beginSimilarRequest()
         }
-        begin("POST", path: "", [], "", authorization, in: http2)
+        begin("POST", path: "", [], "", authorization, in: &http2)
         http2.add("apns-id", "")
         http2.add("apns-push-type", request.pushType.name)
         if request.expiration != nil { http2.add("apns-expiration", "") }
@@ -102,7 +104,7 @@ struct RequestWriter {
     /// Starts a request whose path is `path`, `bundleID` and `collection`.
     private mutating func begin(
         _ method: StaticString, path: StaticString, _ bundleID: ArraySlice<UInt8>, _ collection: StaticString,
-        _ authorization: ProviderToken?, in http2: HTTP2ClientSession
+        _ authorization: ProviderToken?, in http2: inout HTTP2ClientSession
     ) {
         prepared = nil
         http2.beginRequest()
@@ -118,7 +120,7 @@ struct RequestWriter {
     }
 
     /// Adds the id of a request without a device.
-    private mutating func addRequestID(_ id: NotificationID, to http2: HTTP2ClientSession) {
+    private mutating func addRequestID(_ id: NotificationID, to http2: inout HTTP2ClientSession) {
         let indexing = Self.onlyOnce(&knowsRequestID)
         format(id)
         http2.add("apns-request-id", scratch.span, indexing: indexing)

@@ -13,7 +13,7 @@ final class Provider {
     let context: SimulatorContext
     let engine: SimulatorEngine
     let tls: TLSSession
-    let http: HTTP2ClientSession
+    var http: HTTP2ClientSession
     private(set) var now: Instant
     private var toServer = ByteQueue()
     private var toClient = ByteQueue()
