@@ -79,7 +79,7 @@ let package = Package(
         library(
             "Decoding",
             [
-                "CHarebellDecoder", "CZlib", "Core", "System", "Settings", deque,
+                "CHarebellDecoder", "CZlib", "Core", "System", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 7: what a file says.

@@ -36,7 +36,7 @@ struct ConfigurationBuilder: ConfigurationReader {
                         Configuration.RateLimit(perSecond: $0, burst: integer("queues[\(index)].rate_limit.burst"))
                     })
             },
-            decoders: DecoderDefinition.all(in: values, of: file).map(\.decoder),
+            decoders: DecoderReader(values, of: file).entries.map(\.definition),
             results: results(),
             feedback: optionalRoute("feedback"),
             deadLetter: Configuration.Route(

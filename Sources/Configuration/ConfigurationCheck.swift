@@ -158,13 +158,11 @@ private struct ConfigurationCheck: ConfigurationReader {
 
     /// Checks that the programs of decoders can be run.
     mutating func checkPrograms() {
-        for (decoder, section) in DecoderDefinition.all(in: values, of: file) {
-            guard decoder.format == ProcessDecoder.format.name, let program = decoder.options.texts("command")?.first,
-                Executable.path(of: program) == nil
+        for entry in DecoderReader(values, of: file).entries {
+            guard case .process(let options) = entry.definition.options,
+                Executable.path(of: options.program.command[0]) == nil
             else { continue }
-            error(
-                "\(section).command[0]",
-                "not an executable program: \(values.written("\(section).command[0]") ?? program)")
+            error("\(entry.section).command[0]", "not an executable program: \(options.program.name)")
         }
     }
 

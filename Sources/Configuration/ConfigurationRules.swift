@@ -94,28 +94,30 @@ struct ConfigurationRules: ConfigurationReader {
         var places: [String: String] = [:]
         for index in 0..<values.count("decoders") {
             let path = "decoders[\(index)]"
-            let given = DecoderFormat.sections.filter { values["\(path).\($0)"] == .section }
+            let given = DecoderFormat.sections.map(\.rawValue).filter { values["\(path).\($0)"] == .section }
             if given.count != 1 {
                 let found = given.isEmpty ? "" : ", found \(given.joined(separator: " and "))"
-                error(path, "expected one of \(DecoderFormat.sections.joined(separator: ", "))\(found)")
+                error(path, "expected one of \(DecoderFormat.sections.map(\.rawValue).joined(separator: ", "))\(found)")
             }
             guard let name = values.text("\(path).name") else { continue }
             let shown = values.shown("\(path).name")
             if let other = places.updateValue(path, forKey: name) {
                 error("\(path).name", "\(other) is \"\(shown)\" already")
             }
-            if given.count == 1, given[0] != name, DecoderFormat.all.contains(where: { $0.name == name }) {
+            if given.count == 1, given[0] != name, DecoderFormat(rawValue: name) != nil {
                 error("\(path).name", "\"\(shown)\" is a format; give a decoder of another format another name")
             }
         }
-        let definitions = DecoderDefinition.all(in: values, of: file)
+        let reader = DecoderReader(values, of: file)
         var found: [DecoderSet.Problem] = []
-        let decoders = DecoderSet(definitions.map(\.decoder), problems: &found)
-        for problem in found {
-            let section = definitions[problem.definition].section
-            error(
-                problem.path.isEmpty ? section : "\(section).\(problem.path)",
-                values.concealing(problem.message, below: "decoders["))
+        let decoders = DecoderSet(reader.entries.map(\.definition), problems: &found)
+        let nested = found.map { problem in
+            let path = "\(reader.entries[problem.definition].section).\(problem.path)"
+            // A value from the environment may be secret, so it gets no suggestion.
+            return (path, problem.message + (values.written(path) == nil ? problem.hint : ""))
+        }
+        for (path, message) in reader.problems + nested {
+            error(path, values.concealing(message, below: "decoders["))
         }
         for index in 0..<values.count("queues") {
             let path = "queues[\(index)].decoder"

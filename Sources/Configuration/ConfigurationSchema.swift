@@ -4,7 +4,7 @@ package import Settings
 extension Schema {
     /// All keys of the configuration file.
     package static let configuration = Schema(
-        Setting.beforeDecoders + DecoderFormat.schema + Setting.afterDecoders,
+        Setting.beforeDecoders + Setting.decoders + Setting.afterDecoders,
         removed: DecoderFormat.removed.reduce(into: Setting.removed) { removed, format in
             removed["decoders[].\(format)"] = DecoderFormat.replacement
         })

@@ -17,7 +17,7 @@ private let app = """
     """
 
 /// Every format, as messages list them.
-private let formats = DecoderFormat.all.map(\.name).joined(separator: ", ")
+private let formats = DecoderFormat.allCases.map(\.rawValue).joined(separator: ", ")
 
 private func document(
     _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],

@@ -3,7 +3,7 @@ package import Core
 /// The decoders of one configuration by name: each format with its defaults, and the entries of `decoders`.
 package struct DecoderSet: Sendable {
     /// Why a name cannot be resolved to a decoder.
-    struct Refusal: Error {
+    private struct Refusal: Error {
         let message: String
         /// A suggestion to append to the message. It shows what the wrong name resembles.
         var hint = ""
@@ -15,9 +15,11 @@ package struct DecoderSet: Sendable {
     package struct Problem {
         /// The index of the definition.
         package let definition: Int
-        /// The option; empty for the definition's whole section.
+        /// The option, relative to the definition's section.
         package let path: String
         package let message: String
+        /// A suggestion to append to the message. It shows what the option's value resembles.
+        package var hint = ""
     }
 
     /// The maximum nesting depth of decoders.
@@ -48,7 +50,7 @@ package struct DecoderSet: Sendable {
 
     /// The semantic version of a decoder's format; `nil` if it has none.
     package func version(of decoder: any Decoder) -> String? {
-        DecoderFormat.all.first { $0.name == decoder.name }?.version
+        DecoderFormat(rawValue: decoder.name).map { _ in DecoderFormat.version }
     }
 
     /// The error for a name; `nil` if it can be resolved to a decoder.
@@ -74,7 +76,7 @@ package struct DecoderSet: Sendable {
         }
 
         var names: [String] {
-            let formats = DecoderFormat.all.map(\.name)
+            let formats = DecoderFormat.allCases.map(\.rawValue)
             return formats + definitions.map(\.name).filter { !formats.contains($0) }
         }
 
@@ -88,22 +90,49 @@ package struct DecoderSet: Sendable {
                 return .failure(
                     Refusal(message: "more than \(limit) decoders are nested", isAboutNesting: true))
             }
-            let place = definitions.firstIndex { $0.name == name }
-            let wanted = place.map { definitions[$0].format } ?? name
-            guard let format = DecoderFormat.all.first(where: { $0.name == wanted }) else {
-                return .failure(DecoderSet.unknown(wanted, among: names))
+            if let place = definitions.firstIndex(where: { $0.name == name }) { return make(place, within: outer) }
+            switch DecoderFormat(rawValue: name) {
+            case .auto: return .success(AutoDecoder())
+            case .apnsJSON: return .success(APNsJSONDecoder())
+            case .apnsHeaders: return .success(APNsHeadersDecoder())
+            case .cloudevents: return .success(CloudEventsDecoder(AutoDecoder()))
+            case .mapping, .celery, .library, .process:
+                return .failure(Refusal(message: "\"\(name)\" has options: name an entry of decoders with them"))
+            case nil: return .failure(DecoderSet.unknown(name, among: names))
             }
-            let values = place.map { definitions[$0].options } ?? format.defaults
-            var options = DecoderOptions(values: values) { self.find($0, within: outer + [name]) }
-            let decoder = format.make(&options)
-            if let nesting = options.nesting, !outer.isEmpty { return .failure(nesting) }
-            if let place {
-                if outer.isEmpty {
-                    problems += options.problems.map { Problem(definition: place, path: $0.path, message: $0.message) }
+        }
+
+        private func make(_ place: Int, within outer: [String]) -> Result<any Decoder, Refusal> {
+            let definition = definitions[place]
+            var nesting: Refusal?
+            func report(_ path: String, _ message: String, hint: String = "") {
+                guard outer.isEmpty else { return }
+                problems.append(Problem(definition: place, path: path, message: message, hint: hint))
+            }
+            func inner(_ name: String, _ path: String) -> any Decoder {
+                switch find(name, within: outer + [definition.name]) {
+                case .success(let decoder) where decoder is ProcessDecoder:
+                    report(
+                        path, "\"\(name)\" is a process, which is asynchronous: it cannot be part of another decoder")
+                case .success(let decoder): return decoder
+                case .failure(let refusal):
+                    report(path, refusal.message, hint: refusal.hint)
+                    if refusal.isAboutNesting { nesting = refusal }
                 }
-            } else if let first = options.problems.first {
-                return .failure(Refusal(message: "\"\(name)\" requires an entry in decoders: \(first.message)"))
+                return APNsJSONDecoder()
             }
+            let decoder: any Decoder
+            switch definition.options {
+            case .mapping(let options): decoder = MappingDecoder(options)
+            case .cloudevents(let options):
+                decoder = CloudEventsDecoder(inner(options.decoder, "decoder"), types: options.types)
+            case .celery(let options):
+                let inner = options.tasks.enumerated().map { inner($1.decoder, "tasks[\($0)].decoder") }
+                decoder = CeleryDecoder(options, inner)
+            case .library(let options): decoder = LibraryDecoder(options) { report($0, $1) }
+            case .process(let options): decoder = ProcessDecoder(options: options)
+            }
+            if let nesting, !outer.isEmpty { return .failure(nesting) }
             return .success(decoder)
         }
     }

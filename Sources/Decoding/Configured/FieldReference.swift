@@ -1,24 +1,24 @@
 import Core
 
 /// A reference to one value of a message.
-enum FieldReference: Equatable {
+enum FieldReference: Equatable, Sendable {
     case pointer(JSONPointer, text: String)
     case header(String)
     case property(MessageProperty)
 
-    init(_ text: String) throws(FieldSource.Failure) {
+    init(_ text: String) throws(InvalidOption) {
         if let name = text.dropPrefix("header:") {
-            guard !name.isEmpty else { throw FieldSource.Failure(message: "expected a header's name after header:") }
+            guard !name.isEmpty else { throw InvalidOption(message: "expected a header's name after header:") }
             self = .header(name)
         } else if let name = text.dropPrefix("property:") {
             guard let property = MessageProperty(rawValue: name) else {
                 let names = MessageProperty.allCases.map(\.rawValue).joined(separator: ", ")
-                throw FieldSource.Failure(message: "\"\(name)\" is not one of the properties \(names)")
+                throw InvalidOption(message: "\"\(name)\" is not one of the properties \(names)")
             }
             self = .property(property)
         } else {
             guard let pointer = JSONPointer(text) else {
-                throw FieldSource.Failure(
+                throw InvalidOption(
                     message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
             }
             self = .pointer(pointer, text: text)

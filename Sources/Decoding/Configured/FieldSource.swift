@@ -8,13 +8,8 @@ import Core
 /// | `header:NAME`, `property:NAME` | an AMQP header or property |
 /// | text with `{/a/b}`, `{header:NAME}`, `{property:NAME}` | a template; `{/a/b\|text}` has a default, `{{` is `{` |
 /// | `constant:TEXT`, and any other text | the text itself |
-struct FieldSource: Equatable {
-    /// Why a text is not a valid source.
-    struct Failure: Error {
-        let message: String
-    }
-
-    private enum Part: Equatable {
+package struct FieldSource: Equatable, Sendable {
+    private enum Part: Equatable, Sendable {
         case text([UInt8])
         /// - Parameter isInString: whether it is within a JSON string.
         case value(FieldReference, fallback: [UInt8]?, isInString: Bool)
@@ -24,7 +19,7 @@ struct FieldSource: Equatable {
     /// The reference that is the whole source: its value keeps its type.
     let reference: FieldReference?
 
-    init(_ source: String) throws(Failure) {
+    package init(_ source: String) throws(InvalidOption) {
         if let constant = source.dropPrefix("constant:") {
             self.init([.text(Array(constant.utf8))])
         } else if Self.beginsReference(source) {
@@ -36,7 +31,7 @@ struct FieldSource: Equatable {
     }
 
     /// - Parameter source: text such as `order-{/order/id}`, or JSON whose strings and values contain placeholders.
-    init(template source: String) throws(Failure) {
+    init(template source: String) throws(InvalidOption) {
         var parts: [Part] = []
         var rest = Substring(source)
         var text: [UInt8] = []
@@ -53,7 +48,7 @@ struct FieldSource: Equatable {
                 continue
             }
             guard let end = rest.firstIndex(of: "}") else {
-                throw Failure(message: "\"{\(rest.prefix(20))\" has no closing brace")
+                throw InvalidOption(message: "\"{\(rest.prefix(20))\" has no closing brace")
             }
             let content = rest[..<end].split(separator: "|", maxSplits: 1, omittingEmptySubsequences: false)
             rest = rest[rest.index(after: end)...]

@@ -1,27 +1,21 @@
 import Core
-import Settings
 
 /// The configured sources of a request's fields.
-struct FieldSources {
-    private var sources: [(name: RequestFields.Name, source: FieldSource)] = []
-
-    init(_ options: inout DecoderOptions) {
-        for name in Self.names {
-            if let source = options.source(name.text.description) { sources.append((name, source)) }
-        }
+package struct FieldSources: Equatable, Sendable {
+    private struct Entry: Equatable, Sendable {
+        let name: RequestFields.Name
+        let source: FieldSource
     }
 
-    /// The fields that can have a source.
-    private static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
+    private var sources: [Entry] = []
 
-    /// An optional setting for each field.
-    static var settings: [Setting] {
-        names.map { name in
-            Setting(
-                name.text.description, .text(bytes: 1...1024), default: "null",
-                "The source: a JSON pointer, header:NAME, property:NAME, a template or a constant."
-            )
-        }
+    package init() {}
+
+    /// The fields that can have a source.
+    package static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
+
+    package mutating func set(_ name: RequestFields.Name, _ source: FieldSource) {
+        sources.append(Entry(name: name, source: source))
     }
 
     var readsBody: Bool {
@@ -30,7 +24,8 @@ struct FieldSources {
 
     /// Sets every field that has a source and a value in the message.
     func fill(_ fields: inout RequestFields, from message: MappedMessage) throws(DecodingFailure) {
-        for (name, source) in sources {
+        for entry in sources {
+            let (name, source) = (entry.name, entry.source)
             guard name != .deviceTokens else {
                 if let tokens = try tokens(source, in: message) {
                     fields.deviceTokens = tokens

@@ -7,10 +7,6 @@ package import Core
 package struct APNsHeadersDecoder: RefusingDecoder {
     package let name = "apns-headers"
 
-    static let format = DecoderFormat(
-        "apns-headers", version: "1.0.0", "The body is the payload, and Apple's header names are AMQP headers."
-    ) { _ in APNsHeadersDecoder() }
-
     package init() {}
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {

@@ -6,10 +6,6 @@ package import Core
 package struct APNsJSONDecoder: RefusingDecoder {
     package let name = "apns-json"
 
-    static let format = DecoderFormat(
-        "apns-json", version: "1.0.0", "A JSON envelope whose keys are Apple's header names."
-    ) { _ in APNsJSONDecoder() }
-
     package init() {}
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {

@@ -9,10 +9,6 @@ package struct AutoDecoder: Decoder {
     /// `nil` for the data of an event, because events cannot be nested.
     private let events: CloudEventsDecoder?
 
-    static let format = DecoderFormat(
-        "auto", version: "1.0.0", "Chooses a format by content type and headers."
-    ) { _ in AutoDecoder() }
-
     package init() {
         events = CloudEventsDecoder(AutoDecoder(events: nil))
     }

@@ -1,80 +1,69 @@
-import Core
-import Settings
+package import Core
 
 /// `celery`: the arguments of a task. The configuration names the task and the argument.
 ///
 /// Protocol 2 has the task in headers and `[args, kwargs, embed]` as the body; protocol 1 has both in the body.
 /// Source: Celery, "Message Protocol".
-struct CeleryDecoder: RefusingDecoder {
+package struct CeleryDecoder: RefusingDecoder {
+    package struct Options: Equatable, Sendable {
+        package var tasks: [Task] = []
+        /// Whether messages of other tasks are ignored instead of rejected.
+        package var ignoresOthers = false
+
+        package init() {}
+    }
+
     /// A task whose messages are requests.
-    private struct Task: Sendable {
-        let name: String
+    package struct Task: Equatable, Sendable {
+        package let name: String
+        /// The name of the decoder of the value.
+        package let decoder: String
         /// Begins with `/args` or `/kwargs`.
         let pointer: JSONPointer
         let place: String
-        let inner: any Decoder
-    }
 
-    let name = "celery"
-    private let tasks: [Task]
-    private let ignoresOthers: Bool
-
-    static let format = DecoderFormat(
-        "celery", version: "1.0.0", "Celery tasks in JSON, with the place of the request in their arguments.",
-        [
-            Setting("tasks", .sections(count: 1...64), default: nil, "The tasks that contain requests."),
-            Setting("tasks[].name", .text(bytes: 1...255), default: nil, "The task's name in Celery."),
-            Setting(
-                "tasks[].pointer", .text(bytes: 1...1024), default: "/kwargs",
-                "A JSON pointer to the request: below /args or /kwargs."),
-            Setting("tasks[].decoder", .text(bytes: 1...64), default: "apns-json", "The decoder of this value."),
-            Setting(
-                "other_tasks", .choice(["reject", "ignore"]), default: "reject",
-                "What happens to messages of other tasks."),
-        ]
-    ) { options in CeleryDecoder(&options) }
-
-    private init(_ options: inout DecoderOptions) {
-        var tasks: [Task] = []
-        if options.values.count("tasks") == 0 { options.report("tasks", "expected the tasks that are requests") }
-        for index in 0..<options.values.count("tasks") {
-            let path = "tasks[\(index)]"
-            let place = options.text("\(path).pointer") ?? ""
+        package init(_ name: String, at place: String, decoder: String) throws(InvalidOption) {
             let isBelow = ["/args", "/kwargs"].contains { place == $0 || place.hasPrefix($0 + "/") }
             guard let pointer = JSONPointer(place), isBelow else {
-                options.report("\(path).pointer", "expected a JSON pointer below /args or /kwargs")
-                continue
+                throw InvalidOption(message: "expected a JSON pointer below /args or /kwargs")
             }
-            let name = options.text("\(path).name") ?? ""
-            if tasks.contains(where: { $0.name == name }) {
-                options.report("\(path).name", "\"\(name)\" is already listed")
-            }
-            tasks.append(
-                Task(name: name, pointer: pointer, place: place, inner: options.decoder("\(path).decoder")))
+            self.name = name
+            self.decoder = decoder
+            self.pointer = pointer
+            self.place = place
         }
-        self.tasks = tasks
-        ignoresOthers = options.text("other_tasks") == "ignore"
     }
 
-    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+    package let name = "celery"
+    private let options: Options
+    /// The decoders of the tasks' values, in their order.
+    private let inner: [any Decoder]
+
+    init(_ options: Options, _ inner: [any Decoder]) {
+        self.options = options
+        self.inner = inner
+    }
+
+    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         try Self.checkSerialization(delivery)
         let message = try CeleryMessage(delivery)
-        guard let task = tasks.first(where: { $0.name.utf8.elementsEqual(message.task) }) else {
-            return ignoresOthers
+        guard let index = options.tasks.firstIndex(where: { $0.name.utf8.elementsEqual(message.task) }) else {
+            return options.ignoresOthers
                 ? .ignore(reason: "another task") : .reject(DecodingFailure("task: not a configured task"))
         }
+        let task = options.tasks[index]
         if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
         guard let part = message.find(task.pointer) else {
             throw DecodingFailure("\(task.place) is missing in the task's arguments")
         }
-        let inner: Delivery
+        let argument: Delivery
         if part.kind == .string {
             guard let text = part.text else { throw DecodingFailure("\(task.place): half of a surrogate pair") }
-            inner = delivery.inner(unwrapped: text)
+            argument = delivery.inner(unwrapped: text)
         } else {
-            inner = delivery.inner(part.value.range)
+            argument = delivery.inner(part.value.range)
         }
-        let decoded = task.inner.decode(inner, at: now)
+        let decoded = inner[index].decode(argument, at: now)
         guard case .request(var request) = decoded else { return decoded }
         if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires) }

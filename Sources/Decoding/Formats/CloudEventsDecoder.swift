@@ -1,39 +1,33 @@
-import Core
-import Settings
+package import Core
 
 /// `cloudevents`: the data of an event, decoded by another decoder.
 ///
 /// In structured mode the body is the event as JSON. In binary mode the body is the data, and the attributes are
 /// headers named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol
 /// binding.
-struct CloudEventsDecoder: RefusingDecoder {
-    let name = "cloudevents"
+package struct CloudEventsDecoder: RefusingDecoder {
+    package struct Options: Equatable, Sendable {
+        /// The name of the decoder of the event's data.
+        package var decoder: String
+        /// Only events of these types are requests; empty for all types.
+        package var types: [String]
+
+        package init(decoder: String, types: [String]) {
+            self.decoder = decoder
+            self.types = types
+        }
+    }
+
+    package let name = "cloudevents"
     private let inner: any Decoder
-    /// Only events of these types are requests; empty for all types.
     private let types: [String]
 
-    static let format = DecoderFormat(
-        "cloudevents", version: "1.0.0", "Events of CloudEvents, structured or binary; their data is the request.",
-        [
-            Setting("decoder", .text(bytes: 1...64), default: "auto", "The decoder of the event's data."),
-            Setting(
-                "types", .texts(bytes: 1...255, count: 0...64), default: "[]",
-                "The event types that are requests; others are ignored. [] accepts all."),
-        ]
-    ) { options in CloudEventsDecoder(&options) }
-
-    /// Accepts events of every type.
-    init(_ inner: any Decoder) {
+    init(_ inner: any Decoder, types: [String] = []) {
         self.inner = inner
-        types = []
+        self.types = types
     }
 
-    private init(_ options: inout DecoderOptions) {
-        inner = options.decoder("decoder")
-        types = options.values.texts("types") ?? []
-    }
-
-    func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         let isNamed = delivery.contentType.map { ContentType($0).hasPrefix("application/cloudevents") } ?? false
         // Some producers publish structured events as plain application/json.
         let isStructured = isNamed || !Self.isBinary(delivery)

@@ -1,7 +1,7 @@
 import Core
 
 /// A location in a JSON document. Source: RFC 6901.
-struct JSONPointer: Equatable {
+package struct JSONPointer: Equatable, Sendable {
     private let tokens: [[UInt8]]
 
     /// - Returns: `nil` unless `text` is empty (the complete document) or begins with a slash, and each `~` is `~0` or

@@ -5,7 +5,7 @@ package import Core
 /// After a failure, the messages in flight are resent one by one, before all others. A message that is the only one in
 /// flight in two failures is to blame.
 package struct DecodingQueue {
-    package struct Limits: Sendable {
+    package struct Limits: Equatable, Sendable {
         /// The maximum number of messages per batch.
         package var batch = 64
         /// The maximum number of messages in flight.

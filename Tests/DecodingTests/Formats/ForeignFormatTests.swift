@@ -171,10 +171,10 @@ struct ForeignFormatTests {
     @Test("Each format has its row in the documentation, and each foreign one a page")
     func pages() throws {
         let page = try DocumentationPage("produce/decoders.md").text
-        for format in DecoderFormat.all {
-            #expect(page.contains("\n| `\(format.name)` |"), "\(format.name)")
-            guard !["auto", "apns-json", "apns-headers"].contains(format.name) else { continue }
-            #expect(try DocumentationPage("produce/decoders/\(format.name).md").text.contains("`\(format.name)`"))
+        for format in DecoderFormat.allCases.map(\.rawValue) {
+            #expect(page.contains("\n| `\(format)` |"), "\(format)")
+            guard !["auto", "apns-json", "apns-headers"].contains(format) else { continue }
+            #expect(try DocumentationPage("produce/decoders/\(format).md").text.contains("`\(format)`"))
         }
     }
 

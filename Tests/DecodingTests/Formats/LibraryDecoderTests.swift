@@ -161,7 +161,7 @@ struct LibraryDecoderTests {
             let problems = DecoderSample.problems("", queue: "library")
             #expect(
                 problems.contains {
-                    $0.hasSuffix("\"library\" requires an entry in decoders: expected the path of a shared library")
+                    $0.hasSuffix("\"library\" has options: name an entry of decoders with them")
                 })
         }
 

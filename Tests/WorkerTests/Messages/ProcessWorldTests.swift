@@ -8,7 +8,6 @@ import Testing
 @testable import Configuration
 @testable import Decoding
 @testable import Runtime
-@testable import Settings
 
 /// A worker with an in-memory program.
 @Suite("A worker whose decoder is a process")
@@ -17,10 +16,8 @@ struct ProcessWorldTests {
 
     private static func world() throws -> World {
         let world = try World { configuration in
-            let values = SettingReader.defaults(of: ProcessDecoder.format.settings)
-            var options = values
-            options.set("command", .texts(["reader"]))
-            configuration.decoders = [DecoderDefinition(name: "program", format: "process", options: options)]
+            let options = ProcessDecoder.Options(program: Program(command: ["reader"]))
+            configuration.decoders = [DecoderDefinition(name: "program", .process(options))]
             configuration.queues[0].decoder = "program"
         }
         return world

@@ -3,14 +3,14 @@ import Core
 /// The fields of a request under Apple's header names, not yet validated.
 ///
 /// All formats use it, so that validation and errors are the same for each.
-struct RequestFields {
+package struct RequestFields {
     /// The known keys and headers.
-    enum Name: CaseIterable, Sendable {
+    package enum Name: CaseIterable, Sendable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, priority, expiration, collapseID, environment
         case notBefore, payload, channel
 
         /// Apple's header name, or ours.
-        var text: StaticString {
+        package var text: StaticString {
             switch self {
             case .deviceToken: "device-token"
             case .deviceTokens: "device-tokens"

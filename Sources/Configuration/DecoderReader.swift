@@ -1,0 +1,138 @@
+import Core
+import Decoding
+import Settings
+import System
+
+/// Reads the entries of `decoders`, and collects the options that are not valid.
+///
+/// An entry with such options is complete nevertheless, so that all problems are reported together.
+struct DecoderReader {
+    /// A readable entry, with the path of its section.
+    struct Entry {
+        let definition: DecoderDefinition
+        let section: String
+    }
+
+    private let values: SettingValues
+    /// The configuration file; relative paths start at its folder.
+    private let file: String
+    private(set) var entries: [Entry] = []
+    /// Each with the path of its setting.
+    private(set) var problems: [(path: String, message: String)] = []
+
+    init(_ values: SettingValues, of file: String) {
+        self.values = values
+        self.file = file
+        for index in 0..<values.count("decoders") {
+            let path = "decoders[\(index)]"
+            guard let name = values.text("\(path).name"),
+                let format = DecoderFormat.sections.first(where: { values["\(path).\($0.rawValue)"] == .section }),
+                let options = options(of: format, "\(path).\(format.rawValue)")
+            else { continue }
+            let definition = DecoderDefinition(name: name, options)
+            entries.append(Entry(definition: definition, section: "\(path).\(format.rawValue)"))
+        }
+    }
+
+    private mutating func options(of format: DecoderFormat, _ section: String) -> DecoderDefinition.Options? {
+        switch format {
+        case .auto, .apnsJSON, .apnsHeaders: nil
+        case .mapping: .mapping(mapping(section))
+        case .cloudevents:
+            .cloudevents(
+                CloudEventsDecoder.Options(
+                    decoder: decoder("\(section).decoder"), types: values.texts("\(section).types") ?? []))
+        case .celery: .celery(celery(section))
+        case .library:
+            .library(
+                LibraryDecoder.Options(
+                    file: values.file("\(section).file", beside: file),
+                    options: values.text("\(section).options") ?? "{}"))
+        case .process: .process(process(section))
+        }
+    }
+
+    private mutating func mapping(_ section: String) -> MappingDecoder.Options {
+        var options = MappingDecoder.Options()
+        for name in FieldSources.names {
+            if let source = source("\(section).\(name.text)") { options.sources.set(name, source) }
+        }
+        options.key = source("\(section).key")
+        read("\(section).payload") { text throws(InvalidOption) in
+            options.payload = try MappingDecoder.Payload(text)
+        }
+        if let texts = values.texts("\(section).only_if"), let first = texts.first {
+            if first.isEmpty || texts.count == 1 {
+                problems.append(("\(section).only_if", "expected a source and its accepted values"))
+            }
+            attempt("\(section).only_if[0]") { () throws(InvalidOption) in
+                options.condition = .init(try FieldSource(first), in: Array(texts.dropFirst()))
+            }
+        }
+        if !["device-token", "device-tokens", "apns-channel-id"].contains(where: {
+            values.text("\(section).\($0)") != nil
+        }) {
+            problems.append((section, "expected one of device-token, device-tokens and apns-channel-id"))
+        }
+        return options
+    }
+
+    private mutating func celery(_ section: String) -> CeleryDecoder.Options {
+        var options = CeleryDecoder.Options()
+        options.ignoresOthers = values.text("\(section).other_tasks") == "ignore"
+        for index in 0..<values.count("\(section).tasks") {
+            let path = "\(section).tasks[\(index)]"
+            let name = values.text("\(path).name") ?? ""
+            if options.tasks.contains(where: { $0.name == name }) {
+                problems.append(("\(path).name", "\"\(name)\" is already listed"))
+            }
+            let decoder = decoder("\(path).decoder")
+            read("\(path).pointer") { pointer throws(InvalidOption) in
+                options.tasks.append(try CeleryDecoder.Task(name, at: pointer, decoder: decoder))
+            }
+        }
+        return options
+    }
+
+    private mutating func process(_ section: String) -> ProcessDecoder.Options {
+        let command = values.texts("\(section).command") ?? []
+        var options = ProcessDecoder.Options(
+            program: Program(
+                command: command.isEmpty ? ["none"] : command, name: values.written("\(section).command[0]")))
+        if let deadline = values.integer("\(section).deadline_milliseconds") {
+            options.queue.deadline = .milliseconds(deadline)
+        }
+        return options
+    }
+
+    private func decoder(_ path: String) -> String {
+        values.text(path) ?? DecoderFormat.apnsJSON.rawValue
+    }
+
+    private mutating func source(_ path: String) -> FieldSource? {
+        var source: FieldSource?
+        read(path) { text throws(InvalidOption) in source = try FieldSource(text) }
+        return source
+    }
+
+    /// Reads the text of an option, if it has one.
+    private mutating func read(_ path: String, _ body: (String) throws(InvalidOption) -> Void) {
+        guard let text = values.text(path) else { return }
+        attempt(path) { () throws(InvalidOption) in try body(text) }
+    }
+
+    private mutating func attempt(_ path: String, _ body: () throws(InvalidOption) -> Void) {
+        do throws(InvalidOption) {
+            try body()
+        } catch {
+            problems.append((path, error.message))
+        }
+    }
+}
+
+extension DecoderSet {
+    /// - Parameter configuration: a validated one.
+    package init(_ configuration: Configuration) {
+        self.init(configuration.decoders)
+    }
+}
