@@ -68,13 +68,11 @@ let package = Package(
         // Layer 4: one mechanism each.
         library("TLS", ["COpenSSL", "Core", "System"]),
         library("HTTP2", ["CNghttp2", "Core", deque]),
-        library("YAML", ["CYAML", "Core"]),
         // Layer 5: one peer each.
         library("AMQP", ["CRabbitMQ", "Core", "TLS", deque]),
         library("APNs", ["Core", "TLS", "HTTP2", deque]),
         library(
             "Admin", ["CMicrohttpd", "Core", "System", "TLS"], resources: page.map { .embedInCode("Page/\($0)") }),
-        library("Settings", ["Core", "System", "YAML"]),
         // Layer 6: what messages say.
         library(
             "Decoding",
@@ -86,7 +84,7 @@ let package = Package(
         library(
             "Configuration",
             [
-                "Core", "System", "TLS", "YAML", "AMQP", "Settings", "Decoding",
+                "CYAML", "Core", "System", "TLS", "AMQP", "Decoding",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // An APNs of one's own, written from Apple's documents, and what it received, for people and for tests.
@@ -116,7 +114,7 @@ let package = Package(
         library(
             "Commands",
             [
-                "CRevision", "Core", "System", "TLS", "HTTP2", "AMQP", "APNs", "Admin", "Simulator", "Settings",
+                "CRevision", "Core", "System", "TLS", "HTTP2", "AMQP", "APNs", "Admin", "Simulator",
                 "Decoding", "Configuration", "Pipeline", "Runtime", "Monitoring", deque,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
@@ -145,7 +143,7 @@ let package = Package(
         .executableTarget(
             name: "benchmarks",
             dependencies: [
-                "AllocationCounter", "SimulatedWorld", "TestSupport", "Simulator", "Settings", "Decoding",
+                "AllocationCounter", "SimulatedWorld", "TestSupport", "Simulator", "Decoding",
                 "Configuration", "Pipeline", "Runtime", "Commands", "AMQP", "APNs", "TLS", "System", "Core",
                 .product(name: "Logging", package: "swift-log"),
             ], path: "Tests/Benchmarks", exclude: ["thresholds"], swiftSettings: rules),
@@ -159,7 +157,6 @@ let package = Package(
         tests("SystemTests", ["System", "Core"]),
         tests("TLSTests", ["TLS", "System", "Core"]),
         tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
-        tests("YAMLTests", ["YAML", "Core"]),
         tests("AMQPTests", ["AMQP", "Core", "System", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),
         tests("SimulatorTests", ["Simulator", "Admin", "Core", "TLS", "HTTP2", "System"]),
@@ -167,13 +164,13 @@ let package = Package(
         tests(
             "DecodingTests",
             [
-                "Commands", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "AMQP", "System", "Core",
+                "Commands", "Runtime", "Pipeline", "Configuration", "Decoding", "AMQP", "System", "Core",
                 "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
             "ConfigurationTests",
             [
-                "Runtime", "Configuration", "Decoding", "Settings", "YAML", "TLS", "System", "Core",
+                "Runtime", "Configuration", "Decoding", "TLS", "System", "Core",
                 .product(name: "Logging", package: "swift-log"),
             ]),
         tests(
@@ -204,7 +201,7 @@ let package = Package(
         tests(
             "WorkerTests",
             [
-                "Commands", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Settings", "Simulator",
+                "Commands", "Monitoring", "Runtime", "Pipeline", "Configuration", "Decoding", "Simulator",
                 "APNs", "AMQP", "TLS", "System", "Core", "SimulatedWorld",
                 .product(name: "Logging", package: "swift-log"),
             ]),

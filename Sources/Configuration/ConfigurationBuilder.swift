@@ -1,7 +1,6 @@
 import Core
 import Decoding
 import Logging
-import Settings
 import System
 
 /// Creates the configuration from validated values. Only reading secrets from files can still fail.

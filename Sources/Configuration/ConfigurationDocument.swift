@@ -1,6 +1,4 @@
 import Glibc
-package import Settings
-import YAML
 
 /// A parsed configuration file: its values, warnings and source locations.
 package struct ConfigurationDocument: Sendable {

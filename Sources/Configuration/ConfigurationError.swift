@@ -1,6 +1,5 @@
 package import Core
 import Decoding
-package import Settings
 
 /// Why a configuration cannot be used: all problems of the file, in line order.
 package struct ConfigurationError: ComponentError {

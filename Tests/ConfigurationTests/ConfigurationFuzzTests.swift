@@ -1,5 +1,4 @@
 import Core
-import Settings
 import TestSupport
 import Testing
 

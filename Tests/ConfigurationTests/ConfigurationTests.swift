@@ -6,8 +6,6 @@ import Testing
 
 @testable import Configuration
 @testable import Decoding
-@testable import Settings
-@testable import YAML
 
 /// One app, the required minimum of a configuration.
 private let app = """

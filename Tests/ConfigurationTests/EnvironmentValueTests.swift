@@ -7,7 +7,6 @@ import Testing
 @testable import Configuration
 @testable import Decoding
 @testable import Runtime
-@testable import Settings
 
 /// Each configuration key in turn takes its value from the environment.
 @Suite("Values from the environment")

@@ -1,5 +1,4 @@
 import Core
-import Settings
 import Testing
 
 @testable import Configuration

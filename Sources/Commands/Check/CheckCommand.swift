@@ -3,7 +3,6 @@ import Configuration
 import Core
 import Decoding
 import Runtime
-import Settings
 import System
 
 struct CheckCommand: ParsableCommand {

@@ -2,7 +2,6 @@ import Configuration
 import Core
 import Logging
 import Runtime
-import Settings
 import System
 import TLS
 

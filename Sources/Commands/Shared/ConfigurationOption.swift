@@ -5,7 +5,6 @@ import Decoding
 import Glibc
 import Logging
 import Runtime
-import Settings
 import System
 
 /// `--config FILE`, for every command that reads a configuration.

@@ -1,6 +1,5 @@
 import Core
 import Glibc
-import Settings
 import TLS
 import TestSupport
 import Testing

@@ -127,6 +127,7 @@ struct MappingDecoderTests {
 
     @Test("check reports an invalid mapping with its place")
     func configuration() {
+        let sections = DecoderFormat.sections.map(\.rawValue)
         #expect(
             DecoderSample.problems(
                 """
@@ -159,7 +160,7 @@ struct MappingDecoderTests {
                 "f:14:16: unknown key \"device-tokns\" in decoders[2].mapping; did you mean \"device-tokens\"?",
                 "f:14:43: decoders[2].mapping.payload: expected a JSON pointer, body, or a JSON object with "
                     + "{/pointer} in it",
-                "f:15:5: decoders[3]: expected one of \(DecoderFormat.sections.map(\.rawValue).joined(separator: ", "))",
+                "f:15:5: decoders[3]: expected one of \(sections.joined(separator: ", "))",
             ])
     }
 }

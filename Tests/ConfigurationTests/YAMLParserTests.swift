@@ -2,7 +2,7 @@ import Core
 import TestSupport
 import Testing
 
-@testable import YAML
+@testable import Configuration
 
 extension YAMLNode {
     /// The node in one line, with marks for its shape: `[…]`, `{…}`, and a scalar's style before its text.

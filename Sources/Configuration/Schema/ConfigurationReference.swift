@@ -1,5 +1,3 @@
-package import Settings
-
 /// The schema as text for users: `config --reference` and the page in the documentation.
 package struct ConfigurationReference {
     /// One row of the reference.

@@ -1,6 +1,5 @@
 import Core
 import Decoding
-import Settings
 
 extension Setting {
     /// A name, and one section per format with options.

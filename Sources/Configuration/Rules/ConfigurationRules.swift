@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import Decoding
-import Settings
 
 /// The rules between settings, which the schema of single settings cannot express.
 struct ConfigurationRules: ConfigurationReader {

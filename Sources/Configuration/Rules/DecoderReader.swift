@@ -1,6 +1,5 @@
 import Core
 import Decoding
-import Settings
 import System
 
 /// Reads the entries of `decoders`, and collects the options that are not valid.

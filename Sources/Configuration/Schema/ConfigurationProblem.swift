@@ -1,5 +1,3 @@
-package import YAML
-
 /// An error or a warning in a configuration file, with its location.
 package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
     package enum Severity: Sendable {

@@ -1,4 +1,3 @@
-import Settings
 import System
 
 /// Reads the settings of a file, and collects the problems that the schema cannot express.

@@ -1,5 +1,4 @@
 import Core
-package import YAML
 
 /// Validates a file's tree against the schema and collects all valid values and all problems.
 package struct SettingReader {

@@ -1,5 +1,4 @@
 import Decoding
-package import Settings
 
 extension Schema {
     /// All keys of the configuration file.

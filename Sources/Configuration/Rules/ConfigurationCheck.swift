@@ -1,6 +1,5 @@
 package import Core
 import Decoding
-package import Settings
 package import System
 package import TLS
 
