@@ -1,0 +1,307 @@
+"""Finds small changes of Swift source that tests should notice: see Tests/Tools/mutants.
+
+Each is guarded by its number, so that one build holds many and one file says which is in force: a removed statement
+becomes `if !__mutant(7) { ... }`, a literal `__mutated(7, 5, 6)`, an operator a custom one that asks for number 7.
+"""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# What each target gets for its mutants: which of them is in force stands in a file, read once in a process, so that
+# child processes with an environment of their own know it, too.
+PRELUDE = """import Glibc
+
+@usableFromInline let __mutants: Set<Int> = {
+    guard let file = fopen("{file}", "r") else { return [] }
+    defer { fclose(file) }
+    var numbers: Set<Int> = []
+    var number: Int32 = 0
+    while withUnsafeMutablePointer(to: &number, { withVaList([$0]) { vfscanf(file, "%d", $0) } }) == 1 {
+        numbers.insert(Int(number))
+    }
+    return numbers
+}()
+
+@usableFromInline func __mutant(_ number: Int) -> Bool {
+    !__mutants.isEmpty && __mutants.contains(number)
+}
+
+@usableFromInline func __mutated<T>(_ number: Int, _ original: T, _ mutated: @autoclosure () -> T) -> T {
+    __mutant(number) ? mutated() : original
+}
+
+@usableFromInline func __smaller<T: Comparable>(_ number: Int, _ one: T, _ other: T) -> T {
+    __mutant(number) ? Swift.max(one, other) : Swift.min(one, other)
+}
+
+@usableFromInline func __larger<T: Comparable>(_ number: Int, _ one: T, _ other: T) -> T {
+    __mutant(number) ? Swift.min(one, other) : Swift.max(one, other)
+}
+"""
+
+PRECEDENCES = {
+    "comparison": "ComparisonPrecedence", "plus-minus": "AdditionPrecedence",
+    "&&": "LogicalConjunctionPrecedence", "||": "LogicalDisjunctionPrecedence",
+}
+COMPARISONS = {"<": "<= >", "<=": "< >=", ">": ">= <", ">=": "> <=", "==": "!=", "!=": "=="}
+
+OPERATORS = {
+    "comparison": """@usableFromInline func {op} <T: Comparable>(_ a: T, _ b: T) -> Bool {{
+    __mutant({number}) ? a {new} b : a {old} b
+}}
+""",
+    "equality": """@usableFromInline func {op} <T: Equatable>(_ a: T, _ b: T) -> Bool {{
+    __mutant({number}) ? a {new} b : a {old} b
+}}
+
+@usableFromInline func {op} <T: ~Copyable>(_ a: borrowing T?, _ b: _OptionalNilComparisonType) -> Bool {{
+    __mutant({number}) ? a {new} b : a {old} b
+}}
+""",
+    "plus-minus": """@usableFromInline func {op} <T: AdditiveArithmetic>(_ a: T, _ b: T) -> T {{
+    __mutant({number}) ? a {new} b : a {old} b
+}}
+""",
+    "and-or": """@usableFromInline func {op} (_ a: Bool, _ b: @autoclosure () throws -> Bool) rethrows -> Bool {{
+    try __mutant({number}) ? a {new} b() : a {old} b()
+}}
+""",
+}
+
+# Statements that are not removed: declarations and control flow; checks of programming errors; hints.
+KEPT = re.compile(
+    r"(let|var|return|if|guard|for|while|switch|case|default|throw|break|continue|func|struct|class|enum|else|do|defer|"
+    r"init|deinit|import|typealias|extension|precondition\w*|assert\w*|fatalError|super|repeat|where|subscript|yield|"
+    r"fileprivate|internal|private|package|public|final|static|mutating|nonisolated|indirect|fallthrough|get|set)\b|"
+    r"[@#}.]|.*reserveCapacity")
+ASSIGNMENT = re.compile(r"(unsafe )?[A-Za-z_$][\w.$?!\[\]() +-]* [-+*/&|%]?= ")
+CALL = re.compile(r"(_ = )?(try[?!]? |unsafe )*[A-Za-z_$][\w.$?!\[\]]*(<\w+>)?[( {]")
+DROPPED = re.compile(r"\.(append|insert|reset|remove\w*|popFirst|popLast)\b")
+# Where a statement begins on a line with what decides about it.
+PREFIX = re.compile(r"(?:\} )?(?:else )?if [^{}]* \{ (?=[^{}]* \}$)|(?:case [^{}\"]*|default): (?=\S)")
+CONDITION = re.compile(r"^\s*(?:\} else )?(?:if|guard|while) (.*?)(?: else)? \{", re.MULTILINE)
+PATH = r"[a-z]\w*(?:\.[a-z]\w*)*"
+PAIR = re.compile(rf"(?<=[(,])(\s?(?:\w+: )?)({PATH})(, (?:\w+: )?)({PATH})(?=[,)])")
+LITERAL = re.compile(r"(?<![\w.$#\"])\d[\d_]*(?:\.\d+)?(?![\w\"]|\.\d)")
+MAXIMUM_LINES = 8
+
+
+@dataclass
+class Mutant:
+    path: Path
+    target: str
+    kind: str
+    start: int
+    end: int
+    # What stands there if it is in force.
+    new: str
+    # What takes the place of [start, end), with {number} and {op}.
+    guarded: str
+    # Declares its operator, with {number} and {op}.
+    operator: str = ""
+    number: int = field(default=0, compare=False)
+
+    @property
+    def symbol(self) -> str:
+        return chr(0x2500 + self.number // 500) + chr(0x2500 + self.number % 500)
+
+    def fill(self, template: str) -> str:
+        return template.replace("{number}", str(self.number)).replace("{op}", self.symbol)
+
+    def changed(self, text: str) -> tuple[str, str]:
+        """The lines around it, before and after, without the space around them."""
+        first = text.rfind("\n", 0, self.start) + 1
+        last = text.find("\n", self.end)
+        return text[first:last].strip(), (text[first:self.start] + self.new + text[self.end:last]).strip()
+
+    def diff(self, text: str) -> str:
+        first = text.rfind("\n", 0, self.start) + 1
+        line = text.count("\n", 0, first)
+        last = text.find("\n", self.end)
+        before = text[:first].splitlines()[-3:]
+        old = text[first:last].splitlines()
+        new = (text[first:self.start] + self.new + text[self.end:last]).splitlines()
+        after = text[last + 1:].splitlines()[:3]
+        rows = [f"--- {self.path}:{line + 1} ({self.kind})"]
+        rows += [" " + row for row in before] + ["-" + row for row in old]
+        rows += ["+" + row for row in new if row.strip()] + [" " + row for row in after]
+        return "\n".join(rows)
+
+
+def masked(text: str) -> str:
+    """The text with everything in comments and string literals replaced by spaces, in the same places."""
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|(#+)"[^\n]*?"\2', re.DOTALL)
+    result, position = [], 0
+    while position < len(text):
+        match = token.match(text, position)
+        if match:
+            end = match.end()
+        elif text[position] == '"':
+            end = string_end(text, position)
+        else:
+            result.append(text[position])
+            position += 1
+            continue
+        quote = '"' if text[position] == '"' and end - position > 1 else " "
+        inner = re.sub(r"[^\n]", " ", text[position:end])
+        result.append(quote + inner[1:-1] + quote if end - position > 1 else inner)
+        position = end
+    return "".join(result)
+
+
+def string_end(text: str, start: int) -> int:
+    """The end of a string literal of one line, with what it interpolates."""
+    position, depth = start + 1, 0
+    while position < len(text) and text[position] != "\n":
+        if text.startswith("\\(", position):
+            depth += 1
+            position += 1
+        elif text[position] == "\\":
+            position += 1
+        elif depth and text[position] in "()":
+            depth += 1 if text[position] == "(" else -1
+        elif text[position] == '"' and not depth:
+            return position + 1
+        elif text[position] == '"':
+            position = string_end(text, position) - 1
+        position += 1
+    return position
+
+
+def mutants_of(path: Path, target: str, text: str) -> list[Mutant]:
+    code = masked(text)
+    found = list(statements(code)) + list(expressions(code)) + list(conditions(code)) + list(pairs(code))
+    mutants = []
+    for kind, start, end, new, guarded, operator in found:
+        # The templates quote the text itself, which has its literals.
+        original = text[start:end]
+        new, guarded = new.replace("{old}", original), guarded.replace("{old}", original)
+        mutants.append(Mutant(path, target, kind, start, end, new, guarded, operator))
+    return mutants
+
+
+def statements(code: str):
+    """Assignments, calls and returns that can be removed."""
+    stack: list[str] = []
+    lines = code.split("\n")
+    offset = 0
+    previous = "{"
+    for index, line in enumerate(lines):
+        stripped = line.strip()
+        is_start = (
+            stripped and stack[-1:] == ["{"] and not stripped.startswith((".", "?", "&", "|", "+ ", "- ", "||"))
+            and not previous.endswith((",", "(", "[", "=", "&&", "||", " +", " -", "?", ":", "->", "return", "in"))
+            or stripped and stack[-1:] == ["{"] and previous.endswith((":", " in")))
+        if is_start:
+            begin = offset + len(line) - len(line.lstrip())
+            prefix = PREFIX.match(stripped)
+            one_line = prefix is not None and stripped.endswith("}")
+            if prefix:
+                begin += prefix.end()
+            end = offset + len(line.rstrip()) - 2 if one_line else statement_end(lines, index, offset)
+            if end:
+                yield from removals(code[begin:end], begin, end, index, one_line)
+        for character in line:
+            if character in "({[":
+                stack.append(character)
+            elif character in ")}]" and stack:
+                stack.pop()
+        if stripped:
+            previous = stripped
+        offset += len(line) + 1
+
+
+def statement_end(lines: list[str], index: int, offset: int) -> int | None:
+    """Where a statement that begins on a line ends: with its brackets closed, before a line that does not go on."""
+    depth = 0
+    for number in range(index, min(index + MAXIMUM_LINES, len(lines))):
+        line = lines[number]
+        depth += sum(line.count(opening) for opening in "({[") - sum(line.count(closing) for closing in ")}]")
+        following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+        if depth < 0:
+            return None
+        if depth == 0 and not line.rstrip().endswith((",", "=", "&&", "||", "+", "-", "?", ":")) \
+                and not re.match(r"[.?:+*/]|- |&&|\|\||== ", following):
+            return offset + len(line.rstrip())
+        offset += len(line) + 1
+    return None
+
+
+def removals(statement: str, start: int, end: int, line: int, one_line: bool):
+    removed = ("", "if !__mutant({number}) { {old} }", "")
+    if re.match(r"return\b", statement):
+        yield ("return", start, end, *removed)
+    elif KEPT.match(statement):
+        return
+    elif DROPPED.search(statement.split("(")[0]):
+        yield ("dropped", start, end, *removed)
+    elif ASSIGNMENT.match(statement):
+        yield ("assignment", start, end, *removed)
+    elif CALL.match(statement) and statement.endswith((")", "}")):
+        yield ("call", start, end, *removed)
+
+
+def expressions(code: str):
+    """Operators, min and max, literals."""
+    for match in re.finditer(r"(?<= )(<=|>=|<|>|==|!=|&&|\|\||\+|-)(?= )", code):
+        old = match[0]
+        line = code[code.rfind("\n", 0, match.start()) + 1:match.start()]
+        if re.search(r"\bfunc\b|\boperator\b|(?<!for)\bwhere \w+(\.\w+)?$", line):
+            continue
+        if old in COMPARISONS:
+            template = OPERATORS["equality" if old in ("==", "!=") else "comparison"]
+            for new in COMPARISONS[old].split():
+                yield operator("comparison", match, new, template, PRECEDENCES["comparison"])
+        elif old in ("&&", "||"):
+            yield operator("and-or", match, "||" if old == "&&" else "&&", OPERATORS["and-or"], PRECEDENCES[old])
+        else:
+            yield operator(
+                "plus-minus", match, "-" if old == "+" else "+", OPERATORS["plus-minus"], PRECEDENCES["plus-minus"])
+    for match in re.finditer(r"(?<![\w.])(?:Swift\.)?(min|max)\(", code):
+        name, other = ("__smaller", "max") if match[1] == "min" else ("__larger", "min")
+        yield ("min-max", match.start(), match.end(), other + "(", name + "({number}, ", "")
+    for match in LITERAL.finditer(code):
+        line = code[code.rfind("\n", 0, match.start()) + 1:match.start()]
+        if re.search(r"reserveCapacity|^\s*@|: ?$", line) and "case" in line or "@" in line:
+            continue
+        old = match[0].replace("_", "")
+        values = [f"{old} + 1", f"{old} - 1"] if float(old) else [f"{old} + 1"]
+        if float(old) > 1:
+            values.append(f"{old} * 1000")
+        for value in values:
+            new = str(eval(value, {"__builtins__": {}}))  # digits and one operator: see LITERAL
+            yield ("literal", match.start(), match.end(), new, "__mutated({number}, {old}, " + new + ")", "")
+
+
+def operator(kind: str, match: re.Match, new: str, template: str, precedence: str):
+    declaration = "infix operator {op} : " + precedence + "\n\n"
+    declaration += template.replace("{new}", new).replace("{old}", match[0]).replace("{{", "{").replace("}}", "}")
+    return (kind, match.start(), match.end(), new, "{op}", declaration)
+
+
+def conditions(code: str):
+    """Conditions that can be negated: the clauses of an if, guard or while that bind nothing."""
+    for match in CONDITION.finditer(code):
+        depth, start = 0, match.start(1)
+        for position in range(match.start(1), match.end(1) + 1):
+            character = code[position] if position < match.end(1) else ","
+            depth += (character in "([{") - (character in ")]}")
+            if character == "," and depth == 0:
+                clause = code[start:position]
+                begin = start + len(clause) - len(clause.lstrip())
+                if clause.strip() and not re.match(r"\s*(let|var|case|#|_ = )", clause):
+                    yield ("negation", begin, position, "!({old})", "({old}) != __mutant({number})", "")
+                start = position + 1
+
+
+def pairs(code: str):
+    """Two arguments beside each other that may have one type: what has two types does not compile."""
+    for match in PAIR.finditer(code):
+        line = code[code.rfind("\n", 0, match.start()) + 1:match.start()]
+        if match[2] == match[4] or re.search(r"\bfunc\b|\binit\b|\bcase\b|\blet \(|\bin$", line):
+            continue
+        first, one, between, other = match.groups()
+        new = f"{first}{other}{between}{one}"
+        guarded = f"{first}__mutated({{number}}, {one}, {other}){between}__mutated({{number}}, {other}, {one})"
+        yield ("swap", match.start(), match.end(), new, guarded, "")
