@@ -6,8 +6,8 @@ extension ProcessTests {
     /// each request is a result, a dead letter, or still queued.
     @Suite("The ledger")
     struct LedgerTests {
-        /// In total; `make ledger` has ten times as many.
-        private static let requests = TestEnvironment.ledgerRequests ?? 10_000
+        /// In total; `make ledger` has 100,000.
+        private static let requests = TestEnvironment.ledgerRequests ?? 3_000
 
         @Test("no fault loses a request, and duplicates stay within what the fault explains")
         func everyFault() throws {
