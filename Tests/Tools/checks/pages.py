@@ -1,9 +1,14 @@
-"""Every link between the pages of this repository leads to a file that is there, and to a heading if it names one."""
+"""Every link between the pages of this repository leads to a file that is there, and to a heading if it names one; and
+the pages are short enough.
+"""
 
 import functools
 import re
 
 from findings import ROOT, end
+
+# Words: what stands between spaces and has a letter or a digit, so that a table's bars do not count.
+LONGEST = {"README.md": 900, "docs/{start,produce,operate,reference}": 26_000, "docs/internals": 20_000}
 
 
 @functools.cache
@@ -33,6 +38,14 @@ def check():
                 yield f"{page.relative_to(ROOT)}: there is no {target}"
             elif anchor and anchor not in anchors(path):
                 yield f"{page.relative_to(ROOT)}: {target} has no such heading"
+    for place, longest in LONGEST.items():
+        folder, _, names = place.partition("{")
+        places = [folder + name for name in names.rstrip("}").split(",")]
+        files = [path for path in pages if str(path.relative_to(ROOT)).startswith(tuple(places))]
+        count = sum(1 for path in files for word in path.read_text().split() if re.search(r"\w", word))
+        print(f"pages: {place}: {count} words")
+        if count > longest:
+            yield f"{place}: {count} words; at most {longest}"
 
 
 end(list(check()))
