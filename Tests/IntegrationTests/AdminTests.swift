@@ -160,38 +160,6 @@ extension ProcessTests {
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
         }
 
-        @Test("The metrics show an app paused by APNs, and readiness names it with its cause")
-        func pausedApp() throws {
-            let stage = try Stage(script: "")
-            let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "Wrong.p8")
-            var settings = Stage.Settings()
-            settings.keyFile = wrong
-            settings.admin = Self.anyPort
-            let worker = try stage.start(settings)
-            #expect(try Self.metrics(worker).sum("harebell_app_paused", ["cause": ""]) == 0)
-            try stage.client.publish((0..<5).map { stage.requests.message($0, to: stage.quorumQueue) })
-            // The app is not usable before it has a connection either.
-            let pause = try eventually("a pause; \(worker.report)", within: .seconds(40)) {
-                let state = try Self.readiness(worker, status: 503)
-                let missing = try #require(state["missing"] as? [String])
-                #expect(missing.count == 1 && missing[0].hasPrefix("\(Requests.topic) (production) "), "\(missing)")
-                let app = try #require((state["apps"] as? [[String: Any]])?.first)
-                return (app["paused"] as? [[String: Any]])?.first
-            }
-            #expect(pause["cause"] as? String == "InvalidProviderToken")
-            let labels = ["topic": Requests.topic, "cause": "InvalidProviderToken"]
-            #expect(try Self.metrics(worker).sum("harebell_app_paused", labels) == 1)
-            // The right key ends the pause.
-            settings.keyFile = nil
-            try stage.write(settings)
-            worker.signal(SIGHUP)
-            _ = try Self.readiness(worker, status: 200)
-            #expect(try Self.metrics(worker).sum("harebell_app_paused") == 0)
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            try stage.removeQueues()
-        }
-
         @Test("With a token configured, only /livez and the dashboard work without it, and no log shows it")
         func token() throws {
             let stage = try Stage(script: "")

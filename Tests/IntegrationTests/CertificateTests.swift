@@ -212,9 +212,9 @@ extension ProcessTests {
             try directory.write("apps:\n  - topic: \(topic)\n    \(credential)\n", to: "harebell.yaml")
         }
 
-        @Test("check shows what a certificate is valid for", arguments: Form.allCases)
-        func check(form: Form) throws {
-            let file = try configuration(credential(universal, form))
+        @Test("check shows what a certificate is valid for")
+        func check() throws {
+            let file = try configuration(credential(universal))
             let human = try run(["check", "--config", file])
             #expect(human.exit == .exited(0), "\(human.output)")
             let lines = human.output.split(separator: "\n")
@@ -254,60 +254,6 @@ extension ProcessTests {
                     #""credential":"token","readable":true,"key_file":"\#(key)","#
                         + #""key_id":"ABC123DEFG","team_id":"DEF123GHIJ""#
                 ), "\(machine.output)")
-        }
-
-        @Test("a certificate that does not fit its app ends check and run with 78 and the place", arguments: 0..<4)
-        func unfit(number: Int) throws {
-            let past = WallTime(milliseconds: now.milliseconds - 86_400_000 / 2)
-            let (issued, message) =
-                switch number {
-                case 0:
-                    (
-                        authority.issueProvider(bundleID: "com.example.other"),
-                        "the certificate is for \"com.example.other\", the app's topic is \"\(Self.topic)\""
-                    )
-                case 1:
-                    (
-                        authority.issueProvider(bundleID: Self.topic, environments: [.development]),
-                        "the certificate is for the development environment, the app for production"
-                    )
-                case 2:
-                    (authority.issueProvider(bundleID: Self.topic, validUntil: past), "the certificate expired on ")
-                default:
-                    (
-                        (universal.certificatePEM, authority.issueProvider(bundleID: Self.topic).privateKeyPEM),
-                        "does not belong to the certificate file"
-                    )
-                }
-            let file = try configuration(credential(issued))
-            for command in ["check", "run"] {
-                let ended = try run([command, "--config", file])
-                let said = command == "check" ? ended.output : ended.errors
-                #expect(ended.exit == .exited(78), "\(command)")
-                #expect(said.hasPrefix("\(file):3:"), "\(said)")
-                #expect(said.contains(message), "\(said)")
-            }
-        }
-
-        @Test("a certificate near its end is a warning in check, and run logs it at its start")
-        func nearExpiry() throws {
-            let stage = try Stage(script: "")
-            let end = WallTime(milliseconds: now.milliseconds + 5 * 86_400_000 + 3_600_000)
-            let issued = authority.issueProvider(bundleID: Self.topic, validUntil: end)
-            var settings = Stage.Settings()
-            settings.moreApps = Self.app(
-                Self.topic, port: stage.simulator.port, authority: stage.authorityFile, try credential(issued))
-            let checked = try run(["check", "--config", stage.write(settings)])
-            #expect(checked.exit == .exited(0))
-            #expect(
-                checked.output.contains(": the certificate expires in 5 days, on \(end.inUTC)"), "\(checked.output)")
-            let worker = try stage.start(settings)
-            let line = try worker.waitForLine(.errors) { $0.contains("a certificate expires within 7 days") }
-            #expect(line.contains(" warning ") && line.contains("topic=\(Self.topic)"), "\(line)")
-            #expect(line.contains("not_after=\(end.inUTC)"), "\(line)")
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            try stage.removeQueues()
         }
 
         @Test("an unreadable PKCS #12 file is reported with the cause")

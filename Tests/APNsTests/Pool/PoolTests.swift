@@ -232,17 +232,6 @@ struct PoolTests {
         #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 1)
     }
 
-    @Test("A request that every connection refuses is returned to the owner")
-    func turnedAwayForEver() throws {
-        let world = try World()
-        world.onRequest = { $0.respond($1.stream, 503, #"{"reason":"Shutdown"}"#) }
-        world.submit(0..<1)
-        world.pass(.seconds(300))
-        #expect(world.responses[0]?.reason?.rawValue == "Shutdown")
-        #expect(
-            world.pool.statistics(at: world.now.instant).counters[.resends] == world.pool.configuration.maximumResends)
-    }
-
     // MARK: Connecting
 
     @Test("A host that is down is tried with backoff, one attempt at a time, until it is back")
@@ -261,17 +250,6 @@ struct PoolTests {
         world.pass(.seconds(30))
         #expect(world.responses.count == 10)
         #expect(world.pool.statistics(at: world.now.instant).ready == 3)
-    }
-
-    @Test("Connections without any response are dialled no more often than the cap allows")
-    func connectCap() throws {
-        let world = try World {
-            $0.maximumConnectsPerMinute = 6
-            $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
-        }
-        world.refusesConnects = true
-        world.pass(.seconds(600))
-        #expect((59...66).contains(world.dialledAt.count), "\(world.dialledAt.count)")
     }
 
     // MARK: Draining

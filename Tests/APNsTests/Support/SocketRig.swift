@@ -82,14 +82,6 @@ final class SocketRig: LoopOwner {
         #expect(condition(), "within \(limit)", sourceLocation: sourceLocation)
     }
 
-    /// Lets real time pass, for checks that something does not happen.
-    func pass(_ time: Duration) throws {
-        let end = SystemClock.now().instant + time
-        self.condition = { SystemClock.now().instant >= end }
-        deadline = end
-        try loop.run(owner: self)
-    }
-
     // MARK: LoopOwner
 
     var nextDeadline: Instant? {

@@ -80,36 +80,6 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("Results for a missing reply queue go to `results`, and without it to the dead letters")
-        func replyQueueGone() throws {
-            for hasRoute in [true, false] {
-                let stage = try Stage()
-                let worker = try stage.start(
-                    Stage.Settings(
-                        queues: [stage.quorumQueue],
-                        more: "results: { routing_key: \(hasRoute ? stage.resultQueue : "null") }"))
-                try stage.client.publish(
-                    (0..<Self.count).map { index in
-                        var message = stage.requests.message(index, to: stage.quorumQueue)
-                        message.properties.replyTo = Array("\(stage.name).gone".utf8)
-                        return message
-                    })
-                if hasRoute {
-                    #expect(try Self.collect(stage).outcomes == ["accepted": Self.count])
-                } else {
-                    try eventually("a dead letter for each request; \(worker.report)", within: .seconds(30)) {
-                        try stage.client.count(stage.deadLetterQueue) == Self.count ? true : nil
-                    }
-                }
-                try Self.end(worker)
-                let letters = try stage.client.takeAll(stage.deadLetterQueue)
-                #expect(letters.count == (hasRoute ? 0 : Self.count))
-                #expect(letters.allSatisfy { $0.header("harebell-result") != nil })
-                #expect(stage.simulator.ledger.statistics.accepted == Self.count)
-                try stage.removeQueues()
-            }
-        }
-
         @Test("Requests that a federated queue fetches from another broker are sent once, with one result each")
         func federation() throws {
             let upstream = try #require(TestEnvironment.broker)

@@ -118,8 +118,6 @@ final class Stage {
         var workers = 1
         var drainDeadline = 20
         var prefetch = Stage.prefetch
-        /// `rate_limit` of the first queue.
-        var pace = "null"
         var isSingleActive = false
         var decoder = "auto"
         /// Paths; the correct ones if `nil`.
@@ -156,9 +154,9 @@ final class Stage {
 
     @discardableResult
     func write(_ settings: Settings = Settings(), to name: String = "harebell.yaml") throws -> String {
-        let queues = (settings.queues ?? [quorumQueue, classicQueue]).enumerated().map {
-            "  - { name: \($1), rate_limit: \($0 == 0 ? settings.pace : "null"), prefetch: \(settings.prefetch), "
-                + "decoder: \(settings.decoder), single_active_consumer: \(settings.isSingleActive) }\n"
+        let queues = (settings.queues ?? [quorumQueue, classicQueue]).map {
+            "  - { name: \($0), prefetch: \(settings.prefetch), decoder: \(settings.decoder), "
+                + "single_active_consumer: \(settings.isSingleActive) }\n"
         }
         let app = self.app(
             Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile,
