@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Connection machine")
 struct ConnectionMachineTests {
-    typealias Machine = ConnectionMachine
+    typealias Machine = AMQPConnectionMachine
 
     static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
         ("transport opened", { $0.transportOpened() }),

@@ -15,7 +15,7 @@ struct BroadcastRulesTests {
     ) -> SimulatedResponse? {
         var rules = RequestRules(configuration)
         rules.keyTopics = keyTopics.map { Array($0.utf8) }
-        let fields = RequestFields(Samples.broadcast(changes))
+        let fields = RequestHeaders(Samples.broadcast(changes))
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
             guard case .broadcast(let bundleID) = try rules.open(fields) else {
                 throw SimulatedResponse(599, "not a broadcast's path")
@@ -92,7 +92,7 @@ struct BroadcastRulesTests {
     func manage(_ operation: ScriptOperation, _ body: String = "", channel: [UInt8]? = nil) -> SimulatedResponse {
         var random = SplitMix64(seed: 7)
         for _ in registry.channels(of: Array("com.example.MyApp".utf8)[...]) { _ = random.next() }
-        var fields = RequestFields([])
+        var fields = RequestHeaders([])
         fields.channelID = channel
         do throws(SimulatedResponse) {
             return try RequestRules(SimulatorConfiguration()).perform(

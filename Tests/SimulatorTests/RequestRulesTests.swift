@@ -14,7 +14,7 @@ struct RequestRulesTests {
     ) -> SimulatedResponse? {
         var rules = RequestRules(configuration)
         rules.keyTopics = keyTopics.map { Array($0.utf8) }
-        let fields = RequestFields(headers)
+        let fields = RequestHeaders(headers)
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
             guard case .device(let token) = try rules.open(fields) else {
                 throw SimulatedResponse(599, "not a device's path")

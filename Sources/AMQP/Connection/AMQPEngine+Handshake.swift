@@ -6,7 +6,7 @@ extension AMQPEngine {
     static let channel: UInt16 = 1
 
     /// Performs an action of the connection's state machine.
-    func perform(_ action: ConnectionMachine.Action) {
+    func perform(_ action: AMQPConnectionMachine.Action) {
         switch action {
         case .sendProtocolHeader: output.append(FrameFormat.protocolHeader)
         case .sendStartOk: writeStartOk()

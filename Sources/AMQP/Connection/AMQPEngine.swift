@@ -87,7 +87,7 @@ package final class AMQPEngine: Engine {
     /// Whether consumers are registered as soon as their channels open.
     package var consumesWhenOpen = true
     var handshake = Handshake()
-    var machine: ConnectionMachine
+    var machine: AMQPConnectionMachine
     /// Channel 1 and following.
     var channels: [Channel]
     var confirms: ConfirmLedger
@@ -108,7 +108,7 @@ package final class AMQPEngine: Engine {
     package init(configuration: AMQPConfiguration, epoch: UInt32, firstSequence: UInt64 = 1) {
         self.configuration = configuration
         self.epoch = epoch
-        machine = ConnectionMachine(confirms: configuration.role == .publisher)
+        machine = AMQPConnectionMachine(confirms: configuration.role == .publisher)
         confirms = ConfirmLedger(first: firstSequence)
         if configuration.address.usesTLS {
             guard let context = configuration.tls else { preconditionFailure("amqps needs a TLS context") }

@@ -165,7 +165,7 @@ extension APNsEngine {
 
     // MARK: Closing
 
-    func perform(_ action: ConnectionMachine.Action) {
+    func perform(_ action: APNsConnectionMachine.Action) {
         switch action {
         case .none: break
         case .startHandshake:

@@ -107,7 +107,7 @@ package final class APNsEngine: Engine {
     let tls: TLSSession
     var http2: HTTP2ClientSession
     var writer: RequestWriter
-    var machine = ConnectionMachine.connecting
+    var machine = APNsConnectionMachine.connecting
     var open = OpenRequests()
     var liveness: Liveness
     var events = Deque<Event>()
@@ -152,7 +152,7 @@ package final class APNsEngine: Engine {
         set { callbacks.onEvents = newValue }
     }
 
-    package var phase: ConnectionMachine.Phase {
+    package var phase: APNsConnectionMachine.Phase {
         machine.phase
     }
 

@@ -5,7 +5,7 @@ package struct PoolSnapshot: Sendable {
     package struct Connection: Sendable {
         /// Numbers the pool's connections in the order of dialling.
         package var serial: UInt32
-        package var phase: ConnectionMachine.Phase
+        package var phase: APNsConnectionMachine.Phase
         /// Whether APNs has accepted the credential on it.
         package var isAuthenticated: Bool
         /// Requests in flight.

@@ -4,21 +4,6 @@ import Pipeline
 
 /// Asks the broker whether a queue is a stream, on a separate connection, because the answer may end it.
 extension Worker {
-    /// A delivery arrived. It goes to the intake unless its queue may be a stream.
-    mutating func take(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
-        guard !queues[delivery.queue.index].suspicion.holds(delivery, oversizeBody: oversizeBody) else { return }
-        forward(delivery, oversizeBody: oversizeBody)
-    }
-
-    private mutating func forward(_ delivery: Delivery, oversizeBody: UInt64?) {
-        if let oversizeBody {
-            intake.receivedOversize(delivery, bodySize: oversizeBody, at: now)
-        } else {
-            intake.received(delivery, at: now)
-        }
-        performActions()
-    }
-
     /// Sends the next inquiry, unless one is pending.
     mutating func inquire() {
         guard drain.stage == .running, inquiry == nil, let suspect = queues.firstIndex(where: { $0.suspicion.isOpen })
@@ -46,7 +31,7 @@ extension Worker {
             inquiries.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
         }
         guard let queue = inquiry.take(), drain.stage == .running else { return }
-        for held in queues[queue.index].suspicion.answered() { forward(held.delivery, oversizeBody: held.oversizeBody) }
+        for held in queues[queue.index].suspicion.answered() { give(held.delivery, oversizeBody: held.oversizeBody) }
     }
 
     private mutating func inquiryLost(_ error: AMQPError) {

@@ -43,7 +43,7 @@ package struct Worker: ~Copyable {
     var longestHold: Duration?
     var pace: TurnPace
     private var nextCount = Instant.distantPast
-    private(set) var readiness = Readiness()
+    private(set) var readiness = WorkerReadiness()
     var drain = DrainMachine()
     var flush: AcknowledgementFlush?
     /// The beginning of the current turn.
@@ -198,6 +198,21 @@ package struct Worker: ~Copyable {
         drain.stage < .flushing
     }
 
+    private mutating func received(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
+        guard !queues[delivery.queue.index].suspicion.holds(delivery, oversizeBody: oversizeBody) else { return }
+        give(delivery, oversizeBody: oversizeBody)
+    }
+
+    /// Gives a delivery to the intake, once its queue is known not to be a stream.
+    mutating func give(_ delivery: Delivery, oversizeBody: UInt64?) {
+        if let oversizeBody {
+            intake.receivedOversize(delivery, bodySize: oversizeBody, at: now)
+        } else {
+            intake.received(delivery, at: now)
+        }
+        performActions()
+    }
+
     private mutating func takeDeliveries() {
         while let event = consumer.nextEvent(at: now.instant) {
             flush?.took(event, on: consumer, at: now.instant)
@@ -205,10 +220,10 @@ package struct Worker: ~Copyable {
             case .engine where !isWorking: break
             case .engine(.delivery(let delivery)):
                 arrived(delivery)
-                take(delivery)
+                received(delivery)
             case .engine(.oversize(let delivery, let size)):
                 arrived(delivery)
-                take(delivery, oversizeBody: size)
+                received(delivery, oversizeBody: size)
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
             case .engine(.cancelled(let queue, let byBroker)):
                 queues[queue.index].isConsuming = false

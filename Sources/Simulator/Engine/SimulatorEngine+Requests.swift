@@ -6,7 +6,7 @@ extension SimulatorEngine {
     func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
         guard !streams.respondedEarly.contains(stream) else { return }
         guard stream <= streams.lastAllowed else { return ledger.count { $0.ceded += 1 } }
-        let fields = RequestFields(request.headers)
+        let fields = RequestHeaders(request.headers)
         var (attempt, prepared) = enter(request, fields, id(of: fields), on: stream, at: now)
         do throws(SimulatedResponse) {
             let target = try open(fields)
@@ -22,7 +22,7 @@ extension SimulatorEngine {
 
     /// Applies the early script rules to the headers of a request, before its body.
     func takeHeaders(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
-        let fields = RequestFields(request.headers)
+        let fields = RequestHeaders(request.headers)
         guard stream <= streams.lastAllowed, let target = try? open(fields) else { return }
         let id = id(of: fields)
         let subject = subject(target, fields, ledger.timesSeen(id) + 1)
@@ -68,7 +68,7 @@ extension SimulatorEngine {
     }
 
     /// The target of a request, if this port offers it.
-    private func open(_ fields: RequestFields) throws(SimulatedResponse) -> RequestTarget {
+    private func open(_ fields: RequestHeaders) throws(SimulatedResponse) -> RequestTarget {
         let target = try client.rules.open(fields)
         guard service.offers(target) else {
             throw SimulatedResponse(404, "BadPath", "this port does not offer the path")
@@ -77,7 +77,7 @@ extension SimulatorEngine {
     }
 
     /// The client's apns-id or apns-request-id; a new one if it is missing or invalid.
-    private func id(of fields: RequestFields) -> NotificationID {
+    private func id(of fields: RequestHeaders) -> NotificationID {
         let stated = fields.id ?? fields.requestID
         let given = RequestRules.isCanonicalUUID(stated) ? stated.flatMap { NotificationID($0[...]) } : nil
         return given ?? context.makeID()
@@ -87,7 +87,7 @@ extension SimulatorEngine {
     ///
     /// - Returns: the number of requests with its ID, including this one.
     private func enter(
-        _ request: HTTP2Request, _ fields: RequestFields, _ id: NotificationID, on stream: Int32, at now: Instant
+        _ request: HTTP2Request, _ fields: RequestHeaders, _ id: NotificationID, on stream: Int32, at now: Instant
     ) -> (attempt: Int, PreparedResponse) {
         let violations = client.indexing.violations(in: request)
         if violations > 0 || request.hasPriority {
@@ -122,7 +122,7 @@ extension SimulatorEngine {
         prepared.headers.append(PreparedResponse.uniqueID(context.makeID().bytes))
     }
 
-    private func subject(_ target: RequestTarget, _ fields: RequestFields, _ attempt: Int) -> ScriptSubject {
+    private func subject(_ target: RequestTarget, _ fields: RequestHeaders, _ attempt: Int) -> ScriptSubject {
         var subject = ScriptSubject(topic: fields.topic?[...] ?? [], pushType: fields.pushType ?? [], attempt: attempt)
         switch target {
         case .device(let token): subject.token = Self.lowered(token)
@@ -151,7 +151,7 @@ extension SimulatorEngine {
         return plan
     }
 
-    private func authenticate(_ fields: RequestFields, at now: Instant) throws(SimulatedResponse) {
+    private func authenticate(_ fields: RequestHeaders, at now: Instant) throws(SimulatedResponse) {
         let moment = context.moment(at: now)
         if let certificate = client.rules.certificate {
             return try certificate.check(in: context.configuration.environment, at: moment.wall)

@@ -16,7 +16,7 @@ package final class SimulatorLedger: Sendable {
     package struct Record: Sendable {
         /// The client's ID; a new one if it was missing or invalid.
         package var apnsID: NotificationID
-        package var fields: RequestFields
+        package var fields: RequestHeaders
         package var payload: [UInt8]
         /// From 1, in the order in which the connections were opened.
         package var connection: Int

@@ -11,7 +11,7 @@ package struct InboxEntry: Sendable {
     let deviceToken: [UInt8]
     /// `apns-topic`, or the bundle ID of a broadcast.
     let topic: [UInt8]
-    private let fields: Simulator.RequestFields
+    private let fields: Simulator.RequestHeaders
     private let status: UInt16
     private let reason: String?
     private let cause: String?

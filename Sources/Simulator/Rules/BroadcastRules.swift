@@ -11,7 +11,7 @@ extension RequestRules {
 
     /// - Parameter policy: returns the storage policy of a channel of this app; `nil` if the channel does not exist.
     func check(
-        broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
+        broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestHeaders, body: [UInt8],
         policy: (ArraySlice<UInt8>) -> ChannelRegistry.StoragePolicy?
     ) throws(SimulatedResponse) {
         try Self.check("apns-request-id", fields.requestID)
@@ -58,7 +58,7 @@ extension RequestRules {
         }
     }
 
-    static func channelID(_ fields: RequestFields) throws(SimulatedResponse) -> ArraySlice<UInt8> {
+    static func channelID(_ fields: RequestHeaders) throws(SimulatedResponse) -> ArraySlice<UInt8> {
         guard let channelID = fields.channelID, !channelID.isEmpty else {
             throw SimulatedResponse(400, "MissingChannelId", "apns-channel-id is missing")
         }

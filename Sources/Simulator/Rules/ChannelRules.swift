@@ -22,7 +22,7 @@ package enum ScriptOperation: String, CaseIterable, Sendable {
 /// service".
 extension RequestRules {
     func perform(
-        _ operation: ScriptOperation, on bundleID: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8],
+        _ operation: ScriptOperation, on bundleID: ArraySlice<UInt8>, _ fields: RequestHeaders, body: [UInt8],
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
     ) throws(SimulatedResponse) -> SimulatedResponse {
         try Self.check("apns-request-id", fields.requestID)

@@ -33,12 +33,12 @@ struct CredentialBinding {
         }
         if let bound, bound.header == authorization {
             guard now.instant < bound.key.revokedAt else {
-                throw ProviderToken.invalid("the key \(quoted(bound.keyID)) is revoked")
+                throw PresentedToken.invalid("the key \(quoted(bound.keyID)) is revoked")
             }
             try Self.checkAge(bound.issuedAt, now, configuration)
             return bound.key.topics
         }
-        let token = try ProviderToken(authorization.dropFirst(7))
+        let token = try PresentedToken(authorization.dropFirst(7))
         let key = try keys.entry(for: token, at: now.instant)
         try Self.check(token, key, now, configuration)
         try Self.checkAge(token.issuedAt, now, configuration)
@@ -48,10 +48,10 @@ struct CredentialBinding {
 
     /// Checks signature, environment and clock.
     private static func check(
-        _ token: ProviderToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ configuration: SimulatorConfiguration
+        _ token: PresentedToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ configuration: SimulatorConfiguration
     ) throws(SimulatedResponse) {
         if let verifier = key.verifier, !verifier.verifyES256(token.signed.span, signature: token.signature.span) {
-            throw ProviderToken.invalid("the signature was not made with the key \(quoted(token.keyID))")
+            throw PresentedToken.invalid("the signature was not made with the key \(quoted(token.keyID))")
         }
         if let environment = key.environment, environment != configuration.environment {
             throw SimulatedResponse(
@@ -59,13 +59,13 @@ struct CredentialBinding {
         }
         let skew = configuration.clockSkew.components.seconds
         guard token.issuedAt <= now.wall.seconds + skew else {
-            throw ProviderToken.invalid(
+            throw PresentedToken.invalid(
                 "iat is \(token.issuedAt), more than \(skew) s ahead of the simulator's clock (\(now.wall.seconds))")
         }
     }
 
     private mutating func bind(
-        _ token: ProviderToken, _ header: [UInt8], _ key: ProviderKeyRing.Entry, at now: Instant,
+        _ token: PresentedToken, _ header: [UInt8], _ key: ProviderKeyRing.Entry, at now: Instant,
         _ configuration: SimulatorConfiguration
     ) throws(SimulatedResponse) {
         guard var bound else {
@@ -73,7 +73,7 @@ struct CredentialBinding {
             return
         }
         guard bound.key.teamID == token.teamID else {
-            throw ProviderToken.invalid("iss is \(quoted(token.teamID)), and the connection is bound to another team")
+            throw PresentedToken.invalid("iss is \(quoted(token.teamID)), and the connection is bound to another team")
         }
         let isRelated = bound.key.relatedKeyID == token.keyID || key.relatedKeyID == bound.keyID
         guard bound.keyID == token.keyID || isRelated else {

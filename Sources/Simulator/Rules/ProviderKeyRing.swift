@@ -45,10 +45,10 @@ package final class ProviderKeyRing {
     /// The entry for the key of a token.
     ///
     /// - Throws: if the key is unknown, not issued yet, revoked, or belongs to another team.
-    func entry(for token: ProviderToken, at now: Instant) throws(SimulatedResponse) -> Entry {
+    func entry(for token: PresentedToken, at now: Instant) throws(SimulatedResponse) -> Entry {
         if let entry = entries[token.keyID] {
             func defect(_ words: String) -> SimulatedResponse {
-                ProviderToken.invalid("the key \(quoted(token.keyID)) \(words)")
+                PresentedToken.invalid("the key \(quoted(token.keyID)) \(words)")
             }
             guard entry.teamID == token.teamID else { throw defect("is not of the team \(quoted(token.teamID))") }
             guard entry.issuedAt <= now else { throw defect("is not issued yet") }
@@ -56,7 +56,7 @@ package final class ProviderKeyRing {
             return entry
         }
         guard fallback != nil || entries.isEmpty else {
-            throw ProviderToken.invalid("kid \(quoted(token.keyID)) is not a known key")
+            throw PresentedToken.invalid("kid \(quoted(token.keyID)) is not a known key")
         }
         return Entry(
             teamID: token.teamID, verifier: fallback, environment: nil, topics: [], relatedKeyID: nil, issuedAt: now,

@@ -27,7 +27,7 @@ package struct RequestRules: Sendable {
     }
 
     /// Checks method, path and repeated headers.
-    package func open(_ fields: RequestFields) throws(SimulatedResponse) -> RequestTarget {
+    package func open(_ fields: RequestHeaders) throws(SimulatedResponse) -> RequestTarget {
         let method = fields.method ?? []
         let path = fields.path ?? []
         func notAllowed(_ methods: String) -> SimulatedResponse {
@@ -61,7 +61,7 @@ package struct RequestRules: Sendable {
 
     /// Checks the headers and the payload of a notification to a device.
     func check(
-        device token: ArraySlice<UInt8>, _ fields: RequestFields, body: [UInt8]
+        device token: ArraySlice<UInt8>, _ fields: RequestHeaders, body: [UInt8]
     ) throws(SimulatedResponse) {
         try Self.check("apns-id", fields.id)
         guard token.count % 2 == 0, token.isHexadecimal else {

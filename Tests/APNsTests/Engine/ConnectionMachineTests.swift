@@ -2,15 +2,15 @@ import APNs
 import Core
 import Testing
 
-@Suite("ConnectionMachine")
+@Suite("APNsConnectionMachine")
 struct ConnectionMachineTests {
-    typealias Action = ConnectionMachine.Action
-    typealias Phase = ConnectionMachine.Phase
+    typealias Action = APNsConnectionMachine.Action
+    typealias Phase = APNsConnectionMachine.Phase
 
     enum State: CaseIterable, Sendable {
         case connecting, handshaking, speaking, ready, draining, closed
 
-        func machine() -> ConnectionMachine {
+        func machine() -> APNsConnectionMachine {
             switch self {
             case .connecting: .connecting
             case .handshaking: .handshaking(deadline: .seconds(10), speaksHTTP2: false)
@@ -25,7 +25,7 @@ struct ConnectionMachineTests {
     enum Input: Sendable, CaseIterable {
         case transportOpened, agreed, disagreed, settings, goaway, retire, streamsEnded, early, late, failed
 
-        func apply(to machine: inout ConnectionMachine) -> Action {
+        func apply(to machine: inout APNsConnectionMachine) -> Action {
             switch self {
             case .transportOpened: machine.transportOpened(handshakeDeadline: .seconds(20))
             case .agreed: machine.protocolNegotiated(isHTTP2: true)

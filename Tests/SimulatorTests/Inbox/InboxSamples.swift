@@ -10,7 +10,7 @@ enum InboxSamples {
         ending: SimulatorLedger.Ending = .responded(200, reason: nil), cause: String? = nil, path: String? = nil
     ) -> SimulatorLedger.Record {
         var record = SimulatorLedger.Record(
-            apnsID: NotificationID(high: 1, low: 2), fields: RequestFields([]), payload: Array(payload.utf8),
+            apnsID: NotificationID(high: 1, low: 2), fields: RequestHeaders([]), payload: Array(payload.utf8),
             connection: 1, stream: 1, receivedAt: Instant(nanoseconds: 0), endedAt: Instant(nanoseconds: 0),
             ending: ending, cause: cause)
         record.fields.path = Array((path ?? "/3/device/\(token)").utf8)

@@ -5,7 +5,7 @@ package import HTTP2
 ///
 /// APNs ignores all others. Source: "Sending notification requests to APNs" and "Sending broadcast push notification
 /// requests to APNs".
-package struct RequestFields: Sendable {
+package struct RequestHeaders: Sendable {
     package var method: [UInt8]?
     package var path: [UInt8]?
     package var authorization: [UInt8]?

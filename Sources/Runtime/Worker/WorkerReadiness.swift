@@ -1,5 +1,5 @@
 /// Whether a worker is ready, and whether it ever was.
-struct Readiness {
+struct WorkerReadiness {
     var isPublisherOpen = false
     private var isReady = false
     private(set) var wasReady = false

@@ -4,7 +4,7 @@ import TLS
 /// A provider token from a request: a JSON Web Token signed with ES256.
 ///
 /// Source: "Establishing a token-based connection to APNs"; RFC 7515 and RFC 7519 for the form.
-struct ProviderToken {
+struct PresentedToken {
     let keyID: [UInt8]
     let teamID: [UInt8]
     /// `iat`, seconds since 1970 UTC.

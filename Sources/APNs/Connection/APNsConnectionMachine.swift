@@ -4,7 +4,7 @@ package import Core
 /// *ready* → *draining* (open streams end, none begins) → *closed*.
 ///
 /// It is ready only if ALPN agreed on `h2` and the peer's SETTINGS have arrived. It never returns to an earlier state.
-package enum ConnectionMachine: ~Copyable {
+package enum APNsConnectionMachine: ~Copyable {
     case connecting
     case handshaking(deadline: Instant, speaksHTTP2: Bool)
     case ready

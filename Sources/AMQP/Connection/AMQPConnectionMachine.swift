@@ -1,7 +1,7 @@
 /// The state machine of one connection with one channel, from the protocol header to the close.
 ///
 /// Invariant: ``canPublish`` is true only on an open channel that is not blocked.
-struct ConnectionMachine: Equatable {
+struct AMQPConnectionMachine: Equatable {
     enum State: Equatable {
         case connecting
         case awaitingStart
