@@ -100,7 +100,9 @@ class Mutant:
     guarded: str
     # Declares its operator, with {number} and {op}.
     operator: str = ""
-    number: int = field(default=0, compare=False)
+    # That of the file when it was drawn: the tree may change while tests run.
+    text: str = field(default="", repr=False)
+    number: int = 0
 
     @property
     def symbol(self) -> str:
@@ -109,13 +111,18 @@ class Mutant:
     def fill(self, template: str) -> str:
         return template.replace("{number}", str(self.number)).replace("{op}", self.symbol)
 
-    def changed(self, text: str) -> tuple[str, str]:
+    def changed(self) -> tuple[str, str]:
         """The lines around it, before and after, without the space around them."""
+        text = self.text
         first = text.rfind("\n", 0, self.start) + 1
         last = text.find("\n", self.end)
         return text[first:last].strip(), (text[first:self.start] + self.new + text[self.end:last]).strip()
 
-    def diff(self, text: str) -> str:
+    def lines(self) -> tuple[int, int]:
+        return self.text.count("\n", 0, self.start) + 1, self.text.count("\n", 0, self.end) + 1
+
+    def diff(self) -> str:
+        text = self.text
         first = text.rfind("\n", 0, self.start) + 1
         line = text.count("\n", 0, first)
         last = text.find("\n", self.end)
@@ -177,7 +184,7 @@ def mutants_of(path: Path, target: str, text: str) -> list[Mutant]:
         # The templates quote the text itself, which has its literals.
         original = text[start:end]
         new, guarded = new.replace("{old}", original), guarded.replace("{old}", original)
-        mutants.append(Mutant(path, target, kind, start, end, new, guarded, operator))
+        mutants.append(Mutant(path, target, kind, start, end, new, guarded, operator, text))
     return mutants
 
 
