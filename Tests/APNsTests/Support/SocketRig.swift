@@ -21,10 +21,7 @@ final class SocketRig: LoopOwner {
     private var condition: () -> Bool = { true }
     private var deadline = Instant.distantFuture
 
-    init(
-        script: String = "", _ conduct: FaultRelay.Conduct = .init(),
-        configure: (inout APNsPool.Configuration) -> Void = { _ in }
-    ) throws {
+    init(script: String = "", configure: (inout APNsPool.Configuration) -> Void = { _ in }) throws {
         let key = SigningKey.generate()
         var options = SimulatorOptions()
         options.configuration.keys = [
@@ -32,7 +29,7 @@ final class SocketRig: LoopOwner {
         ]
         options.script = try Script("set payload-checks off\n" + script, file: "script", &options.configuration)
         server = try SimulatorServer(options)
-        relay = try FaultRelay(to: server.port, conduct)
+        relay = try FaultRelay(to: server.port)
         loop = try EventLoop()
         network = try SocketNetwork(loop: loop, resolver: try Resolver())
         let endpoint = Endpoint(host: "127.0.0.1", port: relay.port)
