@@ -29,6 +29,8 @@ package final class InFlightRequest {
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
     var held = HeldShare()
+    /// The number of its results whose destination is not open.
+    var heldResults = 0
 
     /// The notifications that wait in closed lanes.
     struct HeldShare {

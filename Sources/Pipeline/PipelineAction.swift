@@ -45,6 +45,8 @@ package enum PipelineAction {
 
     // MARK: Outbox
 
+    /// The broker has stopped reading from a publishing connection: another one replaces it.
+    case replacePublisher(PublisherRole)
     /// All parts of a request have ended: ``Intake/complete(_:at:)``.
     case complete(InFlightRequest)
     /// An unsent request returns to its queue: ``Intake/requeue(_:)``.

@@ -59,7 +59,7 @@ package struct PipelineSettings: Sendable {
     package var longestDeferral = Duration.seconds(300)
     /// The first and the longest pause before a refused or returned publish is repeated.
     package var refusalPause = Duration.milliseconds(500)
-    package var longestRefusalPause = Duration.seconds(30)
+    package var longestRefusalPause = Duration.seconds(8)
     /// The maximum time for which a reply queue may refuse a result, or a direct reply may wait for its connection.
     package var refusedResults = Duration.seconds(30)
     /// How long a route stays in quarantine after the broker closed the connection over it.

@@ -167,7 +167,7 @@ private struct PipelineWorld: ~Copyable {
         }
         while let pending = outbox.nextPublication(on: .queues, at: now) {
             published += 1
-            outbox.published(pending, as: published)
+            outbox.published(pending, as: published, at: now)
         }
     }
 }

@@ -31,7 +31,7 @@ struct PublishingOrderTests {
             for _ in 0..<room {
                 guard let pending = outbox.nextPublication(on: .queues, at: Self.now) else { return }
                 published.append(String(decoding: pending.publication.routingKey, as: UTF8.self))
-                outbox.published(pending, as: UInt64(published.count))
+                outbox.published(pending, as: UInt64(published.count), at: Self.now)
             }
         }
         for number in 0..<100 {

@@ -239,6 +239,13 @@ package final class AMQPConnection {
         }
     }
 
+    /// Ends the current epoch, from which the broker has stopped reading. The next one follows as after any loss.
+    package func replace(at now: Instant) {
+        guard case .active = state, let engine else { return }
+        network.disconnect(engine)
+        engine.transportClosed(nil, at: now)
+    }
+
     private func connect() {
         if untried.isEmpty { untried = addresses.shuffled(using: &random) }
         address = untried.removeLast()

@@ -5,7 +5,7 @@ extension AMQPEngine {
     /// Whether a publish may be written now: the channel is open and not blocked, and neither unconfirmed publishes
     /// nor unsent bytes exceed their limits.
     package var canPublish: Bool {
-        machine.canPublish && confirms.span < configuration.maximumUnconfirmed
+        machine.canPublish && confirms.unconfirmed < configuration.maximumUnconfirmed
             && output.count < configuration.maximumUnsent
     }
 

@@ -59,12 +59,24 @@ extension AMQPError {
     /// Whether the broker closed a publishing connection because of a publication, so that republishing would fail
     /// again. The causes: a missing exchange (404), invalid properties (406), a body (311), frames (501 to 505), a
     /// direct reply-to that it cannot handle (541). Source: AMQP 0-9-1, section 1.2 (constants).
+    ///
+    /// LavinMQ closes the channel with 406 while it is low on disk space, which is not the publication's fault.
     package var isAboutPublish: Bool {
         switch replyCode {
+        case 406 where message.contains("disk") || message.contains("memory"): false
         case 311, 404, 406, 501, 502, 503, 504, 505, 540, 541: true
         default: false
         }
     }
+
+    /// Whether the broker may have closed the connection because of this publication. A missing permission for the
+    /// default exchange is about all of them.
+    package func blames(_ publication: borrowing Publication) -> Bool {
+        isAboutPublish || replyCode == 403 && !publication.exchange.isEmpty
+    }
+
+    /// Whether every publication to the same exchange fails.
+    package var isAboutDestination: Bool { replyCode == 404 || replyCode == 403 }
 
     /// The broker's `consumer_timeout`, if it closed a channel because of it: `… Timeout value used: 60000 ms. …`
     package var consumerTimeout: Duration? {

@@ -45,8 +45,6 @@ package struct ConfirmLedger {
 
     package var unconfirmed: Int { publishes.count }
     package var nextSequence: UInt64 { next }
-    /// The number of sequences from the oldest unconfirmed to the newest: the size of the ledger.
-    package var span: Int { Int(next - base) }
     package var published: Int { Int(next - first) }
     package var isConserved: Bool { published == unconfirmed + ended }
 
@@ -59,8 +57,9 @@ package struct ConfirmLedger {
 
     /// Records a returned publish. Returns false when no pending publish has that fingerprint.
     package mutating func returnReceived(fingerprint: UInt64, code: UInt16, text: String) -> Bool {
-        if returnable.count > 2 * (span + publishes.capacity) { returnable = ReturnIndex() }
-        for sequence in max(base, returnable.end)..<next {
+        if returnable.count > 2 * publishes.capacity { returnable = ReturnIndex() }
+        while let sequence = publishes.first(from: returnable.end) {
+            returnable.end = sequence + 1
             guard let publish = publishes[sequence], !publish.isReturned else { continue }
             returnable.append(sequence, fingerprint: publish.fingerprint)
         }
@@ -86,10 +85,10 @@ package struct ConfirmLedger {
         let last = all ? next &- 1 : first + (tag - 1)
         let before = ended
         if multiple {
-            var sequence = base
-            while sequence <= last, sequence < next {
+            var start = base
+            while let sequence = publishes.first(from: start), sequence <= last {
                 end(sequence, confirmation, each)
-                sequence += 1
+                start = sequence + 1
             }
         } else {
             end(last, confirmation, each)

@@ -49,8 +49,8 @@ package struct Health: Sendable, Equatable {
     package private(set) var apps: [App] = []
     package private(set) var publishing = 0
     package private(set) var isBlocked = false
-    /// Configured queues that have refused publishes for longer than ``refusalPatience``.
-    package private(set) var refusing: Set<String> = []
+    /// The queues of the configuration that have not taken publishes for longer than ``refusalPatience``, and why.
+    package private(set) var troubled: Set<String> = []
     /// Why the process is not ready, one sentence each; empty if it is.
     package private(set) var missing: [String] = []
 
@@ -70,9 +70,9 @@ package struct Health: Sendable, Equatable {
     private mutating func add(_ snapshot: WorkerSnapshot) {
         publishing += snapshot.isPublisherOpen ? 1 : 0
         isBlocked = isBlocked || snapshot.isBlocked
-        for (destination, since) in snapshot.refusing.since
-        where snapshot.takenAt.instant - since > Self.refusalPatience {
-            refusing.insert(destination.name)
+        for destination in snapshot.troubled
+        where snapshot.takenAt.instant - destination.since > Self.refusalPatience {
+            troubled.insert("\(destination.name) \(destination.problem)")
         }
         for queue in snapshot.queues {
             let index = queues.firstIndex { $0.name == queue.name } ?? queues.count
@@ -121,7 +121,7 @@ package struct Health: Sendable, Equatable {
         if publishing < workers {
             missing.append("the publishing connection of \(workers - publishing) workers is not open")
         }
-        for queue in refusing.sorted() { missing.append("\(queue) refuses publishes") }
+        missing += troubled.sorted()
         if isBlocked { missing.append("the broker blocks publishing") }
         if processSnapshot.needsEveryApp || !apps.contains(where: \.isUsable) {
             missing += apps.compactMap(\.problem)

@@ -129,13 +129,13 @@ package struct MetricsPage {
         write(
             .counter(
                 "harebell_diverted_results_total",
-                "Results that went elsewhere because their reply queue kept refusing them."),
+                "Results that went elsewhere because their queue refused or did not confirm them."),
             sum: { $0.counters[.divertedResults] })
         write(
             .gauge(
                 "harebell_queue_refusing", by: ["destination"],
-                "Worker threads for which a queue of the configuration refuses publishes."),
-            sums: snapshots.flatMap(\.refusing.since.keys).map { ($0.name, 1) })
+                "Worker threads for which a queue of the configuration does not take publishes."),
+            sums: snapshots.flatMap(\.troubled).map { ($0.name, 1) })
         write(
             .counter("harebell_quarantined_publishes_total", "Publishes that made the broker close the connection."),
             sum: { $0.counters[.quarantined] })

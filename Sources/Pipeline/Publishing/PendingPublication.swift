@@ -20,21 +20,31 @@ package final class PendingPublication {
     /// Whether it was already shrunk; this is possible once.
     private var isFitted = false
     let role: PublisherRole
-    /// When a direct reply began to wait for its connection.
-    var waitingSince = Instant.distantPast
-    var refusals = 0
+    let destination: Destination
+    /// Since when it waits: for its connection, for its confirm, or for its destination to be open.
+    var since = Instant.distantPast
+    var writtenAt = Instant.distantPast
     /// How often the broker closed the connection while only this publish was outstanding.
     var closes = 0
-    /// Since when its reply queue has refused it, and whether it waits to be repeated.
-    var refusedSince: Instant?
-    var isWaiting = false
+    /// Whether it waits to be written, or for its confirm.
+    var isUnderway = false
+    /// Whether its destination has to be open before it is published, or published again.
+    var isHeld = false
+    /// Whether another publish replaces it, so that its confirm only shows how its destination fares.
+    var isAbandoned = false
 
-    init(request: InFlightRequest, publication: Publication, kind: Kind, role: PublisherRole) {
+    init(
+        request: InFlightRequest, publication: Publication, kind: Kind, role: PublisherRole, destination: Destination
+    ) {
         self.request = request
         self.publication = publication
         self.kind = kind
         self.role = role
+        self.destination = destination
+        destination.publishes += 1
     }
+
+    deinit { destination.publishes -= 1 }
 
     /// Omits headers that do not fit into a frame. A copy for a retry keeps all, because decoders read them.
     ///
@@ -54,5 +64,13 @@ package final class PendingPublication {
     /// Whether it goes to the destination in its request.
     var isReply: Bool {
         if case .result(_, isReply: true) = kind { true } else { false }
+    }
+
+    /// Whether the request can end without it. Dead letters and copies for retry queues wait for their destination.
+    var hasNextWay: Bool {
+        switch kind {
+        case .result, .feedback: true
+        case .deadLetter, .retry, .postpone: false
+        }
     }
 }

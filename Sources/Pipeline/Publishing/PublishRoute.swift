@@ -1,8 +1,9 @@
 package import AMQP
 package import Configuration
+import Core
 
-/// The destination of a publish.
-package struct PublishRoute: Sendable {
+/// The exchange and routing key of a publish.
+package struct PublishRoute: Hashable, Sendable {
     /// Empty for the default exchange.
     package var exchange: ArraySlice<UInt8>
     package var routingKey: ArraySlice<UInt8>
@@ -15,6 +16,21 @@ package struct PublishRoute: Sendable {
     package init(_ route: Configuration.Route) {
         self.init(exchange: ArraySlice(route.exchange.utf8), routingKey: ArraySlice(route.routingKey.utf8))
     }
+
+    package func hash(into hasher: inout Hasher) {
+        var hash = ContentHash()
+        hash.combine(exchange.span)
+        hash.combine(routingKey.span)
+        hasher.combine(hash.value)
+    }
+
+    /// The queue's name on the default exchange, else exchange and routing key.
+    package var name: String {
+        let key = String(decoding: routingKey, as: UTF8.self)
+        return exchange.isEmpty ? key : "\(String(decoding: exchange, as: UTF8.self))/\(key)"
+    }
+
+    var isDirectReply: Bool { exchange.isEmpty && DirectReplyName.isPrefix(of: routingKey) }
 }
 
 extension Publication {

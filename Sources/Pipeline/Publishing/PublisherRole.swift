@@ -12,35 +12,40 @@ package enum PublisherRole: Int, CaseIterable, Sendable {
     case directReplies
 }
 
-/// The queue and state of one publishing connection.
+/// What waits for one publishing connection, and for its confirms.
 struct PublishOutlet {
     /// Publishes that are not written yet, oldest first.
     var unpublished = Deque<PendingPublication>()
     var unconfirmed = SequenceTable<PendingPublication>()
     /// Publishes that are tried alone, because the broker may have closed the connection over one of them.
-    var suspects = SuspectPublishes()
+    var suspects = Deque<PendingPublication>()
+    /// The suspect that is outstanding.
+    var candidate: PendingPublication?
+    /// Unconfirmed publishes of a lost connection whose close reason is not processed yet.
+    var lost: [PendingPublication] = []
     /// Whether the connection accepts publishes.
     var isOpen = false
-    /// Until when the connection counts as unreliable.
-    var unreliableUntil = Instant.distantPast
+    var isBlocked = false
+    /// Whether the last connection was not lost, or one has confirmed a publish since.
+    var isReliable = true
+    var lastConfirm = Instant.distantPast
+    /// When to look for publishes without a confirm.
+    var nextWatch = Instant.distantFuture
 
-    /// Publishes that are not written yet, including suspects.
+    /// Publishes that are not written yet.
     var waiting: Int { unpublished.count + suspects.count }
 
     /// Since when the publish that has waited longest waits.
     var waitingSince: Instant? {
-        guard let first = unpublished.first?.waitingSince else { return suspects.waitingSince }
-        return min(first, suspects.waitingSince ?? first)
+        [unpublished.first?.since, suspects.first?.since].compactMap(\.self).min()
     }
 
-    /// Removes the publish that has waited longest.
-    mutating func popWaiting() -> PendingPublication? {
-        let suspect = suspects.waitingSince ?? .distantFuture
-        if let first = unpublished.first, first.waitingSince <= suspect { return unpublished.popFirst() }
-        return suspects.popWaiting()
+    /// Whether a suspect would be outstanding alone, except for publishes that the broker has had for long.
+    func mayTrySuspect(at now: Instant) -> Bool {
+        unconfirmed.count == 0 || unconfirmed.elements.allSatisfy { now - $0.writtenAt >= Destinations.silence }
     }
 
     var elements: [PendingPublication] {
-        Array(unpublished) + unconfirmed.elements + suspects.elements
+        (Array(unpublished) + unconfirmed.elements + Array(suspects) + lost).filter { !$0.isAbandoned }
     }
 }

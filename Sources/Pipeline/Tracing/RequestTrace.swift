@@ -99,7 +99,7 @@ package final class RequestTrace {
         let exchange = String(decoding: pending.publication.exchange, as: UTF8.self)
         let routingKey = String(decoding: pending.publication.routingKey, as: UTF8.self)
         add(
-            name, .producer, from: pending.waitingSince, to: now,
+            name, .producer, from: pending.since, to: now,
             Self.messaging("publish", type: "send", exchange.isEmpty ? routingKey : "\(exchange):\(routingKey)") + [
                 ("messaging.rabbitmq.destination.routing_key", .text(routingKey))
             ])

@@ -34,6 +34,7 @@ extension Worker {
         case .park(let parked, let requeues): outbox.park(parked, requeues: requeues, at: now)
         case .decodeLater(let request, let pause): intake.decodeLater(request, for: pause, at: now)
 
+        case .replacePublisher(let role): publishers[role.rawValue].replace(at: now.instant)
         case .complete(let request): intake.complete(request, at: now)
         case .requeue(let request): intake.requeue(request)
         case .drop(let request): intake.drop(request)
@@ -86,7 +87,7 @@ extension Worker {
 
     private mutating func publish(_ pending: PendingPublication, on publisher: AMQPConnection) {
         do throws(AMQPError) {
-            outbox.published(pending, as: try publisher.publish(pending.publication))
+            outbox.published(pending, as: try publisher.publish(pending.publication), at: now)
         } catch {
             if error.code == .propertiesTooLarge, pending.fit(publisher.maximumProperties) {
                 return publish(pending, on: publisher)

@@ -2,6 +2,7 @@ import AMQP
 import APNs
 package import Core
 import Decoding
+import Logging
 import Pipeline
 
 /// The drain of a worker.
@@ -10,7 +11,7 @@ extension Worker {
     package mutating func startDrain(deadline: Instant) {
         guard drain.start(deadline: deadline) else { return }
         consumer.cancelConsumers(at: now.instant)
-        outbox.stopWaitingForReplyQueues(at: now)
+        outbox.stopWaitingForDestinations(at: now)
         performActions()
     }
 
@@ -39,6 +40,7 @@ extension Worker {
             if holdsOnly { requeueWaiting() }
             if !isIdle {
                 guard drain.isOver(at: now.instant) else { return }
+                warnOfUnconfirmed()
                 drain.cutShort()
             }
             drain.settled(at: now.instant)
@@ -63,6 +65,17 @@ extension Worker {
             guard isClosed || drain.isOver(at: now.instant) else { return }
             end()
         }
+    }
+
+    /// What APNs has answered and the broker has not confirmed is sent again after a restart.
+    private func warnOfUnconfirmed() {
+        guard outbox.counters.unconfirmed > 0 else { return }
+        log.warning(
+            "the drain deadline has passed before the broker confirmed all results: their requests are sent again",
+            metadata: [
+                "unconfirmed": .stringConvertible(outbox.counters.unconfirmed),
+                "blocked": .stringConvertible(isBlocked),
+            ])
     }
 
     /// Whether no delivery is unsettled.

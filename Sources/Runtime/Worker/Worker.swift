@@ -336,8 +336,11 @@ package struct Worker: ~Copyable {
                 opened.insert(Self.name(role))
                 if role == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
+                outbox.publisher(role, isBlocked: true, at: now)
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
-            case .engine(.unblocked): log.notice("the broker accepts publishes again")
+            case .engine(.unblocked):
+                outbox.publisher(role, isBlocked: false, at: now)
+                log.notice("the broker accepts publishes again")
             case .disconnected(_, let error, _):
                 if role == .queues { readiness.isPublisherOpen = false }
                 outbox.publisherLost(role, error, at: now)

@@ -59,7 +59,8 @@ package struct WorkerSnapshot: Sendable {
     /// Nothing is consumed because no app can send.
     package let isSuspended: Bool
     package let isPublisherOpen: Bool
-    package let refusing: RefusingDestinations
+    /// The destinations of the configuration that do not take publishes.
+    package let troubled: [TroubledDestination]
     /// The broker blocks publishing.
     package let isBlocked: Bool
     /// In the configuration's order.
@@ -122,7 +123,7 @@ extension Worker {
                     paceWaiting: dispatch.paceWaiting(ofQueue: index))
             },
             isSuspended: dispatch.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
-            refusing: outbox.refusing, isBlocked: isBlocked,
+            troubled: outbox.troubled, isBlocked: isBlocked,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(

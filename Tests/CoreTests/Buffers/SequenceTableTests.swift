@@ -33,6 +33,27 @@ struct SequenceTableTests {
         #expect(table.elements == [40, 5] && table.oldest == 4)
     }
 
+    @Test("One old element does not make the table grow, and keeps its place", arguments: 1...2)
+    func straggler(round: Int) {
+        var table = SequenceTable<UInt64>()
+        for _ in 0..<round {
+            let old = table.next
+            table.insert(old, at: old)
+            for number in (old + 1)...(old + 100_000) {
+                table.insert(number, at: number)
+                #expect(table.take(number) == number)
+            }
+            table.insert(old + 100_001, at: old + 100_001)
+            #expect(table.capacity <= 128)
+            #expect(table[old] == old && table.oldest == old)
+            #expect(table.first(from: 0) == old && table.first(from: old + 1) == old + 100_001)
+            table.replace(old, with: 7)
+            #expect(table.elements == [7, old + 100_001] && table.sequences == [old, old + 100_001])
+            #expect(table.take(old) == 7 && table.take(old) == nil && table.take(old + 100_001) != nil)
+            #expect(table.count == 0 && table.first(from: 0) == nil)
+        }
+    }
+
     @Test("Random walks agree with a dictionary")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
@@ -55,6 +76,7 @@ struct SequenceTableTests {
                 let number = UInt64.random(in: 0...next + 100, using: &random)
                 try #require(table[number] == model[number], "seed \(seed)")
             }
+            try #require(table.sequences == model.keys.sorted(), "seed \(seed)")
             try #require(table.elements == model.sorted { $0.key < $1.key }.map(\.value), "seed \(seed)")
         }
     }

@@ -74,6 +74,9 @@ package final class Broker {
         package fileprivate(set) var messages: [Message] = []
         /// Publishes to it are nacked, as with a full queue and `reject-publish`.
         package var rejectsPublishes = false
+        /// A quorum queue without a majority: it neither stores publishes nor confirms them. See
+        /// ``Broker/restoreMajority(of:)``.
+        package var hasNoMajority = false
         /// Rejected or expired messages without a dead-letter target.
         package fileprivate(set) var discarded = 0
         /// Of the newest consumer.
@@ -194,6 +197,12 @@ package final class Broker {
 
     /// Delivered on any connection, and not settled.
     package var unsettledCount: Int { engines.reduce(0) { $0 + $1.unsettledCount } }
+
+    /// A queue stores and confirms what waited for its majority, and its channels go on.
+    package func restoreMajority(of name: String) {
+        queues[name]?.hasNoMajority = false
+        for engine in engines { engine.majorityRestored(of: name) }
+    }
 
     /// Turns the memory alarm on or off.
     package func setAlarm(_ isOn: Bool) {

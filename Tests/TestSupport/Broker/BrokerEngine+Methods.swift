@@ -364,6 +364,12 @@ extension BrokerEngine {
         // A direct reply is not routed, whether its requester is there or not: rabbitmq.com/docs/direct-reply-to.
         let isDirectReply = exchange.isEmpty && publish.message.routingKey.starts(with: DirectReplies.prefix.utf8)
         if publish.mandatory, queues.isEmpty || isDirectReply { giveBack(publish.message) }
+        if let queue = queues.first(where: \.hasNoMajority) {
+            let tag = (channelState.publishes ?? 0) + 1
+            channelState.publishes = tag
+            channelState.undecided.append((tag, publish.message, queue))
+            return stopWithoutMajority()
+        }
         let isAccepted = !queues.contains { $0.rejectsPublishes }
         if isAccepted {
             for queue in queues {
@@ -380,10 +386,29 @@ extension BrokerEngine {
                 writeConfirm(count + 1, multiple: false, acked: isAccepted)
             }
         }
+        stopWithoutMajority()
         if broker.isAlarmed {
             isStopped = true
             writeMethod(channel: 0, 10, 60) { $0.append(short: "low on memory") }
         }
+    }
+
+    private func stopWithoutMajority() {
+        guard channelState.undecided.count > Self.undecidedLimit else { return }
+        channelState.credit -= 1
+        if channelState.credit <= 0 { isStopped = true }
+    }
+
+    func majorityRestored(of name: String) {
+        let decided = channelState.undecided.filter { $0.queue.name == name }
+        channelState.undecided.removeAll { $0.queue.name == name }
+        channelState.credit = Self.credit
+        isStopped = false
+        for (tag, message, queue) in decided {
+            broker.enqueue(message, into: queue, at: now)
+            writeConfirm(tag, multiple: false, acked: true)
+        }
+        readInput()
     }
 
     private func giveBack(_ message: Broker.Message) {

@@ -36,7 +36,16 @@ package final class BrokerEngine: Engine {
         /// Enqueued publishes without a confirm, by their number.
         var unconfirmed: [UInt64: Broker.Message] = [:]
         var incoming: Incoming?
+        /// Publishes that wait for the majority of their queue.
+        var undecided: [(tag: UInt64, message: Broker.Message, queue: Broker.Queue)] = []
+        /// Publishes that are still read while the channel is stopped.
+        var credit = BrokerEngine.credit
     }
+
+    /// Above this number of publishes without a majority, a channel is stopped. Source: `rabbit_fifo_client`, SOFT_LIMIT.
+    static let undecidedLimit = 32
+    /// What a stopped channel still takes before the connection is not read any more. Source: `credit_flow`.
+    static let credit = 200
 
     struct Unsettled {
         var queue: String

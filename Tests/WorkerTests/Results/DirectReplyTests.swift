@@ -173,7 +173,7 @@ struct DirectReplyTests {
         let (world, name) = try Self.started()
         world.broker.holdsConfirms = true
         try world.request(Self.body(0), id: "m0", replyTo: name)
-        world.pass(.seconds(40))
+        world.pass(.seconds(20))
         world.broker.holdsConfirms = false
         world.cut(consuming: false)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })

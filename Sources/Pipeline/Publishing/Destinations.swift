@@ -1,0 +1,234 @@
+import AMQP
+package import Core
+import DequeModule
+
+/// A destination in use, and how it treats publishes.
+final class Destination {
+    enum State {
+        case open
+        /// It confirms nothing for ``Destinations/silence`` while others confirm.
+        case slow
+        /// It refuses publishes (`x-overflow: reject-publish`), or no queue receives them.
+        case refusing
+        /// The broker closes the connection over it.
+        case harmful
+    }
+
+    let route: PublishRoute
+    /// Whether it is more than a request's `reply_to`.
+    var isConfigured = false
+    /// Its publishes that have not ended.
+    var publishes = 0
+    fileprivate(set) var state = State.open
+    /// When ``state`` last changed between open and not open.
+    fileprivate(set) var since = Instant.distantPast
+    /// The broker's message about it.
+    fileprivate(set) var replyText = ""
+    var lastConfirm = Instant.distantPast
+    /// Publishes that have only this way, oldest first.
+    fileprivate(set) var waiting: [PendingPublication] = []
+    /// Results that have another way, oldest first.
+    fileprivate(set) var held = Deque<PendingPublication>()
+    /// The only publish that it gets while it is not open.
+    var attempt: PendingPublication?
+    fileprivate var nextAttempt = Instant.distantPast
+    /// The number of attempts in vain since it was last open for long.
+    private(set) var failures = 0
+
+    init(_ route: PublishRoute) {
+        self.route = route
+    }
+
+    /// What it does to publishes, for operators.
+    var problem: String {
+        switch state {
+        case .open: "accepts publishes"
+        case .slow: "does not confirm publishes"
+        case .refusing: replyText.isEmpty ? "refuses publishes" : "receives no publishes (\(replyText))"
+        case .harmful: "makes the broker close the connection (\(replyText))"
+        }
+    }
+
+    /// The publish for the next attempt.
+    var nextPublish: PendingPublication? {
+        waiting.first { !$0.isUnderway } ?? held.first { !$0.isUnderway }
+    }
+
+    fileprivate func failed(_ state: State, _ replyText: String, at now: Instant, _ settings: PipelineSettings) {
+        if self.state == .open {
+            if since + settings.longestRefusalPause < now { failures = 0 }
+            since = now
+        }
+        self.state = state
+        self.replyText = replyText
+        failures += 1
+        nextAttempt = now + (state == .harmful ? settings.quarantine : settings.pauseAfterRefusal(failures))
+    }
+}
+
+/// The destinations in use: to one that is not open, one publish at a time is tried, at growing intervals.
+///
+/// What else is meant for it waits. Results wait for ``timeLimit`` at most, and those of ``limit`` requests; then they
+/// take their next way. Above the limit, the destination with the most results gives one up, so that one queue does not
+/// use the share of the others. Source: rabbitmq.com/docs/maxlength, /docs/quorum-queues (a queue without a majority
+/// confirms nothing).
+struct Destinations {
+    /// How long a destination may confirm nothing while others confirm. A change of a queue's leader takes less.
+    static let silence = Duration.seconds(5)
+    /// The maximum number of idle destinations that are remembered.
+    private static let maximumIdle = 256
+
+    /// The maximum time for which a result waits.
+    var timeLimit: Duration
+    /// The maximum number of requests whose results wait.
+    let limit: Int
+    /// The number of requests whose results wait.
+    private(set) var heldRequests = 0
+    /// Those that are not open.
+    private(set) var troubled: [Destination] = []
+    private var known: [PublishRoute: Destination] = [:]
+    /// Usually the next one as well.
+    private var last: Destination?
+    private var capacity = maximumIdle
+    private(set) var isStopped = false
+
+    init(timeLimit: Duration, limit: Int) {
+        precondition(limit > 0, "the limit must be positive")
+        self.timeLimit = timeLimit
+        self.limit = limit
+    }
+
+    mutating func destination(of publication: borrowing Publication) -> Destination {
+        let route = PublishRoute(exchange: publication.exchange, routingKey: publication.routingKey)
+        if let last, last.route == route { return last }
+        let destination = known[route] ?? Destination(route)
+        if destination.publishes == 0, known.updateValue(destination, forKey: route) == nil { forgetIdle() }
+        last = destination
+        return destination
+    }
+
+    private mutating func forgetIdle() {
+        guard known.count > capacity else { return }
+        known = known.filter { $0.value.publishes > 0 || $0.value.state != .open }
+        let idle = troubled.filter { $0.publishes == 0 }
+        for destination in idle.dropLast(Self.maximumIdle) {
+            known[destination.route] = nil
+            troubled.removeAll { $0 === destination }
+        }
+        capacity = max(Self.maximumIdle, 2 * known.count)
+    }
+
+    /// A publish failed at its destination, which is not open any more.
+    ///
+    /// - Returns: whether it was open.
+    mutating func failed(
+        _ pending: PendingPublication, _ state: Destination.State, _ replyText: String = "", at now: Instant,
+        _ settings: PipelineSettings
+    ) -> Bool {
+        let destination = pending.destination
+        let wasOpen = destination.state == .open
+        guard wasOpen || destination.attempt === pending || destination.state != state else { return false }
+        if destination.attempt === pending { destination.attempt = nil }
+        destination.failed(state, replyText, at: now, settings)
+        if wasOpen { troubled.append(destination) }
+        return wasOpen
+    }
+
+    /// The connection was lost during an attempt, which shows nothing.
+    func attemptLost(_ pending: PendingPublication, at now: Instant, _ settings: PipelineSettings) {
+        let destination = pending.destination
+        guard destination.attempt === pending else { return }
+        destination.attempt = nil
+        destination.nextAttempt = now + settings.pauseAfterRefusal(destination.failures)
+    }
+
+    /// A destination accepts publishes again.
+    ///
+    /// - Returns: what waits to be published.
+    mutating func opened(_ destination: Destination, at now: Instant) -> [PendingPublication] {
+        destination.state = .open
+        destination.since = now
+        destination.attempt = nil
+        troubled.removeAll { $0 === destination }
+        let all = destination.waiting + destination.held
+        for pending in all { release(pending) }
+        return all.filter { !$0.isUnderway }
+    }
+
+    // MARK: Waiting
+
+    /// A publish waits until its destination is open.
+    mutating func hold(_ pending: PendingPublication, at now: Instant) {
+        guard !pending.isHeld else { return }
+        pending.isHeld = true
+        pending.since = pending.isUnderway ? pending.writtenAt : now
+        guard pending.hasNextWay else { return pending.destination.waiting.append(pending) }
+        pending.destination.held.append(pending)
+        if pending.request.heldResults == 0 { heldRequests += 1 }
+        pending.request.heldResults += 1
+    }
+
+    mutating func release(_ pending: PendingPublication) {
+        guard pending.isHeld else { return }
+        pending.isHeld = false
+        let destination = pending.destination
+        guard pending.hasNextWay else { return destination.waiting.removeAll { $0 === pending } }
+        if destination.held.last === pending {
+            destination.held.removeLast()
+        } else if let index = destination.held.firstIndex(where: { $0 === pending }) {
+            destination.held.remove(at: index)
+        }
+        pending.request.heldResults -= 1
+        if pending.request.heldResults == 0 { heldRequests -= 1 }
+    }
+
+    /// Whether a held result has to take its next way.
+    func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
+        let end = pending.since + timeLimit
+        return isStopped || now >= end || pending.destination.state == .harmful && pending.destination.nextAttempt > end
+    }
+
+    /// A result beyond ``limit``.
+    var excess: PendingPublication? {
+        guard heldRequests > limit else { return nil }
+        return troubled.max { $0.held.count < $1.held.count }?.held.last
+    }
+
+    /// From now on, results do not wait for destinations.
+    ///
+    /// - Returns: those that wait now.
+    mutating func stop() -> [PendingPublication] {
+        isStopped = true
+        return troubled.flatMap { Array($0.held) }
+    }
+
+    /// The results that have waited for too long.
+    func overdue(at now: Instant) -> [PendingPublication] {
+        troubled.flatMap { $0.held.prefix { $0.since + timeLimit <= now } }
+    }
+
+    /// The publishes for attempts that are due.
+    func attempts(at now: Instant) -> [PendingPublication] {
+        troubled.compactMap { $0.attempt == nil && $0.nextAttempt <= now ? $0.nextPublish : nil }
+    }
+
+    var nextDeadline: Instant {
+        troubled.reduce(.distantFuture) { earliest, destination in
+            let overdue = destination.held.first.map { $0.since + timeLimit } ?? .distantFuture
+            guard destination.attempt == nil, destination.nextPublish != nil else { return min(earliest, overdue) }
+            return min(earliest, overdue, destination.nextAttempt)
+        }
+    }
+
+    /// The elements that wait to be published.
+    var elements: [PendingPublication] {
+        troubled.flatMap { $0.waiting + $0.held }.filter { !$0.isUnderway }
+    }
+}
+
+/// A destination of the configuration that is not open.
+package struct TroubledDestination: Sendable {
+    package let name: String
+    package let problem: String
+    package let since: Instant
+}

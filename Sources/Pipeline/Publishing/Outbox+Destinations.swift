@@ -1,0 +1,256 @@
+import AMQP
+package import Core
+import DequeModule
+import Logging
+
+/// What becomes of a publish whose destination does not take it.
+extension Outbox {
+    /// Whether results can take their next way now.
+    var canDivert: Bool { outlets[PublisherRole.queues.rawValue].isOpen }
+
+    /// A publish waits until its destination is open; a result not for long.
+    mutating func hold(_ pending: PendingPublication, at now: Moment) {
+        destinations.hold(pending, at: now.instant)
+        guard pending.hasNextWay else { return }
+        if destinations.isOverdue(pending, at: now.instant) { return giveUp(pending, at: now) }
+        relieve(at: now)
+    }
+
+    /// Gives up what exceeds the limit. What a next way makes wait again is part of the same loop.
+    private mutating func relieve(at now: Moment) {
+        guard !isRelieving else { return }
+        isRelieving = true
+        while let excess = destinations.excess { giveUp(excess, at: now) }
+        isRelieving = false
+    }
+
+    /// A publish failed at its destination.
+    mutating func failed(
+        _ pending: PendingPublication, _ state: Destination.State, _ replyText: String = "", at now: Moment
+    ) {
+        if destinations.failed(pending, state, replyText, at: now.instant, settings), pending.destination.isConfigured {
+            log.error(
+                "a queue of the configuration \(pending.destination.problem): dead letters and retries wait for it",
+                metadata: pending.target())
+        }
+        if !pending.isAbandoned { hold(pending, at: now) }
+    }
+
+    /// A destination accepts publishes again, or is gone.
+    mutating func reopen(_ destination: Destination, at now: Moment) {
+        if destination.isConfigured {
+            log.notice(
+                "a queue of the configuration accepts publishes again",
+                metadata: ["messaging.destination.name": "\(destination.route.name)"])
+        }
+        for pending in destinations.opened(destination, at: now.instant) { send(pending, at: now) }
+    }
+
+    /// A result does not wait for its destination any longer.
+    mutating func giveUp(_ result: PendingPublication, at now: Moment) {
+        guard !result.isAbandoned else { return }
+        let destination = result.destination
+        let reason =
+            switch destination.state {
+            case .open: "direct replies cannot be published now"
+            case .slow: "\(result.target) does not confirm it"
+            case .refusing: "\(result.target) refuses it"
+            case .harmful: destination.replyText
+            }
+        counters[destination.state == .harmful ? .quarantined : .divertedResults] += 1
+        log.warning(
+            "a result cannot reach its destination: it goes to the results target or the dead letters",
+            metadata: result.request.delivery.traced(result.target(["reply": "\(reason)"])))
+        result.isAbandoned = true
+        takeNextWay(result, reason, at: now)
+    }
+
+    /// Starts the drain: results no longer wait for destinations that are not open, and direct replies wait only
+    /// briefly for their connections.
+    package mutating func stopWaitingForDestinations(at now: Moment) {
+        for pending in destinations.stop() { giveUp(pending, at: now) }
+    }
+
+    // MARK: Next way
+
+    /// A result goes to the configured results, then into a dead letter with its request. A parked notification ends. A
+    /// dead letter waits until an operator creates its queue.
+    mutating func takeNextWay(_ pending: PendingPublication, _ replyText: String, at now: Moment) {
+        destinations.release(pending)
+        switch pending.kind {
+        case .result(let note, let isReply):
+            guard isReply, let route = settings.results(for: note.report.outcome) else {
+                return abandonResult(pending, note, replyText, at: now)
+            }
+            counters.unconfirmed -= 1
+            pending.request.open -= 1
+            publish(
+                pending.publication.rerouted(to: route), for: pending.request, .result(note, isReply: false), at: now)
+        case .feedback:
+            log.error(
+                "the feedback queue takes no results: an unregistered result went only to its own queue",
+                metadata: pending.request.delivery.traced(["reply": "\(replyText)"]))
+            counters.unconfirmed -= 1
+            closeOne(of: pending.request, at: now)
+        case .retry, .postpone: retryReturned(pending, replyText, at: now)
+        case .deadLetter: failed(pending, .refusing, replyText, at: now)
+        }
+    }
+
+    /// The request becomes a dead letter that contains its result.
+    private mutating func abandonResult(
+        _ pending: PendingPublication, _ note: ResultNote, _ replyText: String, at now: Moment
+    ) {
+        log.warning(
+            "no queue takes a result: its request becomes a dead letter with it",
+            metadata: pending.request.delivery.traced(pending.target(["reply": "\(replyText)"])))
+        counters.unconfirmed -= 1
+        if pending.request.firstFailure == nil {
+            var report = note.report
+            report.detail = "the result could not be routed (\(replyText))" + (report.detail.map { "; \($0)" } ?? "")
+            pending.request.firstFailure = InFlightRequest.Failure(id: note.id, report: report)
+        }
+        pending.request.firstFailure?.results.append(pending.publication.body)
+        pending.request.failures.count += note.unfailed
+        closeOne(of: pending.request, at: now)
+    }
+
+    // MARK: Silence
+
+    /// How often publishes without a confirm are looked at.
+    private static let watchInterval = Duration.seconds(1)
+    /// After this long without any confirm, the connection counts as stopped.
+    private static let longestSilence = Duration.seconds(7)
+    /// RabbitMQ stops a channel with this many publishes that a quorum queue has not confirmed, and then does not read
+    /// from the connection. Source: rabbitmq-server, `rabbit_fifo_client` (SOFT_LIMIT).
+    private static let stoppingPublishes = 32
+    /// A publish that is older than the last confirm by this much was overtaken by others.
+    private static let overtaking = Duration.milliseconds(100)
+
+    /// Finds the destinations that confirm nothing. If the broker has stopped reading from the connection because of
+    /// one, the connection is replaced.
+    mutating func watch(_ role: PublisherRole, at now: Moment) {
+        let index = role.rawValue
+        guard outlets[index].unconfirmed.count > 0, outlets[index].nextWatch <= now.instant else { return }
+        let open = outlets[index].unconfirmed.elements
+        outlets[index].nextWatch = max(open[0].writtenAt + Destinations.silence, now.instant + Self.watchInterval)
+        guard !outlets[index].isBlocked, open[0].writtenAt + Destinations.silence <= now.instant else { return }
+        let silent = Self.silent(open, at: now.instant)
+        let lastConfirm = outlets[index].lastConfirm
+        let isSuspectSilent = silent.contains { $0 === outlets[index].candidate }
+        if isSuspectSilent {
+            // A publish that closes the connection does so at once.
+            outlets[index].candidate = nil
+        }
+        if isSuspectSilent || destinations.isStopped || now.instant < lastConfirm + Destinations.silence {
+            for pending in silent { slow(pending, open, at: now) }
+        }
+        if now.instant >= max(lastConfirm, open[0].writtenAt) + Self.longestSilence {
+            replace(role, silent, open, at: now)
+        }
+        for pending in open where pending.hasNextWay {
+            let since = pending.isHeld ? pending.since : pending.writtenAt
+            if since + destinations.timeLimit <= now.instant { giveUp(pending, at: now) }
+        }
+    }
+
+    /// The oldest publish of each destination that has confirmed nothing for too long.
+    private static func silent(_ open: [PendingPublication], at now: Instant) -> [PendingPublication] {
+        var seen: Set<ObjectIdentifier> = []
+        return open.filter { pending in
+            seen.insert(ObjectIdentifier(pending.destination)).inserted
+                && max(pending.writtenAt, pending.destination.lastConfirm) + Destinations.silence <= now
+        }
+    }
+
+    /// A destination confirms nothing: its open results wait like those that are not published yet.
+    private mutating func slow(_ pending: PendingPublication, _ open: [PendingPublication], at now: Moment) {
+        if pending.destination.state != .slow { failed(pending, .slow, at: now) }
+        for result in open
+        where result.destination === pending.destination && result.hasNextWay && !result.isAbandoned {
+            hold(result, at: now)
+        }
+    }
+
+    /// Replaces a connection that confirms nothing, if others wait for the destination that is to blame: the first with
+    /// enough open publishes to stop it, or the oldest.
+    private mutating func replace(
+        _ role: PublisherRole, _ silent: [PendingPublication], _ open: [PendingPublication], at now: Moment
+    ) {
+        var counts: [ObjectIdentifier: Int] = [:]
+        let stopping = open.first { pending in
+            counts[ObjectIdentifier(pending.destination), default: 0] += 1
+            return counts[ObjectIdentifier(pending.destination)] == Self.stoppingPublishes
+        }
+        let cause = (stopping ?? open[0]).destination
+        let lastConfirm = outlets[role.rawValue].lastConfirm
+        let causes = silent.filter { $0.destination === cause || $0.writtenAt + Self.overtaking < lastConfirm }
+        let areOthersWaiting = outlets[role.rawValue].elements.contains { other in
+            max(other.since, other.writtenAt) + Destinations.silence <= now.instant
+                && !causes.contains { $0.destination === other.destination }
+        }
+        guard !causes.isEmpty, areOthersWaiting else { return }
+        for pending in causes { slow(pending, open, at: now) }
+        log.warning(
+            "the broker confirms nothing because of one destination: the connection is replaced",
+            metadata: causes[0].target())
+        actions.append(.replacePublisher(role))
+    }
+
+    // MARK: Direct replies
+
+    /// A `mandatory` direct reply would be returned even if its requester received it.
+    /// Source: RabbitMQ 3.10.8 and 4.0.5.
+    static func directReply(_ publication: consuming Publication) -> Publication {
+        publication.mandatory = false
+        return publication
+    }
+
+    /// In a drain, enough for one connection attempt.
+    private static let replyTimeoutInDrain = Duration.seconds(5)
+
+    /// When the next direct reply has waited too long for its connection.
+    var nextOverdueReply: Instant {
+        let timeout = destinations.isStopped ? Self.replyTimeoutInDrain : destinations.timeLimit
+        return outlets[PublisherRole.directReplies.rawValue].waitingSince.map { $0 + timeout } ?? .distantFuture
+    }
+
+    /// Diverts direct replies that have waited too long for their connection.
+    mutating func giveUpOverdueReplies(at now: Moment) {
+        while nextOverdueReply <= now.instant { giveUpReply(at: now) }
+    }
+
+    /// Diverts direct replies beyond a tenth of the prefetch while publishes are tried alone.
+    mutating func giveUpExcessReplies(at now: Moment) {
+        while outlets[PublisherRole.directReplies.rawValue].waiting > destinations.limit { giveUpReply(at: now) }
+    }
+
+    /// Gives up the direct reply that has waited longest.
+    private mutating func giveUpReply(at now: Moment) {
+        let index = PublisherRole.directReplies.rawValue
+        let suspect = outlets[index].suspects.first?.since ?? .distantFuture
+        let isSuspect = suspect < outlets[index].unpublished.first?.since ?? .distantFuture
+        let next = isSuspect ? outlets[index].suspects.popFirst() : outlets[index].unpublished.popFirst()
+        guard let reply = next else { return }
+        if reply.destination.attempt === reply { reply.destination.attempt = nil }
+        if !reply.isAbandoned { giveUp(reply, at: now) }
+    }
+
+    /// Whether the limit of waiting direct replies is reached. A working connection publishes them immediately.
+    func isFull(_ outlet: borrowing PublishOutlet) -> Bool {
+        guard !outlet.isOpen || !outlet.suspects.isEmpty else { return false }
+        return !outlet.isReliable && outlet.waiting >= destinations.limit
+    }
+}
+
+extension PendingPublication {
+    fileprivate var target: String { isReply ? "the reply queue" : "the queue" }
+
+    /// Adds its destination to the metadata of a log line.
+    func target(_ metadata: Logger.Metadata = [:]) -> Logger.Metadata {
+        metadata.merging([
+            "exchange": "\(String(decoding: publication.exchange, as: UTF8.self))",
+            "messaging.rabbitmq.destination.routing_key": "\(String(decoding: publication.routingKey, as: UTF8.self))",
+        ]) { $1 }
+    }
+}

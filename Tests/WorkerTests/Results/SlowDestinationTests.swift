@@ -1,0 +1,283 @@
+import AMQP
+import Core
+import Logging
+import SimulatedWorld
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Monitoring
+@testable import Pipeline
+@testable import Runtime
+
+@Suite("Destinations that confirm nothing")
+struct SlowDestinationTests {
+    private static let silent = "silent"
+
+    private static func body(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        let token = String(repeating: "0", count: 64 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    /// A world whose queue `silent` has no majority. A tenth of its prefetch are 100 requests.
+    private static func world(
+        prefetch: UInt16 = 1000, _ configure: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World {
+            $0.queues[0].prefetch = prefetch
+            configure(&$0)
+        }
+        world.broker.declare(silent).hasNoMajority = true
+        return world
+    }
+
+    private static func put(_ world: World, _ numbers: Range<Int>, replyTo: String? = silent) throws {
+        for number in numbers {
+            var properties = MessageProperties()
+            properties.messageID = Array("m\(number)".utf8)
+            properties.replyTo = replyTo.map { Array($0.utf8) }
+            try world.broker.put(Array(body(number).utf8), properties: properties, into: "push.requests")
+        }
+        world.settle()
+    }
+
+    private static func identifiers(_ world: World, _ queue: String) -> Set<String> {
+        Set(world.published(in: queue).compactMap(\.messageID))
+    }
+
+    @Test("A few results to a queue without a majority wait for 30 seconds, twice, and other results do not wait")
+    func timeLimit() throws {
+        let world = try Self.world()
+        try world.start()
+        for round in 1...2 {
+            try Self.put(world, (round * 10)..<(round * 10 + 5))
+            for second in 0..<29 {
+                try world.request(Self.body(0), replyTo: "replies")
+                #expect(world.published(in: "replies").count == (round - 1) * 29 + second + 1)
+                world.pass(.seconds(1))
+            }
+            #expect(world.broker.unsettledCount == 5)
+            world.pass(.seconds(3))
+            #expect(world.isQuiet)
+            #expect(Self.identifiers(world, "push.results").count == round * 5)
+            // It has a majority again, and what it got meanwhile.
+            world.broker.restoreMajority(of: Self.silent)
+            world.settle()
+            try Self.put(world, (round * 10 + 5)..<(round * 10 + 8))
+            #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+            #expect(Self.identifiers(world, "push.results").count == round * 5)
+            world.broker.queues[Self.silent]?.hasNoMajority = true
+        }
+        #expect(world.network.attempts == 3, "the first connections to the broker and APNs")
+    }
+
+    @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
+    func attempts() throws {
+        let world = try Self.world()
+        try world.start()
+        for round in 1...2 {
+            let first = round * 100
+            try Self.put(world, first..<(first + 1))
+            for _ in 0..<7 {
+                try world.request(Self.body(0), replyTo: "replies")
+                world.pass(.seconds(1))
+            }
+            try Self.put(world, (first + 1)..<(first + 20))
+            world.pass(.seconds(10))
+            #expect(world.broker.unsettledCount == 20)
+            world.broker.restoreMajority(of: Self.silent)
+            #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+            #expect(Self.identifiers(world, Self.silent).count == round * 20)
+            #expect(world.published(in: Self.silent).count == round * 20, "nothing is published twice")
+            #expect(world.published(in: "push.results").isEmpty)
+            world.broker.queues[Self.silent]?.hasNoMajority = true
+        }
+    }
+
+    @Test("More than a tenth of the prefetch go elsewhere as soon as the queue counts as slow")
+    func share() throws {
+        let world = try Self.world(prefetch: 200)
+        try world.start()
+        for round in 1...2 {
+            try Self.put(world, (round * 100)..<(round * 100 + 30))
+            for _ in 0..<7 {
+                try world.request(Self.body(0), replyTo: "replies")
+                world.pass(.seconds(1))
+            }
+            #expect(world.broker.unsettledCount == 20)
+            try Self.put(world, (round * 100 + 30)..<(round * 100 + 60))
+            world.pass(.seconds(1))
+            #expect(world.broker.unsettledCount == 20)
+            world.broker.restoreMajority(of: Self.silent)
+            #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+            world.broker.queues[Self.silent]?.hasNoMajority = true
+        }
+        let reached = Self.identifiers(world, Self.silent).union(Self.identifiers(world, "push.results"))
+        #expect(reached.count == 120)
+    }
+
+    /// 100 requests a second for another reply queue.
+    private static func traffic(_ world: World, seconds: Int, from first: Int) throws -> Duration {
+        var longest = Duration.zero
+        var last = world.network.now
+        var count = world.published(in: "replies").count
+        for tick in 0..<(seconds * 10) {
+            try put(world, (first + tick * 10)..<(first + tick * 10 + 10), replyTo: "replies")
+            world.pass(.milliseconds(100))
+            let now = world.published(in: "replies").count
+            if now > count { last = world.network.now }
+            count = now
+            longest = max(longest, world.network.now - last)
+        }
+        return longest
+    }
+
+    @Test("A queue without a majority that stops the connection costs others a few seconds once, and loses nothing")
+    func stopsConnection() throws {
+        let lines = LogLines()
+        let world = try Self.world(prefetch: 5000)
+        world.log = Logger(label: "world") { _ in lines }
+        try world.start()
+        for round in 1...2 {
+            let first = round * 100_000
+            try Self.put(world, first..<(first + 400))
+            let gap = try Self.traffic(world, seconds: 14, from: first + 1000)
+            world.pass(.seconds(20))
+            #expect(gap > .seconds(2) && gap < .seconds(10), "\(gap)")
+            #expect(lines.all.count { $0.message.contains("the connection is replaced") } == round)
+            #expect(world.broker.unsettledCount == 0)
+            let published = Self.identifiers(world, "push.results").union(Self.identifiers(world, Self.silent))
+            #expect(published.count == round * 400)
+            #expect(Self.identifiers(world, "replies").count == round * 1400)
+            world.broker.restoreMajority(of: Self.silent)
+            world.pass(.seconds(60))
+            world.broker.queues[Self.silent]?.hasNoMajority = true
+        }
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("The configured results are silent as well: after another 30 seconds the request is a dead letter")
+    func deadLetter() throws {
+        let world = try Self.world()
+        world.broker.queues["push.results"]?.hasNoMajority = true
+        try world.start()
+        for round in 1...2 {
+            try Self.put(world, round..<(round + 1))
+            for _ in 0..<66 {
+                try world.request(Self.body(0), replyTo: "replies")
+                world.pass(.seconds(1))
+            }
+            #expect(world.isQuiet)
+            #expect(world.published(in: "push.dead").map(\.outcome) == Array(repeating: "accepted", count: round))
+            let detail = world.published(in: "push.dead").last?.headers["harebell-detail"]
+            #expect(detail == "the result could not be routed (the queue does not confirm it)")
+        }
+    }
+
+    @Test("A dead letter has one way: it waits, /readyz names the queue, and results go on")
+    func deadLettersWait() throws {
+        let world = try Self.world()
+        try world.start()
+        for round in 1...2 {
+            world.broker.queues["push.dead"]?.hasNoMajority = true
+            for number in 0..<3 { try world.request("no JSON", id: "bad\(round)\(number)", replyTo: "replies") }
+            for _ in 0..<60 {
+                try world.request(Self.body(0), replyTo: "replies")
+                world.pass(.seconds(1))
+            }
+            #expect(world.broker.unsettledCount == 3)
+            #expect(Health(world.processSnapshot()).missing.contains("push.dead does not confirm publishes"))
+            #expect(world.published(in: "replies").count == round * 63)
+            world.broker.restoreMajority(of: "push.dead")
+            #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+            #expect(Health(world.processSnapshot()).missing.isEmpty)
+            #expect(world.published(in: "push.dead").count == round * 3)
+        }
+    }
+
+    @Test("A drain does not wait for a queue that confirms nothing, slow before or not", arguments: [0, 10])
+    func drain(before: Int) throws {
+        let world = try Self.world()
+        try world.start()
+        try Self.put(world, 0..<20)
+        for _ in 0..<before {
+            try world.request(Self.body(0), replyTo: "replies")
+            world.pass(.seconds(1))
+        }
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(before == 0 ? 29 : 2)) { worker.hasEnded })
+        #expect(!worker.wasCutShort)
+        #expect(Self.identifiers(world, "push.results").count == 20)
+    }
+
+    @Test("A drain during a memory alarm says how many results the broker has not confirmed")
+    func blockedDrain() throws {
+        let lines = LogLines()
+        let world = try Self.world()
+        world.log = Logger(label: "world") { _ in lines }
+        try world.start()
+        world.broker.setAlarm(true)
+        try Self.put(world, 0..<20, replyTo: "replies")
+        let worker = try #require(world.worker)
+        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.pass(atMost: .seconds(45)) { worker.hasEnded })
+        #expect(worker.wasCutShort)
+        let line = lines.all.first { $0.message.contains("before the broker confirmed all results") }
+        #expect(line?.metadata["blocked"]?.description == "true")
+        #expect(line.flatMap { Int($0.metadata["unconfirmed"]?.description ?? "") } ?? 0 >= 19)
+    }
+
+    @Test("A broker that confirms nothing to anybody for six seconds blames no destination")
+    func wholeBroker() throws {
+        let world = try Self.world()
+        try world.start()
+        for round in 1...2 {
+            let attempts = world.network.attempts
+            world.broker.holdsConfirms = true
+            try Self.put(world, (round * 100)..<(round * 100 + 20), replyTo: "replies")
+            try Self.put(world, (round * 100 + 20)..<(round * 100 + 40), replyTo: nil)
+            world.pass(.seconds(6))
+            world.broker.holdsConfirms = false
+            for engine in world.broker.engines where !engine.isConsuming {
+                for tag in engine.heldConfirms { engine.releaseConfirms(tag) }
+            }
+            #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+            #expect(world.network.attempts == attempts)
+            #expect(world.published(in: "replies").count == round * 20)
+            #expect(world.published(in: "push.results").count == round * 20)
+        }
+    }
+
+    @Test("While the broker blocks publishers, no destination is slow")
+    func blocked() throws {
+        let world = try Self.world()
+        try world.start()
+        for round in 1...2 {
+            let attempts = world.network.attempts
+            world.broker.setAlarm(true)
+            try Self.put(world, (round * 100)..<(round * 100 + 20), replyTo: "replies")
+            try Self.put(world, (round * 100 + 20)..<(round * 100 + 40), replyTo: nil)
+            world.pass(.seconds(60))
+            #expect(world.network.attempts == attempts)
+            world.broker.setAlarm(false)
+            #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+            #expect(world.published(in: "replies").count == round * 20)
+            #expect(world.worker?.counters[.divertedResults] == 0)
+        }
+    }
+
+    @Test("One confirm that never comes neither stops its queue nor the worker", arguments: [4500])
+    func straggler(count: Int) throws {
+        let world = try Self.world(prefetch: 100)
+        world.broker.holdsConfirms = true
+        try world.start()
+        try Self.put(world, 0..<1, replyTo: "replies")
+        world.broker.holdsConfirms = false
+        try Self.put(world, 1..<count, replyTo: "replies")
+        #expect(world.pass(atMost: .seconds(29)) { world.published(in: "replies").count == count })
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 1)
+    }
+}
