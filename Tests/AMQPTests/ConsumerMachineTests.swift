@@ -26,7 +26,7 @@ struct ConsumerMachineTests {
             ("consuming", consuming),
             ("cancelling", after(consuming) { _ = $0.stop() }), ("renewing", after(consuming) { _ = $0.renew() }),
             ("cancelled", lost),
-            ("waiting", after(lost) { _ = $0.cancelOkReceived(retryAt: ConsumerMachineTests.later) }),
+            ("closing", after(lost) { _ = $0.cancelOkReceived() }),
             ("closed", after(consuming) { $0.channelClosed(retryAt: ConsumerMachineTests.later) }),
         ]
     }()
@@ -35,7 +35,14 @@ struct ConsumerMachineTests {
         ("channel opened", { $0.channelOpened(isWanted: true) }),
         ("consume-ok", { $0.consumeOkReceived() }),
         ("cancel", { $0.cancelReceived() }),
-        ("cancel-ok", { $0.cancelOkReceived(retryAt: ConsumerMachineTests.later) }),
+        ("cancel-ok", { $0.cancelOkReceived() }),
+        (
+            "channel close-ok",
+            {
+                $0.channelCloseOkReceived(retryAt: ConsumerMachineTests.later)
+                return .none
+            }
+        ),
         (
             "channel closed",
             {
@@ -52,13 +59,15 @@ struct ConsumerMachineTests {
     static let transitions = [
         "channel opened": "subscribe subscribing, –, –, –, –, –, –, –, –, –, –",
         "consume-ok": "–, –, announceConsuming consuming, cancel cancelling, cancel renewing, –, –, –, –, –, –",
-        "cancel": "–, –, cancel cancelled, cancel cancelling, cancel renewing, cancel cancelled, –, –, –, –, –",
-        "cancel-ok": "–, –, –, –, –, –, announceCancelled stopped, subscribe subscribing, waiting, –, –",
+        "cancel":
+            "–, –, cancel cancelled, cancel cancelled, cancel cancelled, cancel cancelled, cancelled, cancelled, –, –, –",
+        "cancel-ok": "–, –, –, –, –, –, announceCancelled stopped, subscribe subscribing, closeChannel closing, –, –",
+        "channel close-ok": "–, –, –, –, –, –, –, –, –, closed, –",
         "channel closed": "closed, closed, closed, closed, closed, closed, closed, closed, closed, closed, –",
-        "stop": "–, –, stopping, –, stopping, cancel cancelling, –, cancelling, cancelling, stopped, –",
-        "resume": "–, subscribe subscribing, –, replacing, –, –, renewing, –, renewing, subscribe subscribing, –",
+        "stop": "–, –, stopping, –, stopping, cancel cancelling, –, cancelling, –, –, –",
+        "resume": "–, subscribe subscribing, –, replacing, –, –, renewing, –, –, –, –",
         "prefetch changed": "–, –, replacing, –, –, cancel renewing, –, –, –, –, –",
-        "deadline passed": "–, –, –, –, –, –, –, –, –, subscribe subscribing, openChannel opening",
+        "deadline passed": "–, –, –, –, –, –, –, –, –, –, openChannel opening",
     ]
 
     @Test("Each input has its action and next state in each state", arguments: inputs.indices)
@@ -77,8 +86,7 @@ struct ConsumerMachineTests {
     @Test("It has a deadline only in the state in which it waits")
     func deadline() {
         for (name, machine) in Self.states {
-            let waits = name == "waiting" || name == "closed"
-            #expect(machine.deadline == (waits ? Self.later : nil), "\(name)")
+            #expect(machine.deadline == (name == "closed" ? Self.later : nil), "\(name)")
             var early = machine
             let action = early.deadlinePassed(at: Instant(nanoseconds: Self.later.nanoseconds - 1))
             #expect(action == .none && early == machine, "\(name)")

@@ -163,8 +163,21 @@ struct ConsumingTests {
         broker.declare("work")
         let pair = Pair(.consumer([ConsumerQueue(name: "work", prefetch: 1, priority: priority)]), broker: broker)
         pair.settle()
-        let expected: FieldTable = priority.map { ["x-priority": .int32(Int32($0))] } ?? [:]
+        var expected = FieldTable()
+        if let priority { expected["x-priority"] = .int32(Int32(priority)) }
+        expected["x-consumer-timeout"] = .int64(7_200_000)
         #expect(broker.queues["work"]?.consumeArguments == expected)
+    }
+
+    @Test("A queue without delivery timeouts is consumed without one, and the owner does not notice")
+    func refusedTimeout() throws {
+        let broker = Broker()
+        broker.refusesTimeouts = true
+        try broker.put([1], into: "work")
+        let pair = Self.consumer(broker)
+        pair.advance(by: .milliseconds(1))
+        #expect(broker.queues["work"]?.consumeArguments == FieldTable())
+        #expect(pair.takeEvents().names == ["opened", "consuming", "delivery"])
     }
 
     @Test("Prefetch limits what is in flight, and acks admit more")
@@ -225,26 +238,52 @@ struct ConsumingTests {
         #expect(broker.violations.isEmpty)
     }
 
-    @Test("A consumer that the broker cancels settles its deliveries and resumes when it can")
+    @Test("A consumer that the broker cancels returns its deliveries and resumes when it can, twice in a row")
     func serverCancel() throws {
         let broker = Broker()
-        try broker.put([1], into: "work")
         let pair = Self.consumer(broker)
-        let delivery = try #require(pair.takeDeliveries().first)
-        broker.delete("work")
-        pair.settle()
-        guard case .cancelled(queue: 0, byBroker: true)? = pair.takeEvents().first else {
-            Issue.record("not told")
-            return
+        _ = pair.takeEvents()
+        for body: UInt8 in [1, 3] {
+            try broker.put([body], into: "work")
+            pair.settle()
+            let delivery = try #require(pair.takeDeliveries().first)
+            broker.delete("work")
+            pair.settle()
+            guard case .channelClosed(queue: 0, let error)? = pair.takeEvents().first else {
+                Issue.record("not told")
+                return
+            }
+            #expect(error.code == .consumerCancelled && error.isTransient && pair.server.unsettledCount == 0)
+            #expect(!pair.engine.ack(tag: delivery.tag, at: pair.now))
+            broker.declare("work")
+            pair.advance(by: .seconds(3))
+            #expect(pair.takeEvents().names == ["consuming"])
+            try broker.put([body + 1], into: "work")
+            pair.settle()
+            let next = try #require(pair.takeDeliveries().first)
+            #expect(next.body == [body + 1])
+            pair.engine.ack(tag: next.tag, at: pair.now)
+            pair.settle()
         }
-        pair.engine.ack(tag: delivery.tag, at: pair.now)
-        broker.declare("work")
-        pair.advance(by: .seconds(3))
-        #expect(pair.takeEvents().names == ["consuming"])
-        try broker.put([2], into: "work")
-        pair.settle()
-        #expect(pair.takeDeliveries().first?.body == [2])
         #expect(broker.violations.isEmpty)
+    }
+
+    @Test("After a delivery timeout all deliveries come again, those that were not overdue included, twice in a row")
+    func deliveryTimeout() throws {
+        let broker = Broker()
+        for number: UInt8 in 1...3 { try broker.put([number], into: "work") }
+        let pair = Self.consumer(broker)
+        for _ in 1...2 {
+            #expect(Set(pair.takeDeliveries().map { $0.body.first }) == [1, 2, 3])
+            broker.timeOut("work") { $0.body == [1] }
+            pair.advance(by: .seconds(3))
+        }
+        let again = pair.takeDeliveries()
+        #expect(again.count == 3 && again.allSatisfy(\.redelivered))
+        #expect(Set(again.map { $0.body.first }) == [1, 2, 3])
+        for delivery in again { pair.engine.ack(tag: delivery.tag, at: pair.now) }
+        pair.settle()
+        #expect(broker.unsettledCount == 0 && broker.messages(in: "work").isEmpty && broker.violations.isEmpty)
     }
 
     @Test("A drained consumer gets no new deliveries, can still settle, and resumes")
@@ -255,7 +294,7 @@ struct ConsumingTests {
         let delivery = try #require(pair.takeDeliveries().first)
         pair.engine.cancelConsumers(at: pair.now)
         pair.settle()
-        guard case .cancelled(queue: 0, byBroker: false)? = pair.takeEvents().first else {
+        guard case .cancelled(queue: 0)? = pair.takeEvents().first else {
             Issue.record("not told")
             return
         }

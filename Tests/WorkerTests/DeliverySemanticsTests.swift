@@ -24,7 +24,7 @@ struct DeliverySemanticsTests {
     func consumerPriority() throws {
         let world = try World { $0.queues[0].consumerPriority = -3 }
         try world.start()
-        #expect(world.broker.queues["push.requests"]?.consumeArguments == ["x-priority": .int32(-3)])
+        #expect(world.broker.queues["push.requests"]?.consumeArguments["x-priority"] == .int32(-3))
     }
 
     @Test("worker dies before a notification is sent: nothing is lost, nothing is repeated")

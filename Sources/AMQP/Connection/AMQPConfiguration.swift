@@ -29,11 +29,6 @@ package struct ConsumerQueue: Sendable, Equatable {
         self.isSingleActive = isSingleActive
         self.priority = priority
     }
-
-    /// The arguments of `basic.consume`.
-    var arguments: FieldTable {
-        priority.map { ["x-priority": .int32(Int32(clamping: $0))] } ?? [:]
-    }
 }
 
 /// The settings and limits of one connection.

@@ -13,6 +13,8 @@ struct Consumer {
     var machine = ConsumerMachine()
     /// Consecutive channel closes since it last consumed.
     var failures = 0
+    /// Whether it sets the delivery timeout. RabbitMQ 4.3 refuses that for classic queues, which have none.
+    var setsTimeout = true
     var watch: StallWatch?
     /// The origin of each pending message count, oldest first: a broker answers in order.
     enum CountRequester { case watch, owner }
@@ -27,6 +29,19 @@ struct Consumer {
         name = tag
         tagBytes = Array(tag.utf8)
     }
+
+    /// The arguments of `basic.consume`.
+    var arguments: FieldTable {
+        var arguments = FieldTable()
+        if let priority = queue.priority { arguments["x-priority"] = .int32(Int32(clamping: priority)) }
+        if setsTimeout { arguments[Self.timeoutArgument] = .int64(Self.timeout.components.seconds * 1000) }
+        return arguments
+    }
+
+    static let timeoutArgument = "x-consumer-timeout"
+    /// Longer than an owner holds a delivery. RabbitMQ before 4.3 ignores it. Without it, RabbitMQ 4.3 returns the
+    /// deliveries of a cancelled consumer to their queue without notice.
+    private static let timeout = Duration.seconds(7200)
 
     mutating func register() {
         registrations += 1
@@ -64,7 +79,7 @@ extension AMQPEngine {
         return true
     }
 
-    /// Cancels all consumers; each reports ``Event/cancelled(queue:byBroker:)``. Delivered messages can still be
+    /// Cancels all consumers; each reports ``Event/cancelled(queue:)``. Delivered messages can still be
     /// settled.
     package func cancelConsumers(at now: Instant) {
         changes(at: now)
@@ -109,7 +124,12 @@ extension AMQPEngine {
                 consumers[index].watch = StallWatch(timeLimit: configuration.stallTimeout / 2, at: now)
             }
             events.append(.consuming(queue: QueueID(index)))
-        case .announceCancelled: events.append(.cancelled(queue: QueueID(index), byBroker: false))
+        case .closeChannel:
+            unsafe write(AMQP_CHANNEL_CLOSE_METHOD, channel: UInt16(index + 1)) { _ in
+                unsafe amqp_channel_close_t(reply_code: 200, reply_text: amqp_bytes_t(), class_id: 0, method_id: 0)
+            }
+            channelEnded(index, .consumerCancelled)
+        case .announceCancelled: events.append(.cancelled(queue: QueueID(index)))
         }
     }
 
@@ -134,15 +154,35 @@ extension AMQPEngine {
 
     /// Handles a channel close by the broker, which concerns only this consumer's queue.
     func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
-        channels[index].close()
-        let pause = configuration.consumerRetry.doubled(
-            consumers[index].failures, atMost: configuration.longestConsumerRetry)
-        consumers[index].failures += 1
-        consumers[index].watch = nil
         consumers[index].countRequesters = []
+        if consumers[index].setsTimeout, error.message.contains("invalid arg '\(Consumer.timeoutArgument)'") {
+            consumers[index].setsTimeout = false
+            channels[index].close()
+            return consumers[index].machine.channelClosed(retryAt: now)
+        }
+        channelEnded(index, error)
+        consumers[index].machine.channelClosed(retryAt: nextRetry(index))
+    }
+
+    func consumerChannelCloseOk(_ index: Int) {
+        guard consumers[index].machine.state == .closing else { return }
+        consumers[index].countRequesters = []
+        consumers[index].machine.channelCloseOkReceived(retryAt: nextRetry(index))
+    }
+
+    /// The broker returns all unsettled deliveries of the channel to their queue.
+    private func channelEnded(_ index: Int, _ error: AMQPError) {
+        channels[index].close()
+        consumers[index].watch = nil
         consumers[index].messages = nil
-        consumers[index].machine.channelClosed(retryAt: now + pause)
         events.append(.channelClosed(queue: QueueID(index), error))
+    }
+
+    private func nextRetry(_ index: Int) -> Instant {
+        defer { consumers[index].failures += 1 }
+        return now
+            + configuration.consumerRetry.doubled(
+                consumers[index].failures, atMost: configuration.longestConsumerRetry)
     }
 
     private func subscribe(_ index: Int) {
@@ -155,7 +195,7 @@ extension AMQPEngine {
             unsafe amqp_basic_consume_t(
                 ticket: 0, queue: try writer.short(consumer.queue.name, "queue name"),
                 consumer_tag: try writer.short(consumer.tag, "consumer tag"), no_local: 0, no_ack: 0, exclusive: 0,
-                nowait: 0, arguments: try writer.table(consumer.queue.arguments))
+                nowait: 0, arguments: try writer.table(consumer.arguments))
         }
     }
 
@@ -239,19 +279,16 @@ extension AMQPEngine {
         perform(consumers[index].machine.consumeOkReceived(), onConsumer: index)
     }
 
-    /// Handles a cancel by the broker, for example because the queue was deleted or moved.
+    /// Handles a cancel by the broker.
     func cancelReceived(_ tag: String) {
         guard machine.isOpen, let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
-        let action = consumers[index].machine.cancelReceived()
-        perform(action, onConsumer: index)
-        if action == .cancel { events.append(.cancelled(queue: QueueID(index), byBroker: true)) }
+        perform(consumers[index].machine.cancelReceived(), onConsumer: index)
     }
 
     func cancelOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a cancel-ok") }
         guard machine.isOpen else { return }
-        let retryAt = now + configuration.consumerRetry
-        perform(consumers[index].machine.cancelOkReceived(retryAt: retryAt), onConsumer: index)
+        perform(consumers[index].machine.cancelOkReceived(), onConsumer: index)
     }
 
     /// Whether a consumer tag belongs to the consumer of this channel.

@@ -67,6 +67,7 @@ extension AMQPEngine {
         case .channelFlow(let isActive): flow(isActive, on: channel)
         case .channelClose(let code, let text):
             channelClosed(.closed(replyCode: code, text: text, name: replyName(code)), on: channel)
+        case .channelCloseOk where channel > 0 && !consumers.isEmpty: consumerChannelCloseOk(Int(channel) - 1)
         case .channelCloseOk, .qosOk: break
         case .confirmSelectOk: perform(machine.confirmSelectOkReceived())
         case .consumeOk(let tag): consumeOkReceived(tag)

@@ -24,11 +24,10 @@ package final class AMQPEngine: Engine {
         case unblocked
         /// The broker accepted the password of ``AMQPEngine/updateSecret(_:at:)``.
         case secretUpdated
-        /// A consumer ended. If the broker cancelled it, it is registered again after a delay. Its deliveries can
-        /// still be settled.
-        case cancelled(queue: QueueID, byBroker: Bool)
-        /// The broker closed the channel of a queue and requeues its deliveries. The channel is reopened after a
-        /// delay.
+        /// The owner stopped a consumer. Its deliveries can still be settled.
+        case cancelled(queue: QueueID)
+        /// The broker closed the channel of a queue, or cancelled its consumer. It requeues the deliveries, and the
+        /// channel is reopened after a delay.
         case channelClosed(queue: QueueID, AMQPError)
         /// The response to the oldest pending request of a control connection.
         case responded(ControlResponse)

@@ -39,6 +39,8 @@ extension ErrorCode<AMQPError> {
     package static var unexpectedFrame: Self { Self(rawValue: "UNEXPECTED_FRAME") }
     /// A delivery was held longer than the broker's `consumer_timeout`.
     package static var consumerTimeout: Self { Self(rawValue: "CONSUMER_TIMEOUT") }
+    /// The broker cancelled a consumer.
+    package static var consumerCancelled: Self { Self(rawValue: "CONSUMER_CANCELLED") }
     /// The peer speaks another protocol, or another version of this one.
     package static var protocolMismatch: Self { Self(rawValue: "PROTOCOL_MISMATCH") }
     /// Bytes that are not AMQP 0-9-1.
@@ -87,6 +89,11 @@ extension AMQPError {
         else { return nil }
         return .milliseconds(milliseconds)
     }
+
+    static let consumerCancelled = AMQPError(
+        .consumerCancelled,
+        "the broker cancelled the consumer: the queue was deleted, or a delivery was held for its delivery timeout",
+        blame: .remote, isTransient: true)
 
     /// The login of the next connection shows whether the password is valid there.
     static func secretRefused(_ error: AMQPError) -> AMQPError {

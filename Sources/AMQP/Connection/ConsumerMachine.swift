@@ -2,8 +2,8 @@ package import Core
 
 /// The state machine of one queue's consumer.
 ///
-/// A consumer that the broker cancelled is registered again after a delay. If the broker closed its channel, a new
-/// channel is opened first. The owner may stop and resume it at any time.
+/// If the broker cancels the consumer or closes its channel, a new channel is opened after a delay, and the consumer is
+/// registered again. The owner may stop and resume it at any time.
 package struct ConsumerMachine: Equatable {
     package enum State: Equatable, Sendable {
         /// Its channel is not open yet.
@@ -14,21 +14,23 @@ package struct ConsumerMachine: Equatable {
         case subscribing(then: Next?)
         case consuming
         case cancelling(then: Next)
-        case waiting(until: Instant)
-        /// The broker closed its channel, which is reopened at this time.
+        /// We close its channel.
+        case closing
+        /// Its channel is closed, and reopened at this time.
         case closed(until: Instant)
     }
 
     package enum Next: Equatable, Sendable {
         case stop
         case subscribe
-        case wait
+        case closeChannel
     }
 
     /// The reaction to an input.
     package enum Action: Equatable, Sendable {
         case none
         case openChannel
+        case closeChannel
         case subscribe
         case cancel
         case announceConsuming
@@ -42,10 +44,7 @@ package struct ConsumerMachine: Equatable {
 
     /// When ``deadlinePassed(at:)`` is due.
     package var deadline: Instant? {
-        switch state {
-        case .waiting(let until), .closed(let until): until
-        case .opening, .stopped, .subscribing, .consuming, .cancelling: nil
-        }
+        if case .closed(let until) = state { until } else { nil }
     }
 
     /// Whether the channel is open and idle, so that it can carry a message count.
@@ -66,6 +65,10 @@ package struct ConsumerMachine: Equatable {
         state = .closed(until: retryAt)
     }
 
+    package mutating func channelCloseOkReceived(retryAt: Instant) {
+        if state == .closing { state = .closed(until: retryAt) }
+    }
+
     package mutating func consumeOkReceived() -> Action {
         guard case .subscribing(let next) = state else { return .none }
         if let next { return cancel(then: next) }
@@ -73,27 +76,29 @@ package struct ConsumerMachine: Equatable {
         return .announceConsuming
     }
 
-    /// Handles a cancel by the broker.
+    /// Handles a cancel by the broker: the queue is gone, or RabbitMQ 4.3 has returned overdue deliveries to it. A new
+    /// channel makes the broker return the others as well.
     ///
     /// The reply is a client's `basic.cancel`: RabbitMQ before 4.3 treats a `cancel-ok` as an error.
     package mutating func cancelReceived() -> Action {
         switch state {
-        case .subscribing(let next): cancel(then: next ?? .wait)
-        case .consuming: cancel(then: .wait)
-        case .opening, .stopped, .cancelling, .waiting, .closed: .none
+        case .subscribing, .consuming: return cancel(then: .closeChannel)
+        case .cancelling: state = .cancelling(then: .closeChannel)
+        case .opening, .stopped, .closing, .closed: break
         }
+        return .none
     }
 
-    package mutating func cancelOkReceived(retryAt: Instant) -> Action {
+    package mutating func cancelOkReceived() -> Action {
         guard case .cancelling(let next) = state else { return .none }
         switch next {
         case .stop:
             state = .stopped
             return .announceCancelled
         case .subscribe: return subscribe()
-        case .wait:
-            state = .waiting(until: retryAt)
-            return .none
+        case .closeChannel:
+            state = .closing
+            return .closeChannel
         }
     }
 
@@ -104,20 +109,19 @@ package struct ConsumerMachine: Equatable {
         switch state {
         case .consuming: return cancel(then: .stop)
         case .subscribing: state = .subscribing(then: .stop)
-        case .cancelling: state = .cancelling(then: .stop)
-        case .waiting: state = .stopped
-        case .opening, .stopped, .closed: break
+        case .cancelling(then: .subscribe): state = .cancelling(then: .stop)
+        case .opening, .stopped, .cancelling, .closing, .closed: break
         }
         return .none
     }
 
     package mutating func resume() -> Action {
         switch state {
-        case .stopped, .waiting: return subscribe()
-        case .cancelling: state = .cancelling(then: .subscribe)
+        case .stopped: return subscribe()
+        case .cancelling(then: .stop): state = .cancelling(then: .subscribe)
         // The settings may have changed before the stop.
         case .subscribing(then: .stop): state = .subscribing(then: .subscribe)
-        case .opening, .subscribing, .consuming, .closed: break
+        case .opening, .subscribing, .consuming, .cancelling, .closing, .closed: break
         }
         return .none
     }
@@ -127,7 +131,7 @@ package struct ConsumerMachine: Equatable {
         switch state {
         case .consuming: return cancel(then: .subscribe)
         case .subscribing(then: nil): state = .subscribing(then: .subscribe)
-        case .opening, .stopped, .subscribing, .cancelling, .waiting, .closed: break
+        case .opening, .stopped, .subscribing, .cancelling, .closing, .closed: break
         }
         return .none
     }
@@ -136,11 +140,8 @@ package struct ConsumerMachine: Equatable {
 
     package mutating func deadlinePassed(at now: Instant) -> Action {
         guard let deadline, deadline <= now else { return .none }
-        if case .closed = state {
-            state = .opening
-            return .openChannel
-        }
-        return subscribe()
+        state = .opening
+        return .openChannel
     }
 
     private mutating func subscribe() -> Action {

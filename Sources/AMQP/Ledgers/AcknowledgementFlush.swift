@@ -33,7 +33,7 @@ package struct AcknowledgementFlush {
     package mutating func took(_ event: AMQPConnection.Event, on consumer: AMQPConnection, at now: Instant) {
         guard !isOver else { return }
         switch (stage, event) {
-        case (.subscribing, .engine(.consuming(let queue))), (.cancelling, .engine(.cancelled(let queue, _))):
+        case (.subscribing, .engine(.consuming(let queue))), (.cancelling, .engine(.cancelled(let queue))):
             awaited.remove(queue)
         case (_, .engine(.channelClosed(let queue, _))):
             awaited.remove(queue)

@@ -34,7 +34,7 @@ package struct DeliveryLedger {
     /// Settled deliveries behind one that is still held.
     private struct Islands {
         var count = 0
-        /// Since when they have waited for the delivery at the head; `nil` for none.
+        /// Since when there have been islands; `nil` for none.
         var since: Instant?
         /// A lower bound for the first island's tag.
         var first: UInt64
@@ -188,8 +188,7 @@ package struct DeliveryLedger {
             islands.count -= 1
             joinNeighbours(at: now)
         }
-        // The new head gets its full time limit.
-        islands.since = islands.count > 0 ? now : nil
+        if islands.count == 0 { islands.since = nil }
     }
 
     /// The head is settled and becomes a neighbour.

@@ -26,7 +26,8 @@ extension DeadLetterRun {
             case .engine(.consuming): timeout.restart(at: now)
             case .engine(.delivery(let delivery)): received(delivery, from: index, isWhole: true)
             case .engine(.oversize(let delivery, _)): received(delivery, from: index, isWhole: false)
-            case .engine(.cancelled(_, byBroker: true)): finish(.failed("queue \"\(settings.queue)\" is gone"))
+            case .engine(.channelClosed(_, let error)) where error.code == .consumerCancelled:
+                finish(.failed("queue \"\(settings.queue)\" is gone"))
             case .disconnected(_, let error, _): lost(error, isFatal: tally.seen > 0)
             default: break
             }

@@ -7,7 +7,17 @@ struct ConsumedQueue {
     var isConsuming = false
     /// Whether its channel has delivered a message.
     var hasDelivered = false
+    /// How long the oldest delivery had been held when the broker cancelled the consumer.
+    var heldAtCancel: Duration?
     var suspicion = StreamSuspicion()
+
+    /// The broker redelivers what is unsettled.
+    mutating func channelEnded() {
+        isConsuming = false
+        hasDelivered = false
+        heldAtCancel = nil
+        suspicion = StreamSuspicion()
+    }
 }
 
 /// Whether a queue is a stream; a stream keeps acknowledged messages and never redelivers.
@@ -48,10 +58,5 @@ struct StreamSuspicion {
     /// The queue is a stream: the held deliveries are never sent.
     mutating func confirm() {
         isAnswered = true
-    }
-
-    /// The broker cancelled the consumer: another queue may get this name.
-    mutating func queueEnded() {
-        if held.isEmpty { isAnswered = false }
     }
 }

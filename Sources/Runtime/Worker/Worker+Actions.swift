@@ -112,7 +112,7 @@ extension Worker {
         outbox.settings = settings
     }
 
-    /// The broker closed a channel because a delivery was held for its `consumer_timeout`.
+    /// A delivery was held for the broker's delivery timeout.
     mutating func shortenHold(for timeout: Duration) {
         // A request may be held twice: for its rate limit, and for a last try.
         let limit = max(timeout / 3, Self.shortestHold)
@@ -120,7 +120,7 @@ extension Worker {
         longestHold = limit
         use(intake.settings)
         log.warning(
-            "a request was held for the broker's consumer_timeout: the hold time is reduced",
+            "a request was held for the broker's delivery timeout: the hold time is reduced",
             metadata: [
                 "consumer_timeout_seconds": "\(timeout.components.seconds)",
                 "hold_seconds": "\(limit.components.seconds)",

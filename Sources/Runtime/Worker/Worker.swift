@@ -159,6 +159,7 @@ package struct Worker: ~Copyable {
         inquire()
         advanceDrain()
         if isWorking { publishWaiting() }
+        pausePools()
         stepPools()
     }
 
@@ -225,29 +226,11 @@ package struct Worker: ~Copyable {
                 arrived(delivery)
                 received(delivery, oversizeBody: size)
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
-            case .engine(.cancelled(let queue, let byBroker)):
-                queues[queue.index].isConsuming = false
-                if byBroker {
-                    queues[queue.index].suspicion.queueEnded()
-                    log.warning(
-                        "the broker cancelled the consumer; it will be registered again",
-                        metadata: ["messaging.destination.name": "\(intake.settings.queues[queue.index].name)"])
-                }
-            case .engine(.channelClosed(let queue, let error)):
-                queues[queue.index].isConsuming = false
-                // A queue that stays missing has no effect on the others.
-                if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
-                queues[queue.index].hasDelivered = false
-                queues[queue.index].suspicion = StreamSuspicion()
-                if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
-                channelLost(intake.settings.queues[queue.index].name, error)
+            case .engine(.cancelled(let queue)): queues[queue.index].isConsuming = false
+            case .engine(.channelClosed(let queue, let error)): channelClosed(queue, error)
             case .engine(.opened): opened.insert("consuming")
             case .disconnected(_, let error, _):
-                for index in queues.indices {
-                    queues[index].isConsuming = false
-                    queues[index].hasDelivered = false
-                    queues[index].suspicion = StreamSuspicion()
-                }
+                for index in queues.indices { queues[index].channelEnded() }
                 consumerLost()
                 brokerLost("consuming", error)
             case .engine, .closed: break
@@ -268,8 +251,22 @@ package struct Worker: ~Copyable {
         }
     }
 
+    private mutating func channelClosed(_ queue: QueueID, _ error: AMQPError) {
+        let now = now.instant
+        let oldest = requests.filter { $0.queue == queue }.map(\.arrived.instant).min()
+        // A queue that stays missing has no effect on the others.
+        if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
+        queues[queue.index].channelEnded()
+        if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
+        if error.code == .consumerCancelled { queues[queue.index].heldAtCancel = oldest.map { now - $0 } }
+        channelLost(intake.settings.queues[queue.index].name, error)
+    }
+
+    /// Every unsettled request; may contain duplicates.
+    var requests: [InFlightRequest] { intake.requests + dispatch.requests + outbox.requests }
+
     private mutating func consumerLost(queue: QueueID? = nil) {
-        intake.consumerLost(queue: queue, dispatch.requests + outbox.requests, at: now)
+        intake.consumerLost(queue: queue, requests, at: now)
         dispatch.dropUnsentOrphans(at: now)
         performActions()
     }
@@ -277,6 +274,8 @@ package struct Worker: ~Copyable {
     private mutating func arrived(_ delivery: Delivery) {
         let index = delivery.queue.index
         queues[index].hasDelivered = true
+        // A deleted queue would have been cancelled as well, but would redeliver nothing.
+        if let held = queues[index].heldAtCancel.take(), delivery.redelivered { shortenHold(for: held) }
         guard queues[index].ramp.delivered(isRedelivered: delivery.redelivered, at: now.instant), intakeLevel == .full
         else { return }
         consumer.setPrefetch(queues[index].ramp.prefetch, queue: delivery.queue, at: now.instant)
@@ -372,7 +371,7 @@ package struct Worker: ~Copyable {
     private mutating func channelLost(_ queue: String, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady { return events.append(.failed(error)) }
         log.error(
-            "the broker closed the channel of a queue, which will be consumed again; other queues are not affected",
+            "the channel of a queue is closed, and it will be consumed again; other queues are not affected",
             metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])
     }
 

@@ -98,7 +98,7 @@ extension [WorkerSnapshot] {
 extension Worker {
     /// The arrival of the oldest unsettled delivery; `nil` if there is none.
     private var oldestArrival: Instant? {
-        (intake.requests + dispatch.requests + outbox.requests).map(\.arrived.instant).min()
+        requests.map(\.arrived.instant).min()
     }
 
     /// Takes time in proportion to the requests in flight, connections and configured apps; the message path only pays

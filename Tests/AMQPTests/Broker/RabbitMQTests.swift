@@ -226,7 +226,7 @@ struct RabbitMQTests {
         }
         try rig.run { count { if case .consuming = $0 { true } else { false } } == 1 }
         _ = try rig.ask(control, .deleteQueue(queue), .declareQueue(QueueDeclaration(name: queue)))
-        try rig.run { count { if case .cancelled(_, byBroker: true) = $0 { true } else { false } } == 1 }
+        try rig.run { count { if case .channelClosed = $0 { true } else { false } } == 1 }
         try rig.run { count { if case .consuming = $0 { true } else { false } } == 2 }
         #expect(consumer.epoch == 1)
         try end()

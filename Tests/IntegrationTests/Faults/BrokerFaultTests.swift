@@ -45,7 +45,7 @@ extension ProcessTests {
             try worker.waitForLine(.errors, within: .seconds(30)) { $0.contains("the broker cancelled the consumer") }
             try Self.exchange(20..<40, through: stage.classicQueue, of: stage, worker: worker)
             try worker.waitForLine(.errors, within: .seconds(30)) {
-                $0.contains("the broker closed the channel of a queue")
+                $0.contains("the channel of a queue is closed")
             }
             try Self.exchange(40..<60, through: stage.classicQueue, of: stage, worker: worker)
             // A different queue type than before.

@@ -143,6 +143,8 @@ package final class Broker {
     package var putsAcksAside = false
     /// A quorum queue that does not reply in time: the reported message count is 0.
     package var countsNothing = false
+    /// Whether it refuses the delivery timeout of a consumer, as RabbitMQ 4.3 does for a classic queue.
+    package var refusesTimeouts = false
     /// While true, confirms wait for ``BrokerEngine/releaseConfirms(_:multiple:acked:)``.
     package var holdsConfirms = false
     /// Called with every event.
@@ -193,6 +195,12 @@ package final class Broker {
         let consumers = queue.consumers
         queue.consumers.removeAll()
         for consumer in consumers { consumer.engine?.consumerLost(consumer.tag) }
+    }
+
+    /// Returns deliveries that were held for the delivery timeout, as RabbitMQ 4.3 does: without counting, and with a
+    /// `basic.cancel` for their consumers.
+    package func timeOut(_ queue: String, where isOverdue: (Message) -> Bool = { _ in true }) {
+        requeue(engines.flatMap { $0.timeOut(queue, isOverdue) }, counts: false)
     }
 
     /// Delivered on any connection, and not settled.
@@ -261,11 +269,11 @@ package final class Broker {
     }
 
     /// Requeues messages at the front of their queue, the oldest first in the list.
-    func requeue(_ messages: [(queue: String, message: Message)]) {
+    func requeue(_ messages: [(queue: String, message: Message)], counts: Bool = true) {
         for (name, message) in messages.reversed() {
             var message = message
             message.redelivered = true
-            message.returns += 1
+            if counts { message.returns += 1 }
             if countsDeliveries { message.countReturns() }
             observe?(.returned(message, queue: name))
             queues[name]?.messages.insert(message, at: 0)

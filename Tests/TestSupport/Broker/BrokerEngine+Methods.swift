@@ -194,6 +194,11 @@ extension BrokerEngine {
                 closeChannel(code: 406, text: "PRECONDITION_FAILED - invalid arg 'x-priority' for queue '\(name)'")
                 return true
             }
+            if broker.refusesTimeouts, arguments["x-consumer-timeout"] != nil {
+                let text = "PRECONDITION_FAILED - invalid arg 'x-consumer-timeout' for queue '\(name)' in vhost '/'"
+                closeChannel(code: 406, text: text)
+                return true
+            }
             queue.consumeArguments = arguments
             consumers[tag] = BrokerConsumer(queue: name, prefetch: channelState.prefetch, channel: current)
             writeMethod(60, 21) { $0.append(short: tag) }
@@ -297,6 +302,7 @@ extension BrokerEngine {
         var returned: [(String, Broker.Message)] = []
         for tag in tags {
             guard let entry = channelState.unsettled.removeValue(forKey: tag) else { continue }
+            guard !entry.isReturned else { continue }
             if let consumer = entry.consumer { consumers[consumer]?.unsettled -= 1 }
             if acked {
                 if broker.putsAcksAside {

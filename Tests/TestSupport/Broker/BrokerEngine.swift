@@ -51,6 +51,8 @@ package final class BrokerEngine: Engine {
         var queue: String
         var consumer: String?
         var message: Broker.Message
+        /// Whether a delivery timeout has returned it to its queue: its settlement has no effect.
+        var isReturned = false
     }
 
     /// A publish whose header and body are outstanding.
@@ -138,7 +140,9 @@ package final class BrokerEngine: Engine {
         closedChannel()
     }
 
-    package var unsettledCount: Int { channelStates.values.reduce(0) { $0 + $1.unsettled.count + $1.putAside.count } }
+    package var unsettledCount: Int {
+        channelStates.values.reduce(0) { $0 + $1.unsettled.values.count { !$0.isReturned } + $1.putAside.count }
+    }
 
     /// The negotiated frame size, in bytes.
     package var agreedFrameMax: Int { frameMax }
@@ -216,6 +220,23 @@ package final class BrokerEngine: Engine {
         return true
     }
 
+    /// Returns overdue deliveries to their queue, and cancels their consumers.
+    func timeOut(_ queue: String, _ isOverdue: (Broker.Message) -> Bool) -> [(String, Broker.Message)] {
+        var returned: [(String, Broker.Message)] = []
+        for number in channelStates.keys.sorted() {
+            current = number
+            for (tag, entry) in channelState.unsettled.sorted(by: { $0.key < $1.key })
+            where entry.queue == queue && !entry.isReturned && isOverdue(entry.message) {
+                channelState.unsettled[tag]?.isReturned = true
+                returned.append((queue, entry.message))
+                guard let consumer = entry.consumer, consumers[consumer] != nil else { continue }
+                broker.removeConsumer(consumer, of: self)
+                consumerLost(consumer)
+            }
+        }
+        return returned
+    }
+
     /// Requeues all unsettled deliveries.
     func leave() {
         for number in channelStates.keys.sorted() {
@@ -231,8 +252,8 @@ package final class BrokerEngine: Engine {
             broker.removeConsumer(tag, of: self)
             consumers[tag] = nil
         }
-        let messages = channelState.unsettled.merging(channelState.putAside) { $1 }.sorted { $0.key < $1.key }
-            .map { ($0.value.queue, $0.value.message) }
+        let messages = channelState.unsettled.filter { !$0.value.isReturned }.merging(channelState.putAside) { $1 }
+            .sorted { $0.key < $1.key }.map { ($0.value.queue, $0.value.message) }
         channelState = ChannelState()
         heldConfirms.removeAll()
         broker.requeue(messages)
