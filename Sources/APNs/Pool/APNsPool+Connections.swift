@@ -80,6 +80,7 @@ extension APNsPool {
     /// - Returns: When the next check is due without an event.
     func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
+        if isPaused, entries.count == 0 { closeConnections(at: now) }
         let counts = countConnections(at: now)
         var due = counts.due
         var connecting = counts.connecting
@@ -89,15 +90,22 @@ extension APNsPool {
             surplus.restart(at: now)
             if let next = replaceCut(at: now) { due = min(due, next) }
             ready = connections.count(where: \.isServing)
-        } else if ready > configuration.connections.lowerBound {
+        } else if ready > minimumConnections {
             if shrink(ready, at: now) { ready -= 1 }
             due = min(due, surplus.deadline)
         }
-        var wanted = configuration.connections.lowerBound
+        var wanted = minimumConnections
         // Dials one more at a time, and only after the last one has had time to prove its capacity.
         if shortage != nil, connecting == 0, counts.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
-            if connecting + ready >= configuration.connections.upperBound, retireOldest(at: now) { ready -= 1 }
+            if connecting + ready >= configuration.connections.upperBound {
+                // Until then the oldest connection serves the others.
+                if connector.dialer.nextAttempt > now {
+                    due = min(due, connector.dialer.nextAttempt)
+                } else if retireOldest(at: now) {
+                    ready -= 1
+                }
+            }
             wanted = max(wanted, connecting + ready + 1)
         }
         if wanted > configuration.connections.upperBound {
@@ -117,6 +125,15 @@ extension APNsPool {
             connecting += 1
         }
         return due == .distantFuture ? nil : due
+    }
+
+    private func closeConnections(at now: Instant) {
+        for connection in connections {
+            switch connection.engine.phase {
+            case .connecting, .handshaking, .ready: retire(connection, at: now)
+            case .draining, .closed: break
+            }
+        }
     }
 
     /// Counts of the pool's connections.
@@ -202,7 +219,7 @@ extension APNsPool {
         guard surplus.deadline <= now else { return false }
         let open = connections.filter(\.isServing)
         let load = PoolShrinkPolicy.Load(
-            connections: ready, minimum: configuration.connections.lowerBound, inFlight: inFlight,
+            connections: ready, minimum: minimumConnections, inFlight: inFlight,
             maximumStreams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
             permitsPerSecond: configuration.permitsPerSecond)
         guard surplus.check(load, at: now), let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })

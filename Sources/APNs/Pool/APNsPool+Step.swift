@@ -135,6 +135,7 @@ extension APNsPool {
     /// The request of an attempt that failed waits again.
     private func attemptFailed(_ handle: Handle, _ end: AttemptEnd, at now: Instant) {
         guard let sentAt = entries[handle].sentAt.take() else { return }
+        entries[handle].wasResent = true
         events.append(.resent(handle: handle, end, sentAt: sentAt, endedAt: now))
     }
 

@@ -103,6 +103,7 @@ package final class APNsPool {
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
+        var wasResent = false
         /// What was already tried after its provider token was refused; each is tried once.
         var recovery = Recovery()
         /// Whether it needs a connection that is not bound to anything that was refused.
@@ -153,6 +154,11 @@ package final class APNsPool {
     var shortage: Shortage?
     var schedule = Schedule()
     package private(set) var isDraining = false
+    /// Whether APNs refuses the credential for every app of the pool: only a probe opens a connection.
+    package var isPaused = false {
+        didSet { if isPaused != oldValue { becomeDue() } }
+    }
+    var minimumConnections: Int { isPaused ? 0 : configuration.connections.lowerBound }
 
     /// Called when ``step(at:)`` becomes due immediately, so that the owner need not poll.
     package var onDue: (() -> Void)? {
@@ -212,9 +218,10 @@ package final class APNsPool {
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package func cancel(_ handle: Handle) -> Bool {
         guard entries.contains(handle), waiting.remove(handle) else { return false }
-        entries.remove(handle)
-        // The owner may use the handle for another request at once.
-        events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
+        if entries.remove(handle).wasResent {
+            // The owner may use the handle for another request at once.
+            events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
+        }
         return true
     }
 
@@ -237,7 +244,7 @@ package final class APNsPool {
 
     /// Whether a connection accepts requests, or none is wanted now.
     package var isUsable: Bool {
-        isConnected || (configuration.connections.lowerBound == 0 && entries.count == 0)
+        isConnected || (minimumConnections == 0 && entries.count == 0)
     }
 
     /// Requests that were sent and have not ended.
@@ -263,9 +270,9 @@ package final class APNsPool {
         entries.remove(handle)
     }
 
-    /// Whether ``drain(at:)`` has finished.
+    /// Whether ``drain(at:)`` has finished and the owner has taken every event.
     package var isDrained: Bool {
-        isDraining && connections.isEmpty && entries.count == 0
+        isDraining && connections.isEmpty && entries.count == 0 && events.isEmpty
     }
 
     package func statistics(at now: Instant) -> PoolStatistics {

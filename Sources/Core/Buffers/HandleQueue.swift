@@ -1,7 +1,8 @@
 /// A first-in, first-out queue of small integer handles with removal from any position. It is a linked list in a table
 /// indexed by handle.
 ///
-/// Every operation is O(1) and does not allocate once the table has reached its maximum size.
+/// Every operation is O(1) and does not allocate once the table has reached its maximum size. An empty queue gives a
+/// large table back.
 package struct HandleQueue: Sendable {
     private struct Link {
         var previous: UInt32
@@ -9,6 +10,7 @@ package struct HandleQueue: Sendable {
     }
 
     private static let end = UInt32.max
+    private static let largestEmptyTable = 1024
     private static let absent = Link(previous: .max - 1, next: .max - 1)
 
     private var links: [Link] = []
@@ -53,6 +55,8 @@ package struct HandleQueue: Sendable {
         if link.next == Self.end { tail = link.previous } else { links[Int(link.next)].previous = link.previous }
         links[handle.index] = Self.absent
         count -= 1
+        // Thousands of queues may each have held the highest handle once.
+        if count == 0, links.count > Self.largestEmptyTable { links = [] }
     }
 
     /// Removes the first handle.

@@ -9,7 +9,10 @@ extension Dispatch {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [AppID] {
         get { waiting.table.configured }
-        set { waiting.table.configured = newValue }
+        set {
+            waiting.table.configured = newValue
+            waiting.appsHaveChanged()
+        }
     }
 
     package func app(in slot: AppID) -> PipelineApp {
@@ -38,6 +41,7 @@ extension Dispatch {
     package mutating func change(_ slot: AppID, to app: PipelineApp, at now: Moment) {
         let old = waiting.table.apps[slot.index].pools
         waiting.table.change(slot, to: app)
+        waiting.appsHaveChanged()
         guard app.pools != old else { return probeSoon(slot, at: now) }
         withdrawAll(of: slot, .resend) { _ in true }
         waiting.forgetProbes(slot)

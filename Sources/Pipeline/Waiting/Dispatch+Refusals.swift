@@ -12,6 +12,9 @@ extension Dispatch {
         if waiting.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
+    /// The pools of which every app's credential is refused; `nil` if that has not changed.
+    package mutating func takePausedPools() -> Set<PoolID>? { waiting.takePausedPools() }
+
     // MARK: Refusals by APNs
 
     /// APNs refused the credential, topic or environment: the notification waits with the others.
@@ -21,12 +24,12 @@ extension Dispatch {
         let (credential, topic) = entry.appPlaces
         switch rule.action.pause {
         case .app:
-            hold(handle, entry, in: credential, at: now)
             laneRefused(handle, credential, .credential(reason), at: now)
+            hold(handle, entry, in: credential, at: now)
         case .topic:
             recordProof(handle, credential, showing: rule.proof, at: now)
-            hold(handle, entry, in: topic, at: now)
             laneRefused(handle, topic, .topic(reason), at: now)
+            hold(handle, entry, in: topic, at: now)
         case nil: preconditionFailure("\(rule.action) refuses no app")
         }
     }
@@ -100,8 +103,8 @@ extension Dispatch {
         let refusals = waiting.table.apps[entry.app.index].lanes[entry.lane.index].refusals
         let cause = LaneGate.Cause.deviceTokens(refused: refusals.refused, responses: refusals.responses)
         if isLimit {
-            hold(handle, entry, in: topic, at: now)
             laneRefused(handle, topic, cause, at: now)
+            hold(handle, entry, in: topic, at: now)
         } else {
             entry.attemptEnded(.yes)
             finish(handle, tokenRefusalReport(entry, response, cause))

@@ -30,7 +30,7 @@ extension Dispatch {
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Waiting.Place, at now: Moment) {
         entry.firstAttempt = nil
         startWaiting(entry, at: now)
-        waiting.releaseProbes(handle, entry, except: place)
+        waiting.releaseProbes(handle, entry)
         waiting.hold(handle, entry, in: place)
         guard reachability.standstill.since == nil, waiting.exceedsShare(entry, settings.queues) else { return }
         waiting.remove(handle, entry, from: place)
@@ -204,9 +204,9 @@ extension Dispatch {
         case .hold(let place): hold(handle, entry, in: place, at: now)
         case .refuse(let cause):
             let credential = Waiting.Place.app(entry.app, AppLane.credential)
-            hold(handle, entry, in: credential, at: now)
             laneRefused(handle, credential, cause, at: now)
-        case .resend: send(handle, at: now)
+            hold(handle, entry, in: credential, at: now)
+        case .resend: resend(handle, entry, at: now)
         case .stopWaiting(let destination):
             waiting.releaseProbes(handle, entry)
             stoppedWaiting(handle, destination, at: now)

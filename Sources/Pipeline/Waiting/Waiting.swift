@@ -31,6 +31,8 @@ package struct Waiting {
     private let log: Logger
     /// When each lane is due for a check: held notifications or a probe may be sent.
     private var releases = DeadlineQueue<Place>()
+    /// Whether a credential was paused or resumed since ``takePausedPools()``.
+    private var pausesHaveChanged = false
 
     init(_ table: AppTable, log: Logger) {
         self.table = table
@@ -80,6 +82,22 @@ package struct Waiting {
         }
     }
 
+    /// The pools of which every app's credential is refused; `nil` if that has not changed.
+    mutating func takePausedPools() -> Set<PoolID>? {
+        guard pausesHaveChanged else { return nil }
+        pausesHaveChanged = false
+        var paused: Set<PoolID> = []
+        var used: Set<PoolID> = []
+        for app in table.configured {
+            let pools = table.apps[app.index].pools.all
+            if isOpen(.app(app, AppLane.credential)) { used.formUnion(pools) } else { paused.formUnion(pools) }
+        }
+        return paused.subtracting(used)
+    }
+
+    /// The apps have changed, and with them the pools that their pauses concern.
+    mutating func appsHaveChanged() { pausesHaveChanged = true }
+
     /// The number of notifications that wait for a connection of a pool, except its probe.
     package func heldCount(forConnectionOf pool: PoolID) -> Int { self[.pool(pool)].held.count }
 
@@ -109,11 +127,10 @@ package struct Waiting {
         return false
     }
 
-    /// A notification is not sent, or waits in a lane: it is no longer the probe of the other lanes.
-    mutating func releaseProbes(_ handle: Handle, _ entry: InFlightNotification, except place: Place? = nil) {
-        for other in [.app(entry.app, AppLane.credential), .app(entry.app, entry.lane), Place.pool(entry.pool)]
-        where other != place {
-            releaseProbe(handle, of: other)
+    /// A notification is not sent, or waits in a lane: it is no longer a probe.
+    mutating func releaseProbes(_ handle: Handle, _ entry: InFlightNotification) {
+        for place in [.app(entry.app, AppLane.credential), .app(entry.app, entry.lane), Place.pool(entry.pool)] {
+            releaseProbe(handle, of: place)
         }
     }
 
@@ -189,6 +206,7 @@ package struct Waiting {
     }
 
     private mutating func closed(_ place: Place, _ cause: LaneGate.Cause) {
+        pausesHaveChanged = true
         scheduleProbe(place)
         guard case .app(let app, let lane) = place else { return }
         let refused =
@@ -203,6 +221,7 @@ package struct Waiting {
     }
 
     private mutating func resume(_ place: Place, at now: Instant) {
+        pausesHaveChanged = true
         if case .app(let app, let lane) = place {
             log.notice("APNs accepts this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
             table.apps[app.index].lanes[lane.index].refusals.reset()

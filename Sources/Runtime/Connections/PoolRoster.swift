@@ -27,13 +27,13 @@ package struct PoolRoster<Pool> {
     private var plans: [PoolPlan?] = []
     private var stages: [Stage] = []
     private var pendingChanges: [PendingChange] = []
-    private var leavingCount = 0
+    private var leaving: [PoolID] = []
 
     package init() {}
 
     /// Whether a handover is pending, or a pool is draining.
     package var isChanging: Bool {
-        !pendingChanges.isEmpty || leavingCount > 0
+        !pendingChanges.isEmpty || !leaving.isEmpty
     }
 
     /// The number of a pool that can serve `plan` and is not leaving.
@@ -107,29 +107,25 @@ package struct PoolRoster<Pool> {
     package mutating func retire(besides apps: [PipelineApp]) -> [Pool] {
         var used = Set(apps.flatMap(\.pools.all))
         for change in pendingChanges { used.formUnion(change.app.pools.all) }
-        var leaving: [Pool] = []
-        for (number, pool) in pools.enumerated() where !used.contains(PoolID(number)) {
-            if case .leaving = stages[number] { continue }
-            guard let pool else { continue }
+        return pools.indices.compactMap { number in
+            guard let pool = pools[number], !used.contains(PoolID(number)), !leaving.contains(PoolID(number)) else {
+                return nil
+            }
             stages[number] = .leaving
-            leavingCount += 1
-            leaving.append(pool)
+            leaving.append(PoolID(number))
+            return pool
         }
-        return leaving
     }
 
     /// Removes the leaving pools that have drained.
     ///
     /// - Returns: the removed pools.
     package mutating func removeLeaving(where isDrained: (Pool) -> Bool) -> [Pool] {
-        var removed: [Pool] = []
-        for (number, pool) in pools.enumerated() {
-            guard case .leaving = stages[number], let pool, isDrained(pool) else { continue }
-            pools[number] = nil
-            plans[number] = nil
-            leavingCount -= 1
-            removed.append(pool)
+        let drained = leaving.filter { pools[$0.index].map(isDrained) ?? true }
+        leaving.removeAll { drained.contains($0) }
+        return drained.compactMap { number in
+            plans[number.index] = nil
+            return pools[number.index].take()
         }
-        return removed
     }
 }

@@ -111,7 +111,7 @@ extension Worker {
         use(settings)
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
-        applyChanges()
+        applyChanges(isNewPlan: true)
     }
 
     mutating func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {
@@ -150,18 +150,31 @@ extension Worker {
         return number
     }
 
+    /// Pools whose apps are all refused keep no connection. An exception: whether APNs accepts a certificate shows when
+    /// a connection opens, so those pools keep connecting.
+    mutating func pausePools() {
+        guard let paused = dispatch.takePausedPools() else { return }
+        for case (let number, let pool?) in zip(pools.roster.pools.indices.map(PoolID.init), pools.roster.pools) {
+            pool.isPaused = paused.contains(number) && !pools.refused.contains(number)
+        }
+    }
+
     mutating func applyDueChanges() {
         // During the close no pool takes over from another.
         if isWorking, pools.roster.isChanging { applyChanges() }
     }
 
-    private mutating func applyChanges() {
-        for (slot, app) in pools.roster.takeDueChanges(at: now.instant) {
+    /// - Parameter isNewPlan: whether pools may have become superfluous even if no app changes now.
+    private mutating func applyChanges(isNewPlan: Bool = false) {
+        let changes = pools.roster.takeDueChanges(at: now.instant)
+        for (slot, app) in changes {
             dispatch.change(slot, to: app, at: now)
             performActions()
         }
-        for pool in pools.roster.retire(besides: dispatch.configured.map { dispatch.app(in: $0) }) {
-            pool.drain(at: now.instant)
+        if isNewPlan || !changes.isEmpty {
+            for pool in pools.roster.retire(besides: dispatch.configured.map { dispatch.app(in: $0) }) {
+                pool.drain(at: now.instant)
+            }
         }
         for pool in pools.roster.removeLeaving(where: \.isDrained) {
             pools.formerCounters.add(pool.statistics(at: now.instant).counters)
