@@ -67,6 +67,8 @@ package final class InFlightRequest {
         namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }
 
+    package var queue: QueueID { delivery.queue }
+
     /// Whether its results have a destination of their own.
     var namesReplyQueue: Bool { delivery.replyTo?.isEmpty == false }
 
@@ -175,12 +177,8 @@ package final class InFlightNotification {
         (.app(app, AppLane.credential), .app(app, lane))
     }
 
-    /// Whether APNs must not store it for a device: it is tried for a short time and never parked. A channel decides
-    /// for its broadcasts.
-    var isNowOrNever: Bool {
-        guard case .device = notification.target else { return false }
-        return notification.content.expiration == 0
-    }
+    /// Whether APNs must not store it: it is tried for a short time and never parked.
+    var isNowOrNever: Bool { notification.content.expiration == 0 }
 
     /// Whether this process made no try, and a redelivery may send it.
     var isUnattempted: Bool {

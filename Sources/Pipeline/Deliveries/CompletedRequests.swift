@@ -94,8 +94,8 @@ package struct CompletedRequests {
     }
 
     /// Whether deliveries need a lookup.
-    package var hasSuspects: Bool {
-        !suspects.isEmpty || !olderSuspects.isEmpty || !unacknowledged.isEmpty
+    package func hasSuspects(at now: Instant) -> Bool {
+        now < forgetAt && !(suspects.isEmpty && olderSuspects.isEmpty && unacknowledged.isEmpty)
     }
 
     /// Whether this redelivered request has already finished, so that it is only acknowledged. A named one stays

@@ -139,7 +139,7 @@ package struct Intake: ~Copyable {
     /// Counts a delivery, and handles it if its request is in flight or has finished here.
     private mutating func isNew(_ delivery: Delivery, isRecognizable: Bool = true, at now: Moment) -> Bool {
         counters.deliveries[delivery.queue.index] += 1
-        guard isRecognizable, completed.hasSuspects || !orphans.isEmpty else {
+        guard isRecognizable, !orphans.isEmpty || completed.hasSuspects(at: now.instant) else {
             counters.unsettled += 1
             return true
         }
@@ -251,10 +251,10 @@ package struct Intake: ~Copyable {
     /// The consuming connection, or the channel of one queue, was lost: the broker will redeliver everything
     /// unacknowledged.
     ///
-    /// - Parameter decoded: every decoded and unsettled request; duplicates are allowed.
-    package mutating func consumerLost(queue: QueueID? = nil, _ decoded: [InFlightRequest], at now: Moment) {
+    /// - Parameter unsettled: every unsettled request; duplicates are allowed.
+    package mutating func consumerLost(queue: QueueID? = nil, _ unsettled: [InFlightRequest], at now: Moment) {
         completed.connectionLost(at: now.instant)
-        for request in requests + decoded where queue == nil || queue == request.delivery.queue {
+        for request in unsettled where queue == nil || queue == request.delivery.queue {
             orphans.insert(request)
         }
         for request in takeDeferred(where: \.isOrphan) { drop(request) }

@@ -43,15 +43,16 @@ package final class WorkerThread: LoopOwner {
         func report(_ event: WorkerReport.Event) {
             task.reports.post(WorkerReport(worker: task.index, event: event))
         }
-        let counters = PipelineCounters(queues: task.plan.configuration.queues.count)
+        var thread: WorkerThread?
         do {
-            let thread = try WorkerThread(task)
-            try thread.loop.run(owner: thread)
-            report(.ended(thread.worker.counters, inOrder: !thread.worker.wasCutShort))
+            thread = try WorkerThread(task)
+            if let thread { try thread.loop.run(owner: thread) }
         } catch {
             report(.failed(WorkerReport.Failure(error), message: "\(error)"))
-            report(.ended(counters, inOrder: true))
         }
+        // A thread that did not start holds nothing.
+        let counters = thread?.worker.counters ?? PipelineCounters(queues: task.plan.configuration.queues.count)
+        report(.ended(counters, inOrder: thread.map { $0.worker.hasEnded && !$0.worker.wasCutShort } ?? true))
     }
 
     private init(_ task: Task) throws {
