@@ -45,6 +45,10 @@ static inline int shim_SSL_set_tlsext_host_name(SSL *ssl, const char *name) {
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
 
+static inline int shim_SSL_get_negotiated_group(SSL *ssl) {
+    return (int)SSL_get_negotiated_group(ssl);
+}
+
 static inline EVP_PKEY *shim_EVP_EC_gen(const char *curve) {
     return EVP_EC_gen(curve);
 }

@@ -21,6 +21,27 @@ struct ContextTests {
         #expect(try Certificate(file: certificate).subjectCommonName == "server.example")
     }
 
+    @Test("a CA file that has changed is read again, each time")
+    func changedFile() throws {
+        let directory = try TemporaryDirectory()
+        let stranger = CertificateAuthority(commonName: "Stranger", now: Pair.now)
+        var clients: [TLSContext] = []
+        for authority in [Pair.authority, stranger, Pair.authority] {
+            let file = FilePath(try directory.write(authority.certificatePEM, to: "ca.pem"))
+            clients.append(try Pair.client(trust: .file(file)))
+        }
+        for (client, isRight) in zip(clients, [true, false, true]) {
+            #expect(try Pair(client, Pair.server()).connect().client?.code == (isRight ? nil : .unknownAuthority))
+        }
+    }
+
+    @Test("600 contexts parse the system's authorities once")
+    func sharedAuthorities() throws {
+        let time = try ContinuousClock().measure { for _ in 0..<600 { _ = try Pair.client(trust: .system) } }
+        // Parsing them for each context takes more than ten seconds.
+        #expect(time < .seconds(5), "\(time)")
+    }
+
     @Test("certificate and key may be in one file")
     func oneFile() throws {
         let directory = try TemporaryDirectory()

@@ -14,6 +14,7 @@ struct HandshakeTests {
         #expect(pair.client.negotiatedProtocol == "h2")
         #expect(pair.server.negotiatedProtocol == "h2")
         #expect(pair.client.version == (versions.upperBound == .tls12 ? "TLSv1.2" : "TLSv1.3"))
+        #expect(pair.client.summary?.group == "x25519")
         #expect(pair.client.peerCertificate?.subjectAlternativeNames == ["server.example"])
         #expect(pair.server.peerCertificate == nil)
     }

@@ -86,11 +86,12 @@ extension ConnectionFinding {
 
     /// The result of a handshake.
     static func secured(_ summary: TLSSummary, at now: WallTime) -> ConnectionFinding {
-        guard let certificate = summary.certificate else { return ConnectionFinding(.ok, "tls", summary.version) }
+        let parameters = [summary.version, summary.group].compactMap(\.self).joined(separator: " with ")
+        guard let certificate = summary.certificate else { return ConnectionFinding(.ok, "tls", parameters) }
         let name = certificate.subjectCommonName ?? certificate.subjectAlternativeNames.first ?? "no name"
         let issuer = certificate.issuerCommonName.map { ", from \"\($0)\"" } ?? ""
         let text =
-            "\(summary.version), the certificate of \"\(name)\"\(issuer) is valid until \(certificate.notAfter.inUTC)"
+            "\(parameters), the certificate of \"\(name)\"\(issuer) is valid until \(certificate.notAfter.inUTC)"
         switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
         case .soon, .today:
             return ConnectionFinding(

@@ -127,6 +127,11 @@ package final class TLSSession {
         unsafe String(cString: SSL_get_version(ssl))
     }
 
+    /// The group of the key exchange; `nil` if there was none.
+    var group: String? {
+        unsafe SSL_group_to_name(ssl, shim_SSL_get_negotiated_group(ssl)).map { unsafe String(cString: $0) }
+    }
+
     /// Whether an earlier session was resumed: the server's certificate was checked in that one.
     package var isResumed: Bool {
         unsafe SSL_session_reused(ssl) == 1

@@ -1,0 +1,89 @@
+import COpenSSL
+import Core
+import Glibc
+import System
+
+/// The certificates of a ``TLSContext/Trust``, parsed once and shared by all contexts of the process: the system's
+/// take 16 ms and 768 KiB.
+@safe
+final class TrustStore: Sendable {
+    /// The maximum number of kept stores; a further one replaces any other.
+    private static let maximumKept = 16
+
+    /// The newest store of each trust, and the versions of its files.
+    private static let kept = Guarded<[TLSContext.Trust: (store: TrustStore, files: [FileStamp?])]>([:])
+
+    // OpenSSL counts a store's references and locks its contents.
+    nonisolated(unsafe) private let pointer: OpaquePointer
+
+    private init(_ trust: TLSContext.Trust) throws(TLSError) {
+        ErrorQueue.clear()
+        guard let store = unsafe X509_STORE_new() else {
+            throw .openSSL("OpenSSL cannot create a certificate store", blame: .local)
+        }
+        unsafe pointer = store
+        switch trust {
+        case .none: break
+        case .system:
+            guard unsafe X509_STORE_set_default_paths(store) == 1 else {
+                throw .openSSL("the system's authorities cannot be loaded", blame: .local)
+            }
+        case .file(let file): try add(File.text(file, "the CA file"), "the CA file \(file)")
+        case .pem(let text): try add(text, "the CA certificates")
+        }
+    }
+
+    deinit {
+        unsafe X509_STORE_free(pointer)
+    }
+
+    private func add(_ text: String, _ what: String) throws(TLSError) {
+        try unsafe PEM.forEachCertificate(in: text, what) { (certificate) throws(TLSError) in
+            guard unsafe X509_STORE_add_cert(pointer, certificate) == 1 else {
+                throw .openSSL("\(what) cannot be used", blame: .local)
+            }
+        }
+    }
+
+    /// The store of a trust. It is read again after one of its files has changed.
+    static func of(_ trust: TLSContext.Trust) throws(TLSError) -> TrustStore {
+        let files = files(of: trust).map { FileStamp($0) }
+        return try kept.withLock { (kept) throws(TLSError) in
+            if let known = kept[trust], known.files == files { return known.store }
+            let store = try TrustStore(trust)
+            if kept.count >= maximumKept, kept[trust] == nil, let other = kept.keys.first { kept[other] = nil }
+            kept[trust] = (store, files)
+            return store
+        }
+    }
+
+    /// The files and folders that OpenSSL reads.
+    private static func files(of trust: TLSContext.Trust) -> [String] {
+        switch trust {
+        case .none, .pem: return []
+        case .file(let file): return [file.path]
+        case .system:
+            let file =
+                unsafe variable(X509_get_default_cert_file_env()) ?? String(cString: X509_get_default_cert_file())
+            let folders =
+                unsafe variable(X509_get_default_cert_dir_env()) ?? String(cString: X509_get_default_cert_dir())
+            return [file] + folders.split(separator: ":").map(String.init)
+        }
+    }
+
+    private static func variable(_ name: UnsafePointer<CChar>!) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+
+    /// Sets the authorities of an `SSL_CTX`; a server also sends their names to its clients (RFC 8446 section 4.2.4).
+    func install(in context: OpaquePointer, role: TLSContext.Role) throws(TLSError) {
+        unsafe SSL_CTX_set1_cert_store(context, pointer)
+        guard role == .server, let certificates = unsafe X509_STORE_get1_all_certs(pointer) else { return }
+        defer { unsafe shim_sk_X509_pop_free(certificates) }
+        for index in 0..<(unsafe shim_sk_X509_num(certificates)) {
+            guard unsafe SSL_CTX_add_client_CA(context, shim_sk_X509_value(certificates, index)) == 1 else {
+                throw .openSSL("the CA certificates cannot be used", blame: .local)
+            }
+        }
+    }
+}
