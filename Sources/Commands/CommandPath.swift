@@ -9,12 +9,13 @@ struct CommandPath {
 
     init(_ arguments: [String]) {
         var unknown: String?
-        for word in arguments {
+        // The parser adds the command "help", whose arguments are commands.
+        let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
+        for word in words {
             let choices = commands.last?.configuration.subcommands ?? []
             guard !choices.isEmpty, !word.hasPrefix("-") else { break }
             guard let command = choices.first(where: { $0._commandName == word }) else {
-                // The parser adds this command.
-                unknown = word == "help" ? nil : word
+                unknown = word
                 break
             }
             commands.append(command)

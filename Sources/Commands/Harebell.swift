@@ -13,6 +13,7 @@ package enum Harebell {
                 RootCommand.exit(withError: ExitCode.validationFailure)
             }
             try command.run()
+            checkOutput()
         } catch {
             // Parser errors and intended exits have a code; other errors would exit with 1.
             guard RootCommand.exitCode(for: error) == .failure else { Self.end(error, path) }
@@ -32,6 +33,7 @@ package enum Harebell {
         if code == .success {
             // Help, or a shell completion script: our own text.
             printLine(raw: message)
+            checkOutput()
         } else {
             complain(lines: message)
         }

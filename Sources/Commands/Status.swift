@@ -29,6 +29,12 @@ extension Outcome {
     }
 }
 
+/// The value of an option that was given under its former name, with a warning.
+func former<Value>(_ value: Value?, _ name: String, now: String) -> Value? {
+    if value != nil { complain("\(name) is now \(now); the former name goes with the next release") }
+    return value
+}
+
 /// Writes a line to standard error.
 func complain(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDERR_FILENO)
@@ -65,12 +71,28 @@ func printLine(raw text: String) {
     write(text, to: STDOUT_FILENO)
 }
 
+/// The first error of standard output.
+private let outputFailure = Guarded<Int32?>(nil)
+
+/// Ends the process with an error if standard output could not take everything.
+func checkOutput() {
+    guard let failure = outputFailure.withLock({ $0 }) else { return }
+    complain("cannot write to standard output: \(unsafe String(cString: strerror(failure)))")
+    RootCommand.exit(withError: Status.internal)
+}
+
 private func write(_ line: String, to descriptor: Int32) {
     var rest = ArraySlice((line + "\n").utf8)
     while !rest.isEmpty {
         let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        // When the reader of a pipe is gone, an error cannot be reported.
-        guard written >= 0 || errno == EINTR else { return }
+        guard written >= 0 || errno == EINTR else {
+            // A reader that has closed its pipe has what it wanted.
+            let failure = errno
+            if descriptor == STDOUT_FILENO, failure != EPIPE {
+                outputFailure.withLock { $0 = $0 ?? failure }
+            }
+            return
+        }
         rest = rest.dropFirst(max(0, written))
     }
 }

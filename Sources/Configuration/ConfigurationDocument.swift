@@ -14,6 +14,15 @@ package struct ConfigurationDocument: Sendable {
     package static func load(
         path: String
     ) throws(ConfigurationError) -> ConfigurationDocument {
+        try ConfigurationDocument(
+            text: try text(path: path), file: path, environment: environment, readFile: ConfigurationFiles.read)
+    }
+
+    static func environment(_ name: String) -> String? {
+        unsafe getenv(name).map { unsafe String(cString: $0) }
+    }
+
+    static func text(path: String) throws(ConfigurationError) -> String {
         let content: [UInt8]
         do {
             content = try ConfigurationFiles.read(path)
@@ -23,10 +32,7 @@ package struct ConfigurationDocument: Sendable {
         guard let text = String(validating: content, as: UTF8.self) else {
             throw Self.error(path, firstInvalid(in: content), "not UTF-8")
         }
-        return try ConfigurationDocument(
-            text: text, file: path,
-            environment: { name in unsafe getenv(name).map { unsafe String(cString: $0) } },
-            readFile: ConfigurationFiles.read)
+        return text
     }
 
     /// - Parameters:
@@ -68,7 +74,12 @@ package struct ConfigurationDocument: Sendable {
         guard errors.isEmpty else { throw ConfigurationError(problems: errors, readable: readable) }
     }
 
-    private static func error(
+    /// Whether the file has this key. Otherwise its value is the default.
+    package func isGiven(_ path: String) -> Bool {
+        values.isGiven(path)
+    }
+
+    static func error(
         _ file: String, _ location: ConfigurationProblem.Location, _ message: String
     ) -> ConfigurationError {
         ConfigurationError(problems: [

@@ -1,13 +1,14 @@
-import AMQP
 import Core
 import SimulatedWorld
 import TestSupport
 import Testing
 
+@testable import AMQP
 @testable import Commands
 
 @Suite("An unreachable broker")
 struct UnreachableBrokerTests {
+    private let broker = Broker()
     private let network = MemoryNetwork { _ in nil }
 
     private func connection(_ role: AMQPRole) -> AMQPConnection {
@@ -17,36 +18,109 @@ struct UnreachableBrokerTests {
             random: SplitMix64(seed: 1))
     }
 
-    @Test("ends a topology run at its timeout, with the cause")
-    func topology() throws {
-        let run = TopologyRun(
+    private func topology() throws -> TopologyRun {
+        TopologyRun(
             TopologyPlan(try World.configuration { _ in }), control: connection(.control), at: network.now)
-        var failures: [String] = []
-        network.advance(by: TopologyRun.timeLimit + .seconds(1), run) {
-            var isNew = false
-            while case .failed(let reason)? = run.nextEvent() {
-                failures.append(reason)
-                isNew = true
-            }
-            return isNew
-        }
-        #expect(failures.count == 1 && failures[0].contains("cannot connect to broker:5672"))
-        #expect(run.isFinished && run.nextDeadline == nil)
-        #expect(network.attempts > 1)
     }
 
-    @Test("ends a load run at its timeout as a failure, because nothing was published")
-    func load() {
-        let run = LoadRun(
+    private func replies(_ timeLimit: Duration) -> ReplyQueue {
+        ReplyQueue(name: "replies", prefetch: 10, timeLimit: timeLimit, at: network.now, connect: connection)
+    }
+
+    private func load() -> LoadRun {
+        LoadRun(
             settings: LoadRun.Settings(queue: "push.requests", count: 10, rate: nil),
-            plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0),
-            replies: ReplyQueue(name: "replies", prefetch: 10, at: network.now, connect: connection), at: network.now)
-        network.advance(by: .seconds(31), run)
+            plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0), replies: replies(.seconds(30)),
+            at: network.now)
+    }
+
+    private func send(_ timeLimit: Duration) -> QueuedNotification {
+        QueuedNotification(
+            OneOffRequest(id: "1", [], payload: []), to: "push.requests", .headers, replies: replies(timeLimit))
+    }
+
+    @Test("A refused connection ends a topology run within three seconds, with the cause")
+    func refused() throws {
+        let run = try topology()
+        network.advance(by: .milliseconds(2900), run)
+        #expect(run.failure == nil && network.attempts > 1)
+        network.advance(by: .milliseconds(100), run)
+        #expect(run.failure?.contains("cannot connect to broker:5672") == true)
+        #expect(run.isFinished)
+    }
+
+    @Test("An address that does not answer is reported after three seconds, and ends it after its connect timeout")
+    func silent() throws {
+        network.faults[Endpoint(host: "broker", port: 5672)] = {
+            var faults = MemoryNetwork.Faults()
+            faults.blackHole = 1
+            return faults
+        }()
+        let run = try topology()
+        network.advance(by: .milliseconds(2900), run)
+        #expect(run.trouble(at: network.now) == nil)
+        network.advance(by: .milliseconds(100), run)
+        #expect(run.trouble(at: network.now) == BrokerProgress.silence)
+        network.advance(by: .milliseconds(10_100), run)
+        #expect(run.failure?.contains("broker:5672") == true)
+        #expect(run.isFinished)
+    }
+
+    @Test("A second round of refusals counts from its own first one")
+    func secondRound() {
+        var progress = BrokerProgress(limit: .seconds(30), at: network.now)
+        let lost = AMQPConnection.Event.disconnected(
+            epoch: 1, AMQPError(.transport, "gone", blame: .remote, isTransient: true), retryAt: network.now)
+        progress.took(lost, at: network.now)
+        progress.took(.engine(.opened(ServerProperties())), at: network.now + .seconds(2))
+        #expect(progress.cause == nil && progress.deadline == network.now + .seconds(30))
+        progress.took(lost, at: network.now + .seconds(20))
+        progress.took(lost, at: network.now + .seconds(22))
+        #expect(progress.deadline == network.now + .seconds(23))
+        #expect(progress.failure(at: network.now + .seconds(23)) == "gone (TRANSPORT)")
+    }
+
+    @Test("A load outlasts lost connections, reports them, and ends at its time limit")
+    func outlasting() {
+        let run = load()
+        network.advance(by: .milliseconds(3100), run)
+        #expect(run.trouble(at: network.now)?.contains("cannot connect to broker:5672") == true)
+        #expect(run.end == nil)
+        network.advance(by: .seconds(28), run)
         guard case .failed(let message) = run.end else {
             Issue.record("\(String(describing: run.end))")
             return
         }
         #expect(message.contains("cannot connect to broker:5672"))
         #expect(run.isFinished)
+    }
+
+    @Test("A notification through a queue ends at its timeout, whether the broker refuses or hangs")
+    func timeout() {
+        for hangs in [false, true] {
+            network.accept = { [broker] _ in hangs ? BrokerEngine(broker: broker) : nil }
+            let run = send(.seconds(3))
+            network.advance(by: .milliseconds(100), run)
+            if hangs { for link in network.links { link.isFrozen = true } }
+            network.advance(by: .seconds(3), run)
+            guard case .failed = run.end else {
+                Issue.record("\(hangs): \(String(describing: run.end))")
+                continue
+            }
+            network.advance(by: .seconds(1), run)
+            #expect(run.isFinished, "\(hangs)")
+        }
+    }
+
+    @Test("A memory alarm is told apart from silence, and goes with its end")
+    func alarm() {
+        var progress = BrokerProgress(limit: .seconds(30), at: network.now)
+        progress.took(.engine(.opened(ServerProperties())), at: network.now)
+        for _ in 0..<2 {
+            progress.took(.engine(.blocked("low on memory")), at: network.now)
+            #expect(progress.trouble(at: network.now + .seconds(3))?.contains("blocked: low on memory") == true)
+            progress.took(.engine(.unblocked), at: network.now)
+            #expect(progress.trouble(at: network.now + .seconds(3)) == nil)
+        }
     }
 }

@@ -1,3 +1,4 @@
+import AMQP
 import ArgumentParser
 import Configuration
 import Core
@@ -52,12 +53,15 @@ struct CheckCommand: ParsableCommand {
         if json {
             var members: [(String, JSONOutput)] = [
                 ("ok", .boolean(mistakes + failures == 0)), ("problems", .array(problems.map(Self.object))),
+                ("brokers", .array(document.map(Self.brokers)?.map { .text($0) } ?? [])),
+                ("queues", .array(document?.configuration.queues.map(Self.object) ?? [])),
                 ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
             ]
             if let connections { members.append(("connections", connections.json)) }
             printLine(json: members)
         } else {
             for problem in problems { printLine(Self.line(problem)) }
+            if let document { printLine(lines: Self.lines(document)) }
             for app in apps { printLine(lines: CredentialReport(app, at: now).lines) }
             for line in connections?.lines ?? [] { printLine(line) }
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
@@ -65,6 +69,27 @@ struct CheckCommand: ParsableCommand {
         }
         if mistakes > 0 { throw Status.configuration }
         if failures > 0 { throw Status.unavailable }
+    }
+
+    private static func brokers(_ document: ConfigurationDocument) -> [String] {
+        // Without user and password. Invalid endpoints are configuration errors, which were reported before.
+        document.configuration.broker.endpoints.compactMap { try? BrokerAddress($0.reveal()) }.map {
+            "\($0.endpoint), virtual host \"\($0.virtualHost)\""
+        }
+    }
+
+    private static func lines(_ document: ConfigurationDocument) -> [String] {
+        let origin = document.isGiven("queues") ? "" : ", by default, because the file has no queues"
+        return brokers(document).map { "broker \($0)" }
+            + document.configuration.queues.map {
+                "queue \($0.name): decoder \($0.decoder), prefetch \($0.prefetch)\(origin)"
+            }
+    }
+
+    private static func object(_ queue: Configuration.Queue) -> JSONOutput {
+        .object([
+            ("name", .text(queue.name)), ("decoder", .text(queue.decoder)), ("prefetch", .integer(Int(queue.prefetch))),
+        ])
     }
 
     private static func line(_ problem: ConfigurationProblem) -> Painted {

@@ -30,8 +30,6 @@ package struct DeadLetter: Sendable, Equatable {
     package let replays: Int
     /// The last run that replayed it.
     package let replayID: String?
-    /// The number of earlier deliveries from a quorum queue; 0 for other queues.
-    package let deliveries: Int
     package let apnsID: String?
     package let messageID: String?
 
@@ -49,7 +47,6 @@ package struct DeadLetter: Sendable, Equatable {
         failedAt = delivery.text("harebell-failed-at").flatMap { WallTime(rfc3339: $0) } ?? death?.time
         replays = max(0, delivery.integer("harebell-replays") ?? 0)
         replayID = delivery.text("harebell-replay-id")
-        deliveries = max(0, delivery.integer("x-delivery-count") ?? 0)
         apnsID = delivery.text("harebell-apns-id")
         messageID = delivery.messageID.map { String(decoding: $0, as: UTF8.self) }
     }

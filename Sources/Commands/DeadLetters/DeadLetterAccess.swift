@@ -48,11 +48,6 @@ struct DeadLetterAccess {
     ) throws -> DeadLetterRun {
         let run = try run(.read(visit), edit)
         try check(run)
-        if run.tally.renewed > 0 {
-            complain(
-                "\(run.tally.renewed) of the messages were delivered so often that a delivery limit of the queue could "
-                    + "drop them: they were replaced by copies at its end")
-        }
         return run
     }
 
@@ -72,16 +67,18 @@ struct DeadLetterAccess {
     func report(_ run: DeadLetterRun, _ verb: String) throws {
         let tally = run.tally
         if isJSON {
-            let members: [(String, JSONOutput)] = [
+            printLine(json: [
                 ("queue", .text(queue)), ("end", .text(run.end?.name ?? "failed")),
                 ("detail", run.end == .complete ? .null : .text(run.explanation)),
-            ]
-            printLine(json: members + tally.members(verb))
+                ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)),
+                ("chosen", .integer(tally.chosen)), (verb, .integer(tally.done)), ("left", .integer(tally.left)),
+                ("refused", .integer(tally.refused)), ("complaints", .array(tally.complaints.map { .text($0) })),
+                ("uncertain", .integer(tally.uncertain)), ("returned", .integer(tally.returned)),
+            ])
         } else if tally.seen > 0 || run.end == .complete {
             printLine("\(verb.padded(to: 10))  \(tally.done)")
             printLine("left        \(tally.left)")
             if tally.refused > 0 { printLine("refused     \(tally.refused)") }
-            if tally.renewed > 0 { printLine("moved       \(tally.renewed) to the end of the queue") }
             if tally.uncertain > 0 { printLine("uncertain   \(tally.uncertain), perhaps there twice") }
             for complaint in tally.complaints { complain(complaint) }
         }

@@ -11,13 +11,18 @@ struct DeadLetterOptions: ParsableArguments {
     @Option(help: "The dead-letter queue. Default: the configuration's.")
     var queue: String?
 
-    @Option(help: "The reason of APNs or the broker (rejected, expired, maxlen, delivery_limit); may be repeated.")
+    @Option(
+        help: "The reason of APNs or the broker (rejected, expired, maxlen, delivery_limit); may be repeated.",
+        transform: Self.reason)
     var reason: [String] = []
 
     @Option(help: "The outcome of the result; may be repeated.", transform: Self.outcome)
     var outcome: [String] = []
 
-    @Option(help: ArgumentHelp("The app's topic.", valueName: "topic"))
+    @Option(help: "The app's topic.")
+    var topic: String?
+
+    @Option(help: ArgumentHelp("Former name of --topic.", visibility: .hidden))
     var app: String?
 
     @Option(help: "The app's environment: production or development.", transform: Self.environment)
@@ -46,13 +51,16 @@ struct DeadLetterOptions: ParsableArguments {
 
     var filter: DeadLetterFilter {
         var filter = DeadLetterFilter()
-        (filter.outcomes, filter.reasons, filter.topic, filter.environment) = (outcome, reason, app, environment)
+        (filter.outcomes, filter.reasons, filter.topic, filter.environment) = (
+            outcome, reason, topic ?? app, environment
+        )
         (filter.since, filter.until, filter.origin) = (since, until, origin)
         return filter
     }
 
     func access(verb: String) throws -> DeadLetterAccess {
-        try DeadLetterAccess(configuration, queue: queue, asJSON: json, verb: verb)
+        _ = former(app, "--app", now: "--topic")
+        return try DeadLetterAccess(configuration, queue: queue, asJSON: json, verb: verb)
     }
 
     func select(_ settings: inout DeadLetterRun.Settings) {
@@ -72,6 +80,16 @@ struct DeadLetterOptions: ParsableArguments {
             throw ValidationError("expected production or development")
         }
         return environment
+    }
+
+    /// The reasons of APNs and of the broker are known; other software may give others.
+    private static func reason(_ text: String) throws -> String {
+        let known =
+            ResponseRule.all.map(\.reason.description) + ["rejected", "expired", "maxlen", "delivery_limit"]
+        if !known.contains(text), let other = known.first(where: { $0.lowercased() == text.lowercased() }) {
+            throw ValidationError("reasons are case-sensitive; did you mean \"\(other)\"?")
+        }
+        return text
     }
 
     private static func outcome(_ text: String) throws -> String {

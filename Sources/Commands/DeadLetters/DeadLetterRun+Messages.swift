@@ -3,125 +3,137 @@ import Core
 import DequeModule
 
 extension DeadLetterRun {
-    // MARK: Deliveries
+    struct Item {
+        let delivery: Delivery
+        let letter: DeadLetter
+        /// The index of the consumer that received it; `nil` for a message of an archive.
+        var consumer: Int?
+        /// Whether it was published before on a connection that the broker closed: there may be two copies.
+        var isRepeated = false
+        /// How often the broker closed the connection while only this message was outstanding.
+        var closes = 0
+    }
 
-    func openConsumer() {
-        let rest = UInt16(clamping: tally.atStart - tally.seen)
-        let prefetch = isReadOnly ? min(settings.readingPrefetch, rest) : settings.prefetch
-        do {
-            let queue = ConsumerQueue(name: settings.queue, prefetch: prefetch)
-            let connection = try connections.connect(.consumer([queue]))
-            connections.consumers.append(Consumer(connection, prefetch: prefetch))
-            connection.start(at: now)
-        } catch {
-            finish(.failed("\(error)"))
+    /// Published messages without a confirm.
+    struct Publishes {
+        /// By the sequence number of the confirm.
+        var inFlight: [UInt64: Item] = [:]
+        /// Unconfirmed when the publishing connection ended. The close reason is reported after them.
+        var unconfirmed: [Item] = []
+        /// The broker closed the connection over one of these. Each is published again alone, in order.
+        var suspects: [Item] = []
+        /// Closes over a publish since the last confirm.
+        var closes = 0
+
+        var isIdle: Bool { suspects.isEmpty && inFlight.isEmpty }
+
+        mutating func takeUnconfirmed() -> [Item] {
+            defer { unconfirmed = [] }
+            return unconfirmed
+        }
+
+        /// The broker closed the connection over one of these messages: each is published again alone.
+        ///
+        /// - Returns: The message to skip, because the broker closed the connection over it alone
+        ///   ``DeadLetterRun/closesUntilRefusal`` times.
+        mutating func suspect(_ items: [Item]) -> Item? {
+            closes += 1
+            let repeated = items.map { item in
+                var item = item
+                item.isRepeated = true
+                if items.count == 1 { item.closes += 1 }
+                return item
+            }
+            guard repeated.count == 1, repeated[0].closes >= closesUntilRefusal else {
+                suspects = repeated + suspects
+                return nil
+            }
+            return repeated[0]
         }
     }
 
+    // MARK: Deliveries
+
     func takeDeliveries(of index: Int) {
-        let consumer = connections.consumers[index].connection
+        let consumer = consumers[index].connection
         while let event = consumer.nextEvent(at: now) {
-            connections.consumers[index].took(event, at: now)
+            broker.took(event, at: now)
+            consumers[index].took(event, at: now)
             switch event {
-            case .engine(.consuming): timeout.restart(at: now)
+            case .engine(.consuming): broker.restart(at: now)
             case .engine(.delivery(let delivery)): received(delivery, from: index, isWhole: true)
             case .engine(.oversize(let delivery, _)): received(delivery, from: index, isWhole: false)
             case .engine(.channelClosed(_, let error)) where error.code == .consumerCancelled:
                 finish(.failed("queue \"\(settings.queue)\" is gone"))
-            case .disconnected(_, let error, _): lost(error, isFatal: tally.seen > 0)
+            case .disconnected(_, let error, _): lost(error, isFatal: tally.seen + tally.done > 0)
             default: break
             }
         }
     }
 
-    /// A message that is neither chosen nor retained stays unacknowledged.
+    /// A message that is not chosen stays unacknowledged.
     private func received(_ delivery: Delivery, from consumer: Int, isWhole: Bool) {
-        inspection.lastDelivery = now
         guard end == nil, !isOver else { return }
-        timeout.restart(at: now)
-        tally.seen += 1
+        noteDelivery()
         defer { if isOver { stopConsuming() } }
         let letter = DeadLetter(delivery, in: settings.queue)
-        let item = Item(delivery: delivery, letter: letter, consumer: consumer, isWhole: isWhole)
-        guard item.letter.replayID != id, settings.filter.matches(letter, delivery, reader) else { return retain(item) }
-        if settings.filter.leaves(letter) {
-            tally.accepted += 1
-            return retain(item)
+        let isOwn = letter.replayID == id
+        if round?.counts == true {
+            if isOwn { round?.returned += 1 }
+            return
         }
+        tally.seen += 1
+        guard !isOwn, settings.filter.matches(letter, delivery, reader) else { return }
+        guard !settings.filter.leaves(letter) else { return tally.accepted += 1 }
         tally.chosen += 1
+        let item = Item(delivery: delivery, letter: letter, consumer: consumer)
         switch action {
         case .read(let visit):
             visit(delivery, letter)
             tally.done += 1
-            retain(item)
-        case .replay(let target) where target.queue(from: letter.queue) == nil: refuseTarget(item)
+        case .replay(let target) where target.queue(from: letter.queue) == nil: refuseTarget(letter)
         case .replay, .export, .publish:
-            guard isWhole else { return refuse(item, "its body is larger than broker.maximum_message_bytes") }
-            backlog.chosen.append(item)
-        case .discard: backlog.chosen.append(item)
+            guard isWhole else { return tally.complain("its body is larger than broker.maximum_message_bytes") }
+            backlog.append(item)
+        case .discard: backlog.append(item)
         }
     }
 
-    func refuse(_ item: Item, _ complaint: String, named name: String? = nil) {
-        tally.complain(complaint, about: name)
-        retain(item)
-    }
-
-    private func refuseTarget(_ item: Item) {
-        guard let queue = item.letter.queue else {
-            return refuse(item, "its original queue is unknown; name a target queue")
+    private func refuseTarget(_ letter: DeadLetter) {
+        guard let queue = letter.queue else {
+            return tally.complain("its original queue is unknown; name a target queue")
         }
-        refuse(
-            item,
+        tally.complain(
             "queue \"\(queue)\" is not a request queue of the configuration; "
                 + "'harebell dead-letters replay --to QUEUE' sends dead letters to any other queue",
-            named: item.letter.name)
-    }
-
-    func retain(_ item: Item) {
-        // A message without its body, or one that cannot be copied, stays unacknowledged.
-        guard item.isWhole, !item.isRenewal, item.consumer != nil, end == nil else { return }
-        backlog.retain(item, settings, isReadOnly: isReadOnly, at: now)
+            about: letter.name)
     }
 
     // MARK: Work
 
     var mayPublish: Bool {
-        connections.publisher.canPublish && publishes.inFlight.count < settings.window
+        publisher.canPublish && publishes.inFlight.count < settings.window
     }
 
     var isIdle: Bool {
-        backlog.isIdle && publishes.isIdle
-    }
-
-    private var publishesChosen: Bool {
-        switch action {
-        case .replay, .publish: true
-        case .read, .discard, .export: false
-        }
+        backlog.isEmpty && publishes.isIdle
     }
 
     /// Whether there are chosen messages that wait for a permit.
     var hasWork: Bool {
-        if case .publish = action { isStarted && !isOver } else { !backlog.chosen.isEmpty }
+        if case .publish = action { round != nil && !isOver } else { !backlog.isEmpty }
     }
 
     func work() {
-        if let since = backlog.retained.first?.since, now >= since + settings.longestHold { backlog.renewRetained() }
-        if hasWork && publishesChosen || !backlog.renewals.isEmpty { connections.publisher.start(at: now) }
-        guard publishes.suspects.isEmpty else { return publishSuspect() }
-        while mayPublish, let item = backlog.renewals.popFirst() { publish(item) }
         switch action {
-        case .replay: while mayPublish, hasWork, takePermit(), let item = backlog.chosen.popFirst() { publish(item) }
-        case .publish(_, let next): while end == nil, mayPublish, hasWork, takePermit() { publishNext(next) }
-        case .discard: while hasWork, takePermit(), let item = backlog.chosen.popFirst() { acknowledge(item) }
+        case .replay, .publish:
+            if hasWork { publisher.start(at: now) }
+            guard publishes.suspects.isEmpty else { return publishSuspect() }
+            while end == nil, mayPublish, hasWork, takePermit() { publishNext() }
+        case .discard: while let item = backlog.popFirst() { acknowledge(item) }
         case .export(let discards, let write): export(discards: discards, write)
         case .read: break
         }
-    }
-
-    private func takePermit() -> Bool {
-        limiter?.take(at: now) ?? true
     }
 
     /// Waits until no other publish is outstanding.
@@ -130,25 +142,14 @@ extension DeadLetterRun {
         publish(publishes.suspects.removeFirst())
     }
 
-    private func publish(_ item: Item) {
-        do throws(AMQPError) {
-            let copy =
-                if case .replay = action, !item.isRenewal {
-                    ReplayEncoder.replay(item.delivery, item.letter, to: target(of: item), id: id)
-                } else {
-                    try ReplayEncoder.renewal(item.delivery, item.letter, in: settings.queue)
-                }
-            publishes.inFlight[try connections.publisher.publish(copy)] = item
-            timeout.restart(at: now)
-        } catch {
-            // A copy would lose headers, so the original stays in the queue.
-            if item.isRenewal { retain(item) } else { refuse(item, error.message) }
+    private func publishNext() {
+        guard case .publish(_, let next) = action else {
+            if let item = backlog.popFirst() { publish(item) }
+            return
         }
-    }
-
-    private func publishNext(_ next: () throws -> ArchivedMessage?) {
         do {
             guard let delivery = try next()?.delivery else { return finish(.failed("the archive has become shorter")) }
+            noteDelivery()
             tally.seen += 1
             tally.chosen += 1
             publish(Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue)))
@@ -157,15 +158,30 @@ extension DeadLetterRun {
         }
     }
 
+    private func publish(_ item: Item) {
+        do throws(AMQPError) {
+            let copy =
+                if case .replay = action {
+                    ReplayEncoder.replay(item.delivery, item.letter, to: target(of: item), id: id)
+                } else {
+                    try ReplayEncoder.copy(item.delivery, item.letter, to: settings.queue)
+                }
+            publishes.inFlight[try publisher.publish(copy)] = item
+            broker.restart(at: now)
+        } catch {
+            tally.complain(error.message)
+        }
+    }
+
     private func export(discards: Bool, _ write: ([[UInt8]]) throws -> Void) {
         var items: [Item] = []
         var lines: [[UInt8]] = []
-        while let item = backlog.chosen.popFirst() {
+        while let item = backlog.popFirst() {
             do {
                 lines.append(try ArchivedMessage(item.delivery, from: settings.queue).line)
                 items.append(item)
             } catch {
-                refuse(item, (error as? AMQPError)?.message ?? "\(error)")
+                tally.complain((error as? AMQPError)?.message ?? "\(error)")
             }
         }
         guard !items.isEmpty else { return }
@@ -174,33 +190,27 @@ extension DeadLetterRun {
         } catch {
             return finish(.unwritable("\(error)"))
         }
-        for item in items {
-            if discards {
-                acknowledge(item)
-            } else {
-                tally.done += 1
-                retain(item)
-            }
+        if discards {
+            for item in items { acknowledge(item) }
+        } else {
+            tally.done += items.count
         }
     }
 
     /// The message is safe: it leaves the queue.
     private func acknowledge(_ item: Item) {
-        let isAcknowledged = item.consumer.map { connections.consumers[$0].ack(item.delivery, at: now) } ?? true
+        let isAcknowledged = item.consumer.map { consumers[$0].ack(item.delivery, at: now) } ?? true
         if item.isRepeated || !isAcknowledged { tally.uncertain += 1 }
         guard isAcknowledged else { return }
-        if item.isRenewal {
-            tally.renewed += 1
-        } else {
-            tally.done += 1
-            tally.removed += 1
-        }
+        tally.done += 1
+        tally.removed += 1
     }
 
     // MARK: Confirms
 
     func takeConfirms() {
-        while let event = connections.publisher.nextEvent(at: now) {
+        while let event = publisher.nextEvent(at: now) {
+            broker.took(event, at: now)
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
             case .disconnected(_, let error, _): publisherLost(error)
@@ -210,42 +220,36 @@ extension DeadLetterRun {
         }
     }
 
-    func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
+    private func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
         guard let item = publishes.inFlight.removeValue(forKey: sequence) else {
             preconditionFailure("each publish ends once")
         }
-        timeout.restart(at: now)
+        broker.restart(at: now)
         if confirmation != .lost { publishes.closes = 0 }
         switch confirmation {
         case .acked: acknowledge(item)
         case .lost: publishes.unconfirmed.append(item)
-        case .nacked where item.isRenewal, .returned where item.isRenewal: retain(item)
-        case .nacked: refuse(item, "the broker refused it; the queue may be full")
-        case .returned(_, let text): refuse(item, "queue \"\(target(of: item))\" does not receive messages (\(text))")
+        case .nacked: tally.complain("the broker refused it; the queue may be full")
+        case .returned(_, let text):
+            tally.complain("queue \"\(target(of: item))\" does not receive messages (\(text))")
         }
     }
 
     /// A close does not name the publish that caused it. Each outstanding publish is therefore repeated alone on the
     /// next connection. A publish is skipped after ``closesUntilRefusal`` closes alone. A pipeline finds the cause in
     /// the same way, see ``Outbox``.
-    func publisherLost(_ error: AMQPError) {
+    private func publisherLost(_ error: AMQPError) {
         let items = publishes.takeUnconfirmed()
         guard end == nil, error.isAboutPublish, !items.isEmpty, publishes.closes < settings.closesInARow else {
             tally.uncertain += items.count
             return lost(error, isFatal: tally.seen > 0)
         }
-        timeout.connectionLost(error)
-        timeout.restart(at: now)
-        if let culprit = publishes.suspect(items) { closedConnection(culprit, error) }
-    }
-
-    /// The broker closes the connection over this message alone.
-    private func closedConnection(_ item: Item, _ error: AMQPError) {
-        guard !item.isRenewal else { return retain(item) }
-        refuse(
-            item,
-            "the broker closes the connection because of \(item.letter.name ?? "a message without an id") "
-                + "to queue \"\(target(of: item))\": \(error.message)")
+        broker.restart(at: now)
+        // The broker closes the connection over this message alone.
+        guard let culprit = publishes.suspect(items) else { return }
+        tally.complain(
+            "the broker closes the connection because of \(culprit.letter.name ?? "a message without an id") "
+                + "to queue \"\(target(of: culprit))\": \(error.message)")
     }
 
     /// Counts published messages without a confirm.
@@ -254,7 +258,7 @@ extension DeadLetterRun {
         items = []
     }
 
-    func target(of item: Item) -> String {
+    private func target(of item: Item) -> String {
         guard case .replay(let target) = action else { return settings.queue }
         return target.queue(from: item.letter.queue) ?? ""
     }

@@ -1,109 +1,84 @@
 package import AMQP
 package import Core
+import DequeModule
 
 /// Reads, replays, discards or exports the dead letters of a queue, or publishes an archive into it.
 ///
-/// Sans-IO like a worker. It processes as many messages as the queue contained at the start. A chosen message is
-/// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged and
-/// are requeued at the end. Beyond ``Settings/held`` of them, or after ``Settings/longestHold``, they are copied to the
-/// end of the queue; each copy is confirmed before the original is acknowledged. A lost connection ends the run;
-/// another run continues from the queue. If the broker closes the connection over a publish, the run skips that
-/// message, see ``publisherLost(_:)``.
+/// Sans-IO like a worker. It ends with the messages that the queue contained at the start. A chosen message is
+/// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged, and
+/// return to their places when the consumers close. A lost connection ends the run; another run continues from the
+/// queue. If the broker closes the connection over a publish, the run skips that message, see ``publisherLost(_:)``.
 ///
-/// A run that only reads keeps no message: further connections hold what exceeds ``Settings/readingPrefetch``.
+/// A run consists of rounds. A round consumes the queue from its beginning until everything is done, or for
+/// ``Settings/longestRound``: brokers close a channel that holds a message for too long. If the queue grows during a
+/// replay, a round only counts the replayed messages that came back.
 package final class DeadLetterRun: Run {
-    package enum Action {
-        /// Called with each chosen message, whose body is empty if it is too large.
-        case read((Delivery, DeadLetter) -> Void)
-        case replay(to: ReplayTarget)
-        case discard
-        /// Called with lines of an archive; they must be safe when it returns. The messages are removed if it discards.
-        case export(discards: Bool, ([[UInt8]]) throws -> Void)
-        /// Publishes this number of messages of an archive. Called for the next one; `nil` after the last one.
-        case publish(count: Int, () throws -> ArchivedMessage?)
+    /// One pass over the queue.
+    struct Round {
+        /// Whether it only counts the replayed messages that came back.
+        let counts: Bool
+        /// How many messages it takes.
+        let expected: Int
+        let start: Instant
+        var seen = 0
+        var returned = 0
+        /// Whether its consumers are being closed.
+        var isEnding = false
     }
 
-    package struct Settings: Sendable {
-        package static let rates = 1...1_000_000
-        package static let defaultRate = 500
-        package static let defaultAbortAbove = 50
-
-        /// The dead-letter queue.
-        package var queue: String
-        package var filter = DeadLetterFilter()
-        /// The maximum number of chosen messages.
-        package var limit = Int.max
-        /// Messages per second; `nil` for no limit.
-        package var rate: Int?
-        /// Ends a replay if more than this share of the replayed messages arrived in the queue again, in percent; `nil`
-        /// for never.
-        package var abortAbove: Int?
-        /// The maximum of unacknowledged messages, including held ones.
-        package var prefetch: UInt16 = 1200
-        /// The maximum of messages per connection, if the run only reads.
-        package var readingPrefetch: UInt16 = 50_000
-        /// The maximum of held messages, which are requeued in their order.
-        package var held = 1000
-        /// Far below the broker's consumer timeout, 30 minutes.
-        package var longestHold = Duration.seconds(600)
-        /// A message with this number of deliveries is copied before a delivery limit (20 in RabbitMQ 4) drops it.
-        package var mostDeliveries = 10
-        /// The maximum of unconfirmed publishes.
-        package var window = 200
-        /// The timeout for a response of the broker.
-        package var timeLimit = Duration.seconds(30)
-        /// Ends the run after this number of closes over publishes without a confirm in between: the cause is then not
-        /// a single message.
-        package var closesInARow = 100
-
-        package init(queue: String) {
-            self.queue = queue
-        }
-    }
-
-    package enum End: Equatable, Sendable {
-        /// All messages from the start were processed.
-        case complete
-        /// ``stop(at:)`` was called.
-        case stopped
-        /// Another run holds the lock of the queue.
-        case locked
-        /// Too many replayed messages returned.
-        case aborted
-        /// The export could not be written.
-        case unwritable(String)
-        case failed(String)
+    /// The run's questions to the broker about the queue.
+    enum Question {
+        case lock, length, watch
+        /// Verifies a length of 0: RabbitMQ also reports 0 if a quorum queue does not answer within 250 ms. Source:
+        /// rabbit_quorum_queue.erl, `stat/2`.
+        case emptiness
     }
 
     /// Below this count the return rate is not meaningful.
     package static let smallestSample = 20
-    static let watchInterval = Duration.seconds(1)
+    private static let watchInterval = Duration.seconds(1)
     /// If no delivery arrives for this time and the queue is empty, other consumers hold the rest.
-    static let quiet = Duration.seconds(2)
+    private static let quiet = Duration.seconds(2)
     /// A message is skipped after the broker has closed the connection this often while only that message was
     /// outstanding.
     static let closesUntilRefusal = 2
-    /// The longest wait for pending publishes at the end.
-    static let lastWait = Duration.seconds(10)
+    /// The longest wait at the end for publishes and acknowledgements, and after that for the close.
+    private static let lastWait = Duration.seconds(10)
+    private static let closeTimeout = Duration.seconds(1)
 
     package let settings: Settings
     package internal(set) var tally = DeadLetterTally()
-    package internal(set) var end: End?
+    package private(set) var end: End?
     /// Included in each message that this run replays.
     package let id: String
 
     let action: Action
     let reader: RequestReader
-    var connections: Connections
-    var inspection: Inspection
-    /// Whether the queue's length is known and its messages are consumed.
-    var isStarted = false
-    var backlog = Backlog()
+    let publisher: AMQPConnection
+    var consumers: [DeadLetterConsumer] = []
+    /// `nil` before the length of the queue is known, and between two rounds.
+    var round: Round?
+    /// Chosen messages that are not sent or acknowledged yet, oldest first.
+    var backlog = Deque<Item>()
     var publishes = Publishes()
-    var limiter: RateLimiter?
     var now: Instant
-    var timeout: ProgressTimeout
-    var shutdown = Shutdown()
+    var broker: BrokerProgress
+    private let control: AMQPConnection
+    private let connect: (AMQPRole) throws -> AMQPConnection
+    private var limiter: RateLimiter?
+    /// The pending question.
+    private var question: Question?
+    /// When the length is requested next.
+    private var nextWatch = Instant.distantFuture
+    /// When the queue last proved that it contains a message.
+    private var lastDelivery: Instant
+    /// The length of the queue at the start of the run.
+    private var initialLength: Int?
+    /// Whether the next round only counts.
+    private var countsNext = false
+    /// The messages done when returned ones were last counted.
+    private var doneAtCount = 0
+    private var closeDeadline = Instant.distantFuture
 
     /// - Parameters:
     ///   - id: unique to this run.
@@ -119,10 +94,13 @@ package final class DeadLetterRun: Run {
         self.reader = reader
         self.id = id
         self.now = now
-        timeout = ProgressTimeout(limit: settings.timeLimit, at: now)
-        inspection = Inspection(lastDelivery: now)
-        connections = Connections(control: try connect(.control), publisher: try connect(.publisher), connect: connect)
-        connections.control.start(at: now)
+        self.connect = connect
+        broker = BrokerProgress(limit: settings.timeLimit, at: now)
+        lastDelivery = now
+        control = try connect(.control)
+        publisher = try connect(.publisher)
+        if let rate = settings.rate { limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now) }
+        control.start(at: now)
     }
 
     /// An exclusive queue as a lock: only its holder may read or remove messages. It disappears with the connection.
@@ -130,8 +108,12 @@ package final class DeadLetterRun: Run {
         "\(queue).replay.lock"
     }
 
+    /// In the order in which they close. The consumer with the oldest messages is the first: a quorum queue keeps the
+    /// order in which messages return. The lock is released last.
+    private var connections: [AMQPConnection] { consumers.map(\.connection) + [publisher, control] }
+
     /// Whether all messages stay in the queue.
-    var isReadOnly: Bool {
+    private var isReadOnly: Bool {
         switch action {
         case .read, .export(discards: false, _): true
         case .replay, .discard, .export, .publish: false
@@ -139,35 +121,41 @@ package final class DeadLetterRun: Run {
     }
 
     package var nextDeadline: Instant? {
-        let retries = connections.nextDeadline ?? .distantFuture
+        let retries = connections.compactMap(\.nextDeadline).min() ?? .distantFuture
         guard end == nil else {
-            return shutdown.isClosing ? connections.nextDeadline : min(shutdown.deadline, retries)
+            return isFinished
+                ? nil : min(now < closeDeadline ? closeDeadline : closeDeadline + Self.closeTimeout, retries)
         }
-        var earliest = min(retries, timeout.deadline, inspection.nextWatch)
-        if let since = backlog.retained.first?.since { earliest = min(earliest, since + settings.longestHold) }
+        var earliest = min(retries, broker.deadline, nextWatch)
+        if let end = roundEnd { earliest = min(earliest, end) }
         // A suspect is published alone: all publishes in flight have to end first.
         let isPublishDue = publishes.suspects.isEmpty ? hasWork : publishes.inFlight.isEmpty
-        if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) {
-            earliest = min(earliest, permit)
-        }
+        if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
     }
 
     package var progress: (done: Int, of: Int) { (tally.done, min(tally.atStart, settings.limit)) }
 
+    package func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
+
     package func step(at moment: Moment) {
         now = moment.instant
-        for connection in connections.all { connection.expire(at: now) }
+        for connection in connections { connection.expire(at: now) }
         takeEvents()
         if end == nil { work() }
         if end == nil { checkEnd() }
+        if end == nil, round?.isEnding == true, question == nil, consumersAreClosed(force: false) { startNextRound() }
         if end != nil { close() }
     }
 
-    func takeEvents() {
+    private func takeEvents() {
         takeControlEvents()
-        for index in connections.consumers.indices { takeDeliveries(of: index) }
+        for index in consumers.indices { takeDeliveries(of: index) }
         takeConfirms()
+    }
+
+    func takePermit() -> Bool {
+        limiter?.take(at: now) ?? true
     }
 
     /// Ends the run in order: messages that were not sent stay in the queue.
@@ -176,30 +164,28 @@ package final class DeadLetterRun: Run {
         finish(.stopped)
     }
 
-    package var isFinished: Bool {
-        shutdown.isClosing && connections.all.allSatisfy(\.isClosed)
-    }
+    package private(set) var isFinished = false
 
-    // MARK: Lock and length
+    // MARK: Questions
 
     private func takeControlEvents() {
-        while let event = connections.control.nextEvent(at: now) {
+        while let event = control.nextEvent(at: now) {
+            broker.took(event, at: now)
             switch event {
-            case .engine(.opened) where inspection.question == nil && !isStarted && end == nil: ask(.lock)
+            case .engine(.opened) where question == nil && round == nil && end == nil: ask(.lock)
             case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _):
-                inspection.question = nil
-                lost(error, isFatal: isStarted)
+                question = nil
+                lost(error, isFatal: hasStarted)
             default: break
             }
         }
     }
 
-    func ask(_ question: Inspection.Question) {
+    private func ask(_ question: Question) {
         // The connection was lost, and the event is not processed yet.
-        let control = connections.control
         guard control.isOpen else { return }
-        inspection.question = question
+        self.question = question
         switch question {
         case .lock:
             var lock = QueueDeclaration(name: Self.lockName(of: settings.queue))
@@ -211,9 +197,9 @@ package final class DeadLetterRun: Run {
     }
 
     private func responded(_ response: ControlResponse) {
-        guard let asked = inspection.question, end == nil else { return }
-        inspection.question = nil
-        if !isStarted { timeout.restart(at: now) }
+        guard let asked = question, end == nil else { return }
+        question = nil
+        if round == nil { broker.restart(at: now) }
         switch (asked, response) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
         // A queue with a single active consumer gives no messages to others: its count has to suffice.
@@ -222,43 +208,172 @@ package final class DeadLetterRun: Run {
         case (.lock, _): ask(.length)
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
         case (.watch, .declared(_, let messages, _)): watched(ready: Int(messages))
+        case (.emptiness, .empty) where round?.isEnding == true: break
+        case (.emptiness, .empty) where round?.counts == true: endRound()
         case (.emptiness, .empty): finish(.complete)
         case (.emptiness, .got(let delivery, let remaining, _)):
-            connections.control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
-            if isStarted { inspection.lastDelivery = now } else { start(Int(remaining) + 1) }
+            control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
+            if round != nil { lastDelivery = now } else { start(Int(remaining) + 1) }
         default: finish(.failed("unexpected response from the broker"))
         }
     }
 
     private func counted(_ messages: Int) {
         if case .publish(let count, _) = action {
-            tally.atStart = count
-            isStarted = true
+            start(count)
         } else if messages == 0 {
             ask(.emptiness)
         } else {
             start(messages)
         }
-        if let rate = settings.rate { limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now) }
     }
 
-    private func start(_ count: Int) {
-        tally.atStart = count
-        isStarted = true
+    // MARK: Rounds
+
+    /// Whether the length of the queue was known once: from then on another run has to continue after a loss.
+    private var hasStarted: Bool { initialLength != nil }
+
+    /// - Parameter messages: in the queue now.
+    private func start(_ messages: Int) {
+        initialLength = initialLength ?? messages
+        tally.atStart = tally.removed + messages
+        round = Round(counts: countsNext, expected: messages, start: now)
+        if !countsNext { tally.startRound() }
+        countsNext = false
+        if case .publish = action { return }
         openConsumer()
-        inspection.nextWatch = now + Self.watchInterval
+        nextWatch = now + Self.watchInterval
+        lastDelivery = now
     }
 
-    /// Evaluates the queue's length: how many messages returned, and whether to keep waiting.
-    private func watched(ready: Int) {
-        inspection.nextWatch = now + Self.watchInterval
-        let expected = tally.atStart - tally.removed
-        tally.arrivals = max(0, ready + connections.held - expected - publishes.renewalCount)
-        if case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample,
-            tally.arrivals * 100 > limit * tally.done
-        {
-            return finish(.aborted)
+    private func openConsumer() {
+        guard let round else { return }
+        let rest = UInt16(clamping: round.expected - round.seen)
+        let prefetch =
+            isReadOnly || round.counts
+            ? min(settings.readingPrefetch, rest) : consumers.isEmpty ? settings.prefetch : settings.furtherPrefetch
+        do {
+            let connection = try connect(.consumer([ConsumerQueue(name: settings.queue, prefetch: prefetch)]))
+            consumers.append(DeadLetterConsumer(connection, prefetch: prefetch))
+            connection.start(at: now)
+        } catch {
+            finish(.failed("\(error)"))
         }
-        if ready == 0, isIdle, now >= inspection.lastDelivery + Self.quiet { ask(.emptiness) }
+    }
+
+    /// Returns all messages that the run holds to the queue, in their order.
+    private func endRound() {
+        round?.isEnding = true
+        nextWatch = .distantFuture
+        backlog = []
+        stopConsuming()
+    }
+
+    private func startNextRound() {
+        if let round, round.counts {
+            tally.returned = round.returned
+            doneAtCount = tally.done
+            if isAboveLimit(round.returned) { return finish(.aborted) }
+        } else {
+            // What came back so far becomes part of the next round.
+            if case .replay = action { countsNext = settings.abortAbove != nil }
+            // A queue that grows faster than it is worked off has no end.
+            if tally.done >= initialLength ?? 0 { return finish(.complete) }
+        }
+        consumers = []
+        round = nil
+        broker.restart(at: now)
+        ask(.length)
+    }
+
+    /// When this round has to end; `nil` for a run that reads, or that consumes nothing.
+    private var roundEnd: Instant? {
+        guard let round, !round.isEnding, !isReadOnly, !consumers.isEmpty else { return nil }
+        return round.start + settings.longestRound
+    }
+
+    private func isAboveLimit(_ returned: Int) -> Bool {
+        guard case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample else {
+            return false
+        }
+        return returned * 100 > limit * tally.done
+    }
+
+    /// Evaluates the queue's length: whether replayed messages may have come back, and whether to keep waiting.
+    private func watched(ready: Int) {
+        guard let round, !round.isEnding else { return }
+        nextWatch = now + Self.watchInterval
+        let held = consumers.reduce(0) { $0 + $1.connection.held }
+        let arrivals = ready + held - tally.left
+        if !round.counts, tally.done >= 2 * doneAtCount, isAboveLimit(tally.returned + arrivals) { return endRound() }
+        if ready == 0, isIdle, now >= lastDelivery + Self.quiet { ask(.emptiness) }
+    }
+
+    /// Whether no further message is taken in this round.
+    var isOver: Bool {
+        guard let round else { return false }
+        let isFull = round.counts ? false : tally.chosen >= settings.limit
+        return round.isEnding || round.seen >= round.expected || isFull
+    }
+
+    func noteDelivery() {
+        round?.seen += 1
+        lastDelivery = now
+        broker.restart(at: now)
+    }
+
+    // MARK: The end
+
+    private func checkEnd() {
+        if let failure = broker.failure(at: now) { return finish(.failed(failure)) }
+        guard let round, !round.isEnding else { return }
+        if isOver, isIdle {
+            return round.counts ? endRound() : finish(.complete)
+        }
+        if let end = roundEnd, now >= end { return endRound() }
+        // The newest consumer holds only messages that stay.
+        if !isOver, isIdle, let consumer = consumers.last, consumer.isFull { openConsumer() }
+        if now >= nextWatch, question == nil, control.isOpen {
+            nextWatch = .distantFuture
+            ask(.watch)
+        }
+    }
+
+    func lost(_ error: AMQPError, isFatal: Bool) {
+        if isFatal || !error.isTransient { finish(.failed(error.description)) }
+    }
+
+    func finish(_ end: End) {
+        guard self.end == nil else { return }
+        self.end = end
+        closeDeadline = now + Self.lastWait
+        backlog = []
+        stopConsuming()
+        giveUp(&publishes.suspects)
+    }
+
+    /// Stops consuming: later messages, including those that come back, stay in the queue.
+    func stopConsuming() {
+        for index in consumers.indices { consumers[index].stop(at: now) }
+    }
+
+    /// Waits for pending publishes, flushes the acknowledgements, then closes one consumer after another.
+    private func consumersAreClosed(force: Bool) -> Bool {
+        guard force || publishes.isIdle || end != nil && !publisher.isOpen else { return false }
+        for index in consumers.indices { consumers[index].flush(at: now) }
+        guard force || consumers.allSatisfy(\.isFlushed) else { return false }
+        return consumers.map(\.connection).allSatisfy(isClosed)
+    }
+
+    private func isClosed(_ connection: AMQPConnection) -> Bool {
+        connection.close(at: now)
+        // A connection that was not open closes immediately, and no other event would trigger a step.
+        takeEvents()
+        return connection.isClosed
+    }
+
+    private func close() {
+        let isClosed = consumersAreClosed(force: now >= closeDeadline) && [publisher, control].allSatisfy(isClosed)
+        isFinished = isClosed || now >= closeDeadline + Self.closeTimeout
     }
 }

@@ -1,7 +1,6 @@
 /// The results of the messages that a run processed.
-///
 package struct DeadLetterTally: Sendable, Equatable {
-    /// Messages in the queue at the start; the run processes this number.
+    /// Messages in the queue when its length was last determined, and those removed before.
     package internal(set) var atStart = 0
     package internal(set) var seen = 0
     /// Messages that the filter selected, up to the limit.
@@ -13,14 +12,12 @@ package struct DeadLetterTally: Sendable, Equatable {
     /// Not replayed, because APNs accepted their requests.
     package internal(set) var accepted = 0
     /// Selected, but left in the queue because of a failure.
-    package internal(set) var refused = 0
+    package private(set) var refused = 0
     private var reasons: [Complaint] = []
-    /// Copied to the end of the queue and acknowledged.
-    package internal(set) var renewed = 0
     /// Possibly duplicated: sent without a confirm, or without an acknowledgement of the original.
     package internal(set) var uncertain = 0
-    /// Messages that arrived in the queue since the start, according to its length.
-    package internal(set) var arrivals = 0
+    /// Replayed messages that were in the queue again when they were last counted.
+    package internal(set) var returned = 0
 
     /// The maximum of stored complaints; further ones are only counted.
     package static let maximumComplaints = 10
@@ -28,22 +25,28 @@ package struct DeadLetterTally: Sendable, Equatable {
     private struct Complaint: Equatable {
         let text: String
         /// The first message with this complaint.
-        let name: String?
+        let first: String?
     }
 
     package init() {}
 
-    /// Messages from the start that are still in the queue.
+    /// Those of them that are still in the queue.
     package var left: Int { max(0, atStart - removed) }
 
     /// The reasons for refusals, in order of their first occurrence; at most ``maximumComplaints``.
     package var complaints: [String] {
-        reasons.map { reason in reason.name.map { "\(reason.text) (first: \($0))" } ?? reason.text }
+        reasons.map { reason in reason.first.map { "\(reason.text) (first: \($0))" } ?? reason.text }
     }
 
+    /// - Parameter name: of the message.
     mutating func complain(_ text: String, about name: String? = nil) {
         refused += 1
         guard reasons.count < Self.maximumComplaints, !reasons.contains(where: { $0.text == text }) else { return }
-        reasons.append(Complaint(text: text, name: name))
+        reasons.append(Complaint(text: text, first: name))
+    }
+
+    /// What is still in the queue is seen again.
+    mutating func startRound() {
+        (seen, chosen, accepted, refused, reasons) = (0, done, 0, 0, [])
     }
 }

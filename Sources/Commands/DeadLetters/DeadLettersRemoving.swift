@@ -56,8 +56,7 @@ struct DeadLettersReplay: ParsableCommand {
         let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(access.settings)
         if dryRun || asks {
             let table = try DeadLetterTable(access, options) { target.queue(from: $0.queue) }
-            table.show(asJSON: dryRun && options.json)
-            guard !dryRun, access.isConfirmed("Replay them?") else { return }
+            guard table.isConfirmed(access, options, "Replay", isDry: dryRun) else { return }
         }
         let run = try access.run(.replay(to: target)) {
             options.select(&$0)
@@ -100,8 +99,8 @@ struct DeadLettersDiscard: ParsableCommand {
         }
         let access = try options.access(verb: "discard")
         if dryRun || !yes {
-            try DeadLetterTable(access, options).show(asJSON: dryRun && options.json)
-            guard !dryRun, access.isConfirmed("Discard them permanently?") else { return }
+            let table = try DeadLetterTable(access, options)
+            guard table.isConfirmed(access, options, "Permanently discard", isDry: dryRun) else { return }
         }
         try access.report(try access.run(.discard, options.select), "discarded")
     }

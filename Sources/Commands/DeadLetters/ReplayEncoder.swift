@@ -2,7 +2,7 @@ package import AMQP
 package import Core
 import Pipeline
 
-/// Writes copies of a dead letter: the request for a replay, or the same dead letter again.
+/// Writes copies of a dead letter: the request for a replay, or the same dead letter from an archive.
 package enum ReplayEncoder {
     /// Headers about the failure; a replay starts without them.
     private static let failureHeaders = [
@@ -31,11 +31,11 @@ package enum ReplayEncoder {
             routingKey: ArraySlice(queue.utf8), properties: properties, body: delivery.body)
     }
 
-    /// The dead letter itself, for the end of its queue.
+    /// The dead letter itself.
     ///
     /// - Throws: if its headers cannot be decoded, so that a copy would lose some.
-    package static func renewal(
-        _ delivery: Delivery, _ letter: DeadLetter, in queue: String
+    package static func copy(
+        _ delivery: Delivery, _ letter: DeadLetter, to queue: String
     ) throws(AMQPError) -> Publication {
         var properties = try MessageProperties(decoding: delivery.rawProperties)
         Republishing.makePublishable(&properties)

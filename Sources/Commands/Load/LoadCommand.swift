@@ -11,8 +11,12 @@ struct LoadCommand: ParsableCommand {
         abstract: "Publishes test requests, collects the results, prints throughput, latencies, losses and duplicates.",
         discussion: """
             Each message has a reply_to queue of this run. The run survives restarts of the broker and of the worker. \
-            A second result for a message counts as a duplicate, a result for an unknown message as a stranger. Exit \
-            code 65 if a message has no result.
+            A second result for a message counts as a duplicate, a result for an unknown message as a stranger.
+
+            The app of the messages needs an endpoint, such as a simulator: invented device tokens sent to Apple would \
+            pause it.
+
+            Exit code 65 if a message has no result.
 
             Example: harebell load --count 1000 --rate 100
             """)
@@ -32,13 +36,16 @@ struct LoadCommand: ParsableCommand {
     var topic: String?
 
     @Option(help: "accepted, or varied: a mix with dead and bad tokens and broken messages.")
-    var mix = "accepted"
+    var mix = LoadPlan.Mix.accepted
 
     @Option(help: "Bytes of padding in each alert.")
     var bodySize = 32
 
     @Option(help: "Seconds without a result that end the run.")
-    var patience = 30
+    var timeout = 30
+
+    @Option(help: ArgumentHelp("Former name of --timeout.", visibility: .hidden))
+    var patience: Int?
 
     @Flag(help: "One JSON object instead of a table.")
     var json = false
@@ -46,29 +53,35 @@ struct LoadCommand: ParsableCommand {
     func validate() throws {
         guard (1...100_000_000).contains(count) else { throw ValidationError("--count is 1 to 100000000") }
         guard rate.map((1...10_000_000).contains) ?? true else { throw ValidationError("--rate is 1 to 10000000") }
-        guard LoadPlan.Mix(rawValue: mix) != nil else { throw ValidationError("--mix is accepted or varied") }
         guard (0...1_000_000).contains(bodySize) else { throw ValidationError("--body-size is 0 to 1000000") }
-        guard (1...86400).contains(patience) else { throw ValidationError("--patience is 1 to 86400") }
+        guard (1...86400).contains(patience ?? timeout) else { throw ValidationError("--timeout is 1 to 86400") }
     }
 
     func run() throws {
         let settings = try configuration.load().configuration
         let queue = try settings.queue(named: queue)
+        let topic = topic ?? settings.apps[0].topic
+        try Self.refuseApple(settings.apps.filter { $0.isMeant(by: topic) }, topic)
+        let timeout = former(patience, "--patience", now: "--timeout") ?? timeout
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
         let replies = try ReplyQueue(
-            name: "harebell.\(name)", prefetch: 1000, at: runner.now,
+            name: "harebell.\(name)", prefetch: 1000, timeLimit: .seconds(timeout), at: runner.now,
             connect: runner.connections("harebell load", settings.broker))
-        var options = LoadRun.Settings(queue: queue, count: count, rate: rate)
-        options.timeLimit = .seconds(patience)
         let run = LoadRun(
-            settings: options,
-            plan: LoadPlan(
-                run: name, topic: topic ?? settings.apps[0].topic, mix: LoadPlan.Mix(rawValue: mix) ?? .accepted,
-                bodySize: bodySize),
-            replies: replies, at: runner.now)
+            settings: LoadRun.Settings(queue: queue, count: count, rate: rate),
+            plan: LoadPlan(run: name, topic: topic, mix: mix, bodySize: bodySize), replies: replies, at: runner.now)
         try runner.run(run, showing: ProgressBar(isWanted: !json, showsRate: true))
         try report(run)
+    }
+
+    private static func refuseApple(_ apps: [Configuration.App], _ topic: String) throws {
+        guard !apps.isEmpty else { throw ValidationError("no app \"\(topic)\" is configured") }
+        for app in apps where app.environment.host == app.endpoint.host {
+            throw ValidationError(
+                "\(topic) (\(app.environment.rawValue)) has no endpoint: its invented device tokens would go to "
+                    + "Apple, which pauses the app; set apps[].endpoint to a simulator")
+        }
     }
 
     private func report(_ run: LoadRun) throws {
@@ -110,10 +123,11 @@ struct LoadCommand: ParsableCommand {
         case .failed(let message)?:
             complain(message)
             throw Status.unavailable
-        case .impatient?, .stopped?, nil: throw Status.refused
+        case .timedOut?, .stopped?, nil: throw Status.refused
         }
     }
 
+    /// A decimal number with this number of digits after the point.
     private func fixed(_ number: Double, _ digits: Int) -> String {
         let scale = [1, 10, 100][digits]
         let scaled = Int((number * Double(scale)).rounded())
@@ -122,3 +136,5 @@ struct LoadCommand: ParsableCommand {
         return "\(scaled / scale)." + String(repeating: "0", count: digits - fraction.count) + fraction
     }
 }
+
+extension LoadPlan.Mix: ExpressibleByArgument {}

@@ -11,8 +11,6 @@ package final class LoadRun: Run {
         package var count: Int
         /// Messages per second; `nil` publishes as fast as the broker confirms.
         package var rate: Int?
-        /// The longest wait for a reply after the last reply or publish.
-        package var timeLimit = Duration.seconds(30)
         /// The maximum of unconfirmed messages.
         package var window = 1000
 
@@ -26,8 +24,8 @@ package final class LoadRun: Run {
     package enum End: Equatable {
         /// Every message was answered.
         case complete
-        /// Messages were published, but no reply arrived within the patience.
-        case impatient
+        /// Messages were published, but no reply arrived within the time limit.
+        case timedOut
         case failed(String)
         /// ``stop(at:)`` was called.
         case stopped
@@ -50,21 +48,20 @@ package final class LoadRun: Run {
     private var backoff = Backoff(limit: .seconds(5))
     private var pausesUntil: Instant?
     private var random = SplitMix64(seed: 1)
-    private var lastProgress: Instant
     private var now: Instant
 
+    /// - Parameter replies: its time limit is the longest wait for a reply after the last reply or publish.
     package init(settings: Settings, plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
         self.settings = settings
         self.plan = plan
         self.replies = replies
         self.now = now
-        lastProgress = now
         ledger = LoadLedger(count: settings.count)
     }
 
     package var nextDeadline: Instant? {
-        guard end == nil else { return nil }
-        var earliest = min(lastProgress + settings.timeLimit, replies.nextDeadline ?? .distantFuture)
+        guard end == nil else { return replies.nextDeadline }
+        var earliest = min(replies.broker.deadline, replies.nextDeadline ?? .distantFuture)
         if let pausesUntil { earliest = min(earliest, pausesUntil) }
         if canPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
@@ -81,12 +78,12 @@ package final class LoadRun: Run {
         publishDue()
         if ledger.responded == settings.count {
             finish(.complete)
-        } else if now >= lastProgress + settings.timeLimit {
-            finish(
-                ledger.published > 0
-                    ? .impatient : .failed(replies.lastLoss?.description ?? "the broker does not respond"))
+        } else if let cause = replies.broker.failure(at: now) {
+            finish(ledger.published > 0 ? .timedOut : .failed(cause))
         }
     }
+
+    package func trouble(at now: Instant) -> String? { replies.broker.trouble(at: now) }
 
     // MARK: Replies
 
@@ -95,7 +92,7 @@ package final class LoadRun: Run {
             switch event {
             case .ready:
                 isReady = true
-                lastProgress = now
+                replies.broker.restart(at: now)
             case .reply(let delivery): received(delivery)
             case .confirmed(let sequence, let confirmation): confirmed(sequence, confirmation)
             case .failed(let error): finish(.failed(error.description))
@@ -104,7 +101,7 @@ package final class LoadRun: Run {
     }
 
     private func received(_ delivery: Delivery) {
-        lastProgress = now
+        replies.broker.restart(at: now)
         let index = delivery.correlationID.flatMap { plan.index(ofMessageID: $0) }
         func text(_ header: StaticString) -> String? {
             guard case .text(let bytes) = delivery.header(header) else { return nil }
@@ -149,7 +146,7 @@ package final class LoadRun: Run {
             let sequence = try replies.publish(publication)
             unconfirmed[sequence] = index
             ledger.published(index, at: now)
-            lastProgress = now
+            replies.broker.restart(at: now)
         } catch {
             finish(.failed(error.description))
         }

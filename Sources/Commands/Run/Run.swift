@@ -13,6 +13,9 @@ package protocol Run: AnyObject {
     /// The units of work done and their total. A total of 0 means that it is unknown.
     var progress: (done: Int, of: Int) { get }
 
+    /// Why it has made no progress for some seconds although it continues; `nil` while it works as intended.
+    func trouble(at now: Instant) -> String?
+
     /// Handles the events since the last step, and what is due.
     func step(at now: Moment)
 
@@ -22,4 +25,6 @@ package protocol Run: AnyObject {
 
 extension Run {
     package var progress: (done: Int, of: Int) { (0, 0) }
+
+    package func trouble(at now: Instant) -> String? { nil }
 }

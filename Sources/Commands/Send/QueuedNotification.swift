@@ -15,25 +15,20 @@ package final class QueuedNotification: Run {
     private let queue: String
     private let form: OneOffRequest.Form
     private let replies: ReplyQueue
-    private let deadline: Instant
     private var sequence: UInt64?
     private var isQueued = false
     package private(set) var end: End?
 
-    /// - Parameter timeout: the total timeout.
-    package init(
-        _ request: OneOffRequest, to queue: String, _ form: OneOffRequest.Form, replies: ReplyQueue,
-        timeout: Duration, at now: Instant
-    ) {
+    /// - Parameter replies: its time limit is the total timeout.
+    package init(_ request: OneOffRequest, to queue: String, _ form: OneOffRequest.Form, replies: ReplyQueue) {
         self.request = request
         self.queue = queue
         self.form = form
         self.replies = replies
-        deadline = now + timeout
     }
 
     package var nextDeadline: Instant? {
-        end == nil ? min(deadline, replies.nextDeadline ?? .distantFuture) : replies.nextDeadline
+        [end == nil ? replies.broker.deadline : nil, replies.nextDeadline].compactMap(\.self).min()
     }
 
     package var isFinished: Bool { end != nil && replies.isClosed }
@@ -54,7 +49,7 @@ package final class QueuedNotification: Run {
         }
         guard end == nil else { return }
         publish(at: now)
-        if now >= deadline { finish(.failed(complaint), at: now) }
+        if let cause = replies.broker.failure(at: now) { finish(.failed(complaint(cause)), at: now) }
     }
 
     private func publish(at now: Instant) {
@@ -80,11 +75,15 @@ package final class QueuedNotification: Run {
         finish(.result(result), at: now)
     }
 
-    private var complaint: String {
+    package func trouble(at now: Instant) -> String? {
+        isQueued ? nil : replies.broker.trouble(at: now)
+    }
+
+    private func complaint(_ cause: String) -> String {
         guard !isQueued else {
             return "no result came in time: the request is in queue \"\(queue)\" or with a worker, and will be sent"
         }
-        return "the request was not queued in time: " + (replies.lastLoss?.description ?? "the broker does not respond")
+        return "the request was not queued in time: \(cause)"
     }
 
     package func stop(at now: Moment) {

@@ -25,16 +25,19 @@ package final class ReplyQueue {
     private let consumer: AMQPConnection
     private var isDeclared = false
     private var isConsuming = false
-    /// The reason for the last connection loss.
-    package private(set) var lastLoss: AMQPError?
+    var broker: BrokerProgress
+    private var end: OrderlyClose?
 
     /// - Parameters:
     ///   - name: the name of the queue; unique to this run.
+    ///   - timeLimit: the longest time without progress.
     ///   - connect: makes the connection for a role.
     package init(
-        name: String, prefetch: UInt16, at now: Instant, connect: (AMQPRole) throws -> AMQPConnection
+        name: String, prefetch: UInt16, timeLimit: Duration, at now: Instant,
+        connect: (AMQPRole) throws -> AMQPConnection
     ) rethrows {
         self.name = name
+        broker = BrokerProgress(limit: timeLimit, outlastsLosses: true, at: now)
         control = try connect(.control)
         publisher = try connect(.publisher)
         consumer = try connect(.consumer([ConsumerQueue(name: name, prefetch: prefetch)]))
@@ -45,19 +48,23 @@ package final class ReplyQueue {
     private var connections: [AMQPConnection] { [control, publisher, consumer] }
 
     package var nextDeadline: Instant? {
-        connections.compactMap(\.nextDeadline).min()
+        guard !isClosed else { return nil }
+        return end?.deadline ?? connections.compactMap(\.nextDeadline).min()
     }
 
     package func expire(at now: Instant) {
         for connection in connections { connection.expire(at: now) }
+        isClosed = end?.isOver(at: now) ?? false
     }
 
     package func nextEvent(at now: Instant) -> Event? {
-        nextOfControl(at: now) ?? nextOfConsumer(at: now) ?? nextOfPublisher(at: now)
+        guard end == nil else { return nil }
+        return nextOfControl(at: now) ?? nextOfConsumer(at: now) ?? nextOfPublisher(at: now)
     }
 
     private func nextOfControl(at now: Instant) -> Event? {
         while let event = control.nextEvent(at: now) {
+            broker.took(event, at: now)
             switch event {
             case .engine(.opened) where !isDeclared:
                 let queue = QueueDeclaration(name: name, arguments: ["x-expires": .int32(Self.life)])
@@ -66,8 +73,7 @@ package final class ReplyQueue {
                 isDeclared = true
                 consumer.start(at: now)
             case .engine(.responded(.refused(let error))): return .failed(error)
-            case .disconnected(_, let error, _):
-                if let failure = lost(error) { return failure }
+            case .disconnected(_, let error, _) where !error.isTransient: return .failed(error)
             default: break
             }
         }
@@ -76,13 +82,15 @@ package final class ReplyQueue {
 
     private func nextOfConsumer(at now: Instant) -> Event? {
         while let event = consumer.nextEvent(at: now) {
+            broker.took(event, at: now)
             switch event {
             case .engine(.consuming):
                 isConsuming = true
                 return .ready
             case .engine(.delivery(let delivery)): return .reply(delivery)
-            case .engine(.channelClosed(_, let error)), .disconnected(_, let error, _):
-                if let failure = lost(error) { return failure }
+            case .engine(.channelClosed(_, let error)) where !error.isTransient,
+                .disconnected(_, let error, _) where !error.isTransient:
+                return .failed(error)
             default: break
             }
         }
@@ -91,19 +99,14 @@ package final class ReplyQueue {
 
     private func nextOfPublisher(at now: Instant) -> Event? {
         while let event = publisher.nextEvent(at: now) {
+            broker.took(event, at: now)
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): return .confirmed(sequence, confirmation)
-            case .disconnected(_, let error, _):
-                if let failure = lost(error) { return failure }
+            case .disconnected(_, let error, _) where !error.isTransient: return .failed(error)
             default: break
             }
         }
         return nil
-    }
-
-    private func lost(_ error: AMQPError) -> Event? {
-        lastLoss = error
-        return error.isTransient ? nil : .failed(error)
     }
 
     /// Whether a request may be published now: its reply will be consumed, and the broker accepts publishes.
@@ -121,8 +124,10 @@ package final class ReplyQueue {
     /// Deletes the queue if possible, and closes all connections.
     package func close(at now: Instant) {
         if control.isOpen { control.request(.deleteQueue(name), at: now) }
-        for connection in [consumer, publisher, control] { connection.close(at: now) }
+        end = OrderlyClose([consumer, publisher, control], at: now)
+        expire(at: now)
     }
 
-    package var isClosed: Bool { connections.allSatisfy(\.isClosed) }
+    /// Whether all connections are closed or given up.
+    package private(set) var isClosed = false
 }

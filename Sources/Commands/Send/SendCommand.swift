@@ -137,10 +137,10 @@ struct SendCommand: ParsableCommand {
         let runner = try LoopRunner()
         let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
         let replies = try ReplyQueue(
-            name: name, prefetch: 1, at: runner.now, connect: runner.connections("harebell send", settings.broker))
-        let notification = QueuedNotification(
-            request, to: queue, form, replies: replies, timeout: .seconds(timeout ?? 60), at: runner.now)
-        try runner.run(notification)
+            name: name, prefetch: 1, timeLimit: .seconds(timeout ?? 60), at: runner.now,
+            connect: runner.connections("harebell send", settings.broker))
+        let notification = QueuedNotification(request, to: queue, form, replies: replies)
+        try runner.run(notification, showing: ProgressBar(isWanted: false))
         switch notification.end {
         case .result(let result): return result
         case .failed(let text):

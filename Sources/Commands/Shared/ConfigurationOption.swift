@@ -51,8 +51,7 @@ struct ConfigurationOption: ParsableArguments {
         return (document, inspection)
     }
 
-    /// Likewise without its warnings.
-    func read(
+    private func read(
         more: (ConfigurationError) -> ConfigurationError = { $0 }
     ) throws -> ConfigurationDocument {
         let file = try file()

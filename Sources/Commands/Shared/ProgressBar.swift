@@ -1,5 +1,6 @@
 import Core
 import Glibc
+import Runtime
 
 /// A progress bar on standard error, redrawn at most ten times a second.
 final class ProgressBar {
@@ -12,10 +13,10 @@ final class ProgressBar {
     private var start: Instant?
 
     /// - Parameters:
-    ///   - isWanted: shown only on a terminal.
+    ///   - isWanted: shown only on a terminal that can redraw a line.
     ///   - showsRate: units per second and the remaining time, "–" before the first unit.
     init(isWanted: Bool, showsRate: Bool = false) {
-        isShown = isWanted && isatty(STDERR_FILENO) == 1
+        isShown = isWanted && Terminal.canRedraw(STDERR_FILENO)
         self.showsRate = showsRate
     }
 
@@ -58,12 +59,16 @@ final class ProgressBar {
 }
 
 extension LoopRunner {
-    /// Runs until finished, and shows the progress.
-    ///
-    /// - Parameter afterStep: called after each step, before the bar is drawn.
-    func run(_ run: any Run, showing bar: ProgressBar, afterStep: @escaping () -> Void = {}) throws {
-        try self.run(run, every: bar.isShown ? .seconds(1) : nil) { now in
-            afterStep()
+    /// Runs until finished, and reports progress and trouble.
+    func run(_ run: any Run, showing bar: ProgressBar) throws {
+        var trouble: String?
+        try self.run(run, every: .seconds(1)) { now in
+            let found = run.isFinished ? nil : run.trouble(at: now.instant)
+            if let found, found != trouble {
+                bar.clear()
+                complain("\(found); trying again")
+            }
+            trouble = found
             bar.show(run.progress, at: now.instant)
         }
         bar.clear()

@@ -22,9 +22,6 @@ struct SimulateCommand: ParsableCommand {
     @Option(help: "The port to listen on; 0 takes a free one and prints it.")
     var port: UInt16
 
-    @Option(help: "A separate port for channel management, as Apple has; without it --port manages channels, too.")
-    var managementPort: UInt16?
-
     @Option(help: "The numeric address to listen on.")
     var address = "127.0.0.1"
 
@@ -109,7 +106,6 @@ struct SimulateCommand: ParsableCommand {
     func run() throws {
         var options = SimulatorOptions()
         options.port = port
-        options.managementPort = managementPort
         options.address = address
         options.authorityFile = caFile
         options.configuration.environment = Environment(rawValue: environment) ?? .production
@@ -149,7 +145,6 @@ struct SimulateCommand: ParsableCommand {
             network.adopt(socket, engine)
         }
         if port == 0 { printLine("port \(service.port)") }
-        if managementPort == 0, let port = service.managementPort { printLine("management-port \(port)") }
         let server = try makeInbox(on: runner.loop)
         if let endpoint = server?.endpoint { printLine("inbox http://\(endpoint)/") }
         let logger = Logger(label: "simulator") { [level = log.level] label in

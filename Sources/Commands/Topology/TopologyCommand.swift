@@ -50,41 +50,25 @@ struct TopologyCommand: ParsableCommand {
             }
             return
         }
-        let reports = try declare(plan, settings.broker)
-        if json { printJSON(reports) }
-        if Self.isRefused(reports) { throw Status.refused }
-    }
-
-    private func declare(_ plan: TopologyPlan, _ broker: Configuration.Broker) throws -> [TopologyReport] {
         let runner = try LoopRunner()
-        let control = try runner.connections("harebell topology", broker)(.control)
+        let control = try runner.connections("harebell topology", settings.broker)(.control)
         let run = TopologyRun(plan, control: control, at: runner.now)
-        var reports: [TopologyReport] = []
-        var failed = false
-        try runner.run(run) { _ in
-            while let event = run.nextEvent() {
-                let report: TopologyReport
-                switch event {
-                case .done(let step): report = TopologyReport(step, .declared)
-                case .refused(let step, let error): report = TopologyReport(step, .refused, detail: error.message)
-                case .failed(let reason):
-                    failed = true
-                    complain(reason)
-                    continue
-                }
-                reports.append(report)
-                if !json { printLine(lines: report.lines) }
-            }
+        try runner.run(run, showing: ProgressBar(isWanted: false))
+        if json {
+            printJSON(run.reports)
+        } else {
+            printLine(lines: run.reports.flatMap(\.lines))
         }
-        if failed || reports.count < plan.steps.count { throw Status.unavailable }
-        return reports
+        if let failure = run.failure {
+            complain(failure)
+            throw Status.unavailable
+        }
+        if run.reports.contains(where: \.isRefused) { throw Status.refused }
     }
 
     private func printJSON(_ reports: [TopologyReport]) {
-        printLine(json: [("ok", .boolean(!Self.isRefused(reports))), ("steps", .array(reports.map(\.json)))])
-    }
-
-    private static func isRefused(_ reports: [TopologyReport]) -> Bool {
-        reports.contains { $0.state == .refused }
+        printLine(json: [
+            ("ok", .boolean(!reports.contains(where: \.isRefused))), ("steps", .array(reports.map(\.json))),
+        ])
     }
 }

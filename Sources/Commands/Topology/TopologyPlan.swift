@@ -34,7 +34,9 @@ package struct TopologyPlan: Sendable {
     }
 
     private static func route(_ route: Configuration.Route, purpose: String) -> [Step] {
-        let queue = QueueDeclaration(name: route.routingKey, arguments: ["x-queue-type": .string("quorum")])
+        let queue = QueueDeclaration(
+            name: route.routingKey,
+            arguments: ["x-queue-type": .string("quorum"), "x-delivery-limit": .int32(deliveryLimit)])
         guard !route.exchange.isEmpty else { return [.queue(queue, purpose: purpose)] }
         return [
             .exchange(ExchangeDeclaration(name: route.exchange, type: "direct")), .queue(queue, purpose: purpose),
@@ -44,10 +46,11 @@ package struct TopologyPlan: Sendable {
 
     /// The number of returns after which the broker drops a message.
     ///
-    /// The default of RabbitMQ 4 is 20, which restarts of workers and scans of a queue use up. RabbitMQ 3 has none, and
-    /// then requeues a returned message at the end of the queue. The worker gives up a request long before this limit
-    /// (`broker.poison_deliveries`, at most 1000). It publishes a result for it; the broker does not. "No limit" (-1)
-    /// does not work in both versions: RabbitMQ 3 drops a message after its first failed delivery.
+    /// The default of RabbitMQ 4 is 20, which restarts of workers, dead-letter commands and looks at a queue in the
+    /// management interface use up. RabbitMQ 3 has none, and then requeues a returned message at the end of the queue.
+    /// The worker gives up a request long before this limit (`broker.poison_deliveries`, at most 1000). It publishes a
+    /// result for it; the broker does not. "No limit" (-1) does not work in both versions: RabbitMQ 3 drops a message
+    /// after its first failed delivery.
     /// Sources: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues), rabbitmq.com/docs/quorum-queues (poison
     /// message handling).
     static let deliveryLimit: Int32 = 10_000

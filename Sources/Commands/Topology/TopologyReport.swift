@@ -3,9 +3,9 @@ import Core
 import Decoding
 
 /// The report of `harebell topology` about one step, as text or JSON.
-struct TopologyReport {
+package struct TopologyReport {
     /// The result of a step; raw values are the names in the JSON.
-    enum State: String {
+    package enum State: String {
         /// Only printed.
         case planned
         case declared
@@ -14,6 +14,7 @@ struct TopologyReport {
 
     let step: TopologyPlan.Step
     let state: State
+    var isRefused: Bool { state == .refused }
     /// The broker's error.
     private let detail: String?
 

@@ -12,7 +12,12 @@ package enum Terminal {
     /// Whether output to this descriptor may have colours. `NO_COLOR` (no-color.org) and terminals without colours turn
     /// them off.
     package static func hasColours(_ descriptor: Int32) -> Bool {
-        guard isatty(descriptor) == 1, variable("NO_COLOR") == nil, let kind = variable("TERM") else { return false }
+        variable("NO_COLOR") == nil && canRedraw(descriptor)
+    }
+
+    /// Whether the descriptor is a terminal that obeys control sequences.
+    package static func canRedraw(_ descriptor: Int32) -> Bool {
+        guard isatty(descriptor) == 1, let kind = variable("TERM") else { return false }
         return kind != "dumb"
     }
 

@@ -9,8 +9,6 @@ package struct SimulatorOptions: Sendable {
     package var address = "127.0.0.1"
     /// 0 for any free port.
     package var port: UInt16 = 0
-    /// A separate port for channel management only; 0 for any free port; `nil` serves it at ``port``.
-    package var managementPort: UInt16?
     /// The server's certificate and key; `nil` issues one for ``names`` and ``addresses`` from a new authority.
     package var identity: TLSContext.Identity?
     package var names = ["localhost"]

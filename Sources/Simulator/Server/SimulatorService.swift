@@ -9,7 +9,6 @@ package final class SimulatorService {
     /// The certificate to trust, in PEM; `nil` if the options contain an identity.
     package let authorityPEM: String?
     private let listener: SocketListener
-    private let managementListener: SocketListener?
 
     /// Starts to listen.
     ///
@@ -24,18 +23,14 @@ package final class SimulatorService {
             options.configuration, script: options.script, identity: identity, now: now)
         self.context = context
         self.authorityPEM = authorityPEM
-        func listen(_ port: UInt16, _ service: PortService) throws -> SocketListener {
-            try SocketListener(loop: loop, address: options.address, port: port) { socket in
+        do {
+            listener = try SocketListener(loop: loop, address: options.address, port: options.port) { socket in
                 do {
-                    adopt(socket, try context.makeEngine(service))
+                    adopt(socket, try context.makeEngine(.all))
                 } catch {
                     context.failed(connection: 0, error)
                 }
             }
-        }
-        do {
-            listener = try listen(options.port, options.managementPort == nil ? .all : .notifications)
-            managementListener = try options.managementPort.map { try listen($0, .channelManagement) }
         } catch {
             throw SimulatorError(.listener, "cannot listen: choose another port", underlying: error)
         }
@@ -43,12 +38,8 @@ package final class SimulatorService {
 
     package var port: UInt16 { listener.port }
 
-    /// `nil` if channels are managed at ``port``.
-    package var managementPort: UInt16? { managementListener?.port }
-
     /// Stops accepting connections; open ones stay.
     package func close() {
         listener.close()
-        managementListener?.close()
     }
 }

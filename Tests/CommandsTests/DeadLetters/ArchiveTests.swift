@@ -125,7 +125,7 @@ struct ArchiveTests {
         ]
         let delivery = try roundTrip(properties, [1]).delivery
         let letter = DeadLetter(delivery, in: "push.dead")
-        let publication = try ReplayEncoder.renewal(delivery, letter, in: "push.dead")
+        let publication = try ReplayEncoder.copy(delivery, letter, to: "push.dead")
         #expect(publication.properties.deliveryMode == 2 && publication.mandatory)
         #expect(publication.properties.expiration == nil && publication.properties.userID == nil)
         let headers = publication.properties.headers ?? FieldTable()

@@ -133,18 +133,6 @@ struct ReplaySkippingTests {
         #expect(world.broker.unsettledCount == 0)
     }
 
-    @Test("A message whose fresh copy the broker refuses is left, and the others get theirs")
-    func renewal() throws {
-        world.broker.refuses = { Self.number($0) == 1 ? .channel(406, "PRECONDITION_FAILED") : nil }
-        try world.put(0..<4) { _, headers in headers["x-delivery-count"] = .int64(10) }
-        let run = world.run(.read { _, _ in })
-        world.finish(run)
-        #expect(run.end == .complete)
-        #expect(run.tally.renewed == 3)
-        #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set(0..<4))
-        #expect(world.broker.unsettledCount == 0)
-    }
-
     // MARK: Targets outside the configuration
 
     @Test("A queue outside the configuration gets nothing, even if a dead letter names it")

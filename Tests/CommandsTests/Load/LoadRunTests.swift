@@ -20,7 +20,8 @@ struct LoadRunTests {
     private func start(
         count: Int, rate: Int? = nil, to queue: String = "push.requests", mix: LoadPlan.Mix = .accepted
     ) throws -> LoadRun {
-        let replies = try ReplyQueue(name: "answers", prefetch: 1000, at: world.network.now) { role in
+        let replies = try ReplyQueue(name: "answers", prefetch: 1000, timeLimit: .seconds(30), at: world.network.now) {
+            role in
             try BrokerConnections.connection(
                 role, name: "test", world.configuration.broker, network: world.network, seed: 1)
         }
@@ -69,7 +70,7 @@ struct LoadRunTests {
         world.pass(.seconds(29))
         #expect(run.end == nil)
         world.pass(.seconds(2))
-        #expect(run.end == .impatient)
+        #expect(run.end == .timedOut)
         #expect(run.ledger.missing == 5)
     }
 

@@ -127,12 +127,12 @@ struct OneOffRequestTests {
         _ world: World, _ request: OneOffRequest, to queue: String = "push.requests",
         _ form: OneOffRequest.Form = .headers
     ) throws -> QueuedNotification.End? {
-        let replies = try ReplyQueue(name: "answers", prefetch: 1, at: world.network.now) { role in
+        let replies = try ReplyQueue(name: "answers", prefetch: 1, timeLimit: .seconds(30), at: world.network.now) {
+            role in
             try BrokerConnections.connection(
                 role, name: "test", world.configuration.broker, network: world.network, seed: 1)
         }
-        let notification = QueuedNotification(
-            request, to: queue, form, replies: replies, timeout: .seconds(30), at: world.network.now)
+        let notification = QueuedNotification(request, to: queue, form, replies: replies)
         #expect(world.finish(notification))
         return notification.end
     }

@@ -95,12 +95,14 @@ struct TopologyPlanTests {
         #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
     }
 
-    @Test("Request and retry queues have a delivery limit above the worker's own")
+    @Test("Every queue has a delivery limit above the worker's own")
     func deliveryLimit() throws {
-        let queues = try plan().steps.compactMap { step in
-            if case .queue(let queue, _) = step, queue.name.hasPrefix("push.requests") { queue } else { nil }
+        let plan = try plan {
+            $0.results.route = Configuration.Route(exchange: "", routingKey: "answers")
+            $0.feedback = Configuration.Route(exchange: "dead", routingKey: "tokens")
         }
-        #expect(queues.count == 7)
+        let queues = plan.steps.compactMap { step in if case .queue(let queue, _) = step { queue } else { nil } }
+        #expect(queues.count == 10)
         #expect(queues.allSatisfy { $0.arguments["x-delivery-limit"] == .int32(10_000) })
     }
 
@@ -110,6 +112,7 @@ struct TopologyPlanTests {
         let lines = plan.steps.map(TopologyPlan.line)
         #expect(
             lines.first
-                == "queue push.dead: durable, x-queue-type=quorum — requests that failed, for inspection and replay")
+                == "queue push.dead: durable, x-queue-type=quorum, x-delivery-limit=10000 "
+                + "— requests that failed, for inspection and replay")
     }
 }

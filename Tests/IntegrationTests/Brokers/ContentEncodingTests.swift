@@ -100,7 +100,7 @@ extension ProcessTests {
             #expect(try result()?.outcome == "rejected")
             let file = stage.directory.file("harebell.yaml")
             let shown = try ChildProcess.run(
-                stage.binary, ["dead-letters", "list", "--config", file, "--app", Requests.topic, "--json"])
+                stage.binary, ["dead-letters", "list", "--config", file, "--topic", Requests.topic, "--json"])
             #expect(shown.contains("BadMessageId"), "its topic is read: \(shown)")
             try ChildProcess.run(stage.binary, ["dead-letters", "replay", "--config", file, "--yes"])
             #expect(try result()?.outcome == "accepted")

@@ -56,6 +56,8 @@ extension ProcessTests {
                 (["topo", "--apply"], "unknown command \"topo\"; did you mean \"topology\"?"),
                 (["dead-letters", "rplay"], "unknown command \"rplay\"; did you mean \"replay\"?"),
                 (["frobnicate"], "unknown command \"frobnicate\"\n"),
+                (["help", "frobnicate"], "unknown command \"frobnicate\"\n"),
+                (["help", "dead-letters", "rplay"], "unknown command \"rplay\"; did you mean \"replay\"?"),
             ] {
                 let process = try run(arguments)
                 #expect(process.exit == .exited(64), "\(process.report)")
@@ -63,6 +65,49 @@ extension ProcessTests {
                 #expect(process.text().isEmpty)
             }
             #expect(try run(["help", "check"]).exit == .exited(0))
+            #expect(try run(["help"]).exit == .exited(0))
+        }
+
+        @Test("a full standard output is 70, also for help")
+        func fullOutput() throws {
+            let file = try configuration()
+            for arguments in [["--help"], ["config", "--reference"], ["check", "--config", file], ["--version"]] {
+                let process = try ChildProcess(
+                    "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh", binary] + arguments)
+                #expect(try process.waitForExit() == .exited(70), "\(arguments): \(process.report)")
+                #expect(process.text(.errors).contains("No space left on device"), "\(process.report)")
+            }
+        }
+
+        @Test("check names the broker and the queues, and says that they are the default")
+        func checked() throws {
+            let process = try run(["check", "--config", try configuration()])
+            #expect(
+                process.text() == """
+                    broker 127.0.0.1:1, virtual host "/"
+                    queue push.requests: decoder auto, prefetch 1000, by default, because the file has no queues
+                    app com.example.app (production): signing key ABC123DEFG of team DEF123GHIJ, \
+                    \(directory.file("AuthKey.p8"))
+                    ok
+
+                    """)
+        }
+
+        @Test("a load for an app of Apple's is refused, and former names of options are accepted with a warning")
+        func options() throws {
+            let file = try configuration()
+            let load = try run(["load", "--config", file, "--count", "1", "--patience", "1"])
+            #expect(load.exit == .exited(64), "\(load.report)")
+            #expect(load.text(.errors).contains("com.example.app (production) has no endpoint"), "\(load.report)")
+            let foreign = try run(["load", "--config", file, "--count", "1", "--topic", "com.example.other"])
+            #expect(foreign.exit == .exited(64), "\(foreign.report)")
+            let list = try run(["dead-letters", "list", "--config", file, "--app", "com.example.app"])
+            #expect(list.exit == .exited(69), "\(list.report)")
+            #expect(list.text(.errors).hasPrefix("--app is now --topic; "), "\(list.report)")
+            #expect(list.text(.errors).contains("cannot connect to 127.0.0.1:1"), "\(list.report)")
+            let reason = try run(["dead-letters", "list", "--config", file, "--reason", "badtopic"])
+            #expect(reason.exit == .exited(64), "\(reason.report)")
+            #expect(reason.text(.errors).contains("did you mean \"BadTopic\"?"), "\(reason.report)")
         }
 
         @Test("a usage error shows the command's usage, whichever layer reports it")

@@ -448,7 +448,7 @@ extension ProcessTests {
             worker.signal(SIGTERM)
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             try eventually("the dead letters") { try stage.client.count(stage.deadLetterQueue) == 10 ? true : nil }
-            let list = try run("list", "--outcome", "invalid", "--app", topics[0], "--json", left: 10)
+            let list = try run("list", "--outcome", "invalid", "--topic", topics[0], "--json", left: 10)
             #expect(try list.number("chosen") == 8, "\(list)")
             #expect(try list.number("messages") == 10, "\(list)")
 

@@ -73,7 +73,7 @@ extension ProcessTests {
             try stage.write()
             // The timeout also runs while the broker creates the result queue.
             let impatient = try Self.load(
-                stage, ["--queue", stage.classicQueue, "--count", "5", "--patience", "5", "--json"])
+                stage, ["--queue", stage.classicQueue, "--count", "5", "--timeout", "5", "--json"])
             #expect(impatient.exit == .exited(65), "\(impatient.report)")
             let object = try Self.object(impatient)
             #expect(object["published"] as? Int == 5 && object["missing"] as? Int == 5, "\(impatient.report)")
@@ -123,7 +123,7 @@ extension ProcessTests {
             var settings = Stage.Settings()
             settings.broker = "amqp://guest:guest@127.0.0.1:1/%2f"
             try stage.write(settings)
-            let silent = try Self.load(stage, ["--queue", stage.quorumQueue, "--count", "1", "--patience", "1"])
+            let silent = try Self.load(stage, ["--queue", stage.quorumQueue, "--count", "1", "--timeout", "1"])
             #expect(silent.exit == .exited(69), "\(silent.report)")
             #expect(silent.text(.errors).contains("cannot connect to 127.0.0.1:1"), "\(silent.report)")
             try stage.removeQueues()

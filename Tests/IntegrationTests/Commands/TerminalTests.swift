@@ -83,6 +83,8 @@ extension ProcessTests {
             let report = try #require(seen.firstRange(of: "broker 127.0.0.1:1: "), "\(seen)")
             #expect(bar.lowerBound < end.lowerBound && end.lowerBound < report.lowerBound)
             #expect(seen.contains("    \u{1B}[31munreachable"), "\(seen)")
+            let dumb = try runAtTerminal(["check", "--connect", "--config", file], environment: ["TERM": "dumb"])
+            #expect(!dumb.contains("░") && !dumb.contains(Self.escape), "\(dumb)")
             // Without a terminal there is neither.
             let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
             #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")

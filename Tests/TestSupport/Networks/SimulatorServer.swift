@@ -10,7 +10,6 @@ package final class SimulatorServer: Sendable {
     }
 
     package let port: UInt16
-    package let managementPort: UInt16?
     package let ledger: RecordedLedger
     package let channels: ChannelRegistry
     /// The PEM certificate that clients must trust; `nil` if the options brought a certificate.
@@ -29,7 +28,6 @@ package final class SimulatorServer: Sendable {
         }
         let commands = try Mailbox<Command>()
         port = service.port
-        managementPort = service.managementPort
         ledger = RecordedLedger(observing: service.context)
         channels = service.context.channels
         authorityPEM = service.authorityPEM

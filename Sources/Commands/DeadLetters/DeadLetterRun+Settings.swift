@@ -1,0 +1,94 @@
+import AMQP
+package import Core
+
+extension DeadLetterRun {
+    package enum Action {
+        /// Called with each chosen message, whose body is empty if it is too large.
+        case read((Delivery, DeadLetter) -> Void)
+        case replay(to: ReplayTarget)
+        case discard
+        /// Called with lines of an archive; they must be safe when it returns. The messages are removed if it discards.
+        case export(discards: Bool, ([[UInt8]]) throws -> Void)
+        /// Publishes this number of messages of an archive. Called for the next one; `nil` after the last one.
+        case publish(count: Int, () throws -> ArchivedMessage?)
+    }
+
+    package struct Settings: Sendable {
+        package static let rates = 1...1_000_000
+        package static let defaultRate = 500
+        package static let defaultAbortAbove = 50
+
+        /// The dead-letter queue.
+        package var queue: String
+        package var filter = DeadLetterFilter()
+        /// The maximum number of chosen messages.
+        package var limit = Int.max
+        /// Messages per second; `nil` for no limit.
+        package var rate: Int?
+        /// Ends a replay if more than this share of the replayed messages came back, in percent; `nil` for never.
+        package var abortAbove: Int?
+        /// The maximum of unacknowledged messages on the first connection; the bodies of chosen ones are in memory.
+        package var prefetch: UInt16 = 1200
+        /// The same for a further connection, which opens when another holds only messages that stay.
+        package var furtherPrefetch: UInt16 = 5000
+        /// The same while no body is kept.
+        package var readingPrefetch: UInt16 = 50_000
+        /// Far below the broker's consumer timeout, 30 minutes.
+        package var longestRound = Duration.seconds(600)
+        /// The maximum of unconfirmed publishes.
+        package var window = 200
+        /// The timeout for a response of the broker.
+        package var timeLimit = Duration.seconds(30)
+        /// Ends the run after this number of closes over publishes without a confirm in between: the cause is then not
+        /// a single message.
+        package var closesInARow = 100
+
+        package init(queue: String) {
+            self.queue = queue
+        }
+    }
+
+    package enum End: Equatable, Sendable {
+        /// All messages from the start were processed.
+        case complete
+        /// ``stop(at:)`` was called.
+        case stopped
+        /// Another run holds the lock of the queue.
+        case locked
+        /// Too many replayed messages came back.
+        case aborted
+        /// The export could not be written.
+        case unwritable(String)
+        case failed(String)
+    }
+}
+
+extension DeadLetterRun.End {
+    /// The machine-readable name.
+    var name: String {
+        switch self {
+        case .complete: "complete"
+        case .stopped: "interrupted"
+        case .aborted: "aborted"
+        case .locked: "locked"
+        case .failed, .unwritable: "failed"
+        }
+    }
+}
+
+extension DeadLetterRun {
+    /// The reason for the end, for operators.
+    var explanation: String {
+        switch end {
+        case .complete, nil: "complete"
+        case .stopped: "interrupted: messages that were not sent are still in the queue"
+        case .aborted: "aborted: \(tally.returned) of \(tally.done) replayed messages are dead letters again"
+        case .locked:
+            "another dead-letters command works on queue \"\(settings.queue)\" and holds the lock "
+                + "\(Self.lockName(of: settings.queue)); the name of its connection shows the command, the host and "
+                + "the process (rabbitmqctl list_connections client_properties)"
+        case .unwritable(let message): "cannot write the file: \(message)"
+        case .failed(let message): message
+        }
+    }
+}

@@ -1,0 +1,52 @@
+import Settings
+import System
+import YAML
+
+extension Configuration.Admin {
+    /// Reads only this section of a file: an error elsewhere does not concern a worker that runs.
+    ///
+    /// - Returns: `nil` if the admin server is turned off.
+    package static func load(path: String) throws(ConfigurationError) -> Configuration.Admin? {
+        let text = try ConfigurationDocument.text(path: path)
+        var reader = SettingReader(
+            root: try root(text, path), file: path, schema: .configuration,
+            environment: ConfigurationDocument.environment)
+        reader.read()
+        guard reader.values["admin"] != .off, reader.values["admin.listen"] != .off else { return nil }
+        guard let listen = reader.values.text("admin.listen").flatMap(Addresses.listener) else {
+            throw ConfigurationDocument.error(
+                path, reader.values.location(of: "admin.listen"),
+                "admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464")
+        }
+        var admin = Configuration.Admin(listen: listen)
+        guard let file = reader.values.file("admin.token_file", beside: path) else { return admin }
+        do throws(ConfigurationFiles.Failure) {
+            admin.token = try ConfigurationFiles.secret(ConfigurationFiles.read(file.path))
+        } catch {
+            throw ConfigurationDocument.error(
+                path, reader.values.location(of: "admin.token_file"),
+                "admin.token_file: cannot read \(file): \(error.message)")
+        }
+        return admin
+    }
+
+    private static func root(_ text: String, _ path: String) throws(ConfigurationError) -> YAMLNode? {
+        do throws(YAMLError) {
+            return try YAMLParser.root(of: Array(text.utf8))
+        } catch {
+            do throws(YAMLError) {
+                return try YAMLParser.root(of: Array(section(text).utf8))
+            } catch {
+                throw ConfigurationDocument.error(path, .init(error.mark), "not YAML: \(error.message)")
+            }
+        }
+    }
+
+    /// The lines of the section in a file that is not YAML as a whole.
+    private static func section(_ text: String) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let start = lines.firstIndex(where: { $0.hasPrefix("admin:") }) else { return "" }
+        let rest = lines[(start + 1)...].prefix { !($0.first?.isLetter ?? false) }
+        return ([lines[start]] + rest).joined(separator: "\n")
+    }
+}
