@@ -184,6 +184,13 @@ struct DeadLetterFilterTests {
         #expect(sorted[0].group.mostReplays == 4)
     }
 
+    @Test("Line feeds and direction marks of a producer add no rows to a table")
+    func deceptive() {
+        var table = TextTable(["REASON", "COUNT"])
+        table.add(["Bad\n9  Forged\u{202E}", "1"])
+        #expect(table.lines == ["REASON               COUNT", "Bad\\n9  Forged\\u202e  1"])
+    }
+
     @Test("Many different headers do not create many groups")
     func bounded() throws {
         var groups = DeadLetterTable()

@@ -145,41 +145,5 @@ extension ProcessTests {
             #expect(created.status == .exited(65) && created.output.isEmpty)
             #expect(created.errors == "APNs answered 400 CannotCreateChannelConfig\n")
         }
-
-        @Test("a lost response ends the command with 69, and after a creation with a remedy")
-        func unknown() throws {
-            let rig = try Rig("operation create: cut\noperation list: cut")
-            let created = try rig.channels("create", "--message-storage-policy", "0")
-            #expect(created.status == .exited(69))
-            #expect(created.errors.contains("list the channels before trying again"), "\(created.errors)")
-            let listed = try rig.channels("list")
-            #expect(listed.status == .exited(69) && !listed.errors.contains("list the channels"), "\(listed.errors)")
-            #expect(rig.simulator.ledger.statistics.requests == 2)
-        }
-
-        @Test("an APNs that cannot be reached ends the command with 69")
-        func unreachable() throws {
-            let rig = try Rig()
-            let text = String(decoding: FileManager.default.contents(atPath: rig.file) ?? Data(), as: UTF8.self)
-            try rig.directory.write(
-                text.replacing(":\(rig.simulator.port)", with: ":\(try freePort())"), to: "harebell.yaml")
-            let listed = try rig.channels("list")
-            #expect(listed.status == .exited(69) && listed.errors.contains("Connection refused"), "\(listed.errors)")
-        }
-
-        @Test(
-            "a wrong command line ends with 64",
-            arguments: [
-                ["create"], ["create", "--message-storage-policy", "2"], ["show"], ["delete", "--channel", "a b"],
-                ["list", "--topic", "com.example.other"], ["list", "--environment", "staging"], ["rename"],
-            ])
-        func usage(arguments: [String]) throws {
-            let rig = try Rig()
-            let binary = try #require(TestEnvironment.binary)
-            let process = try ChildProcess(
-                binary, ["channels", arguments[0], "--config", rig.file] + arguments.dropFirst())
-            #expect(try process.waitForExit(within: .seconds(60)) == .exited(64), "\(process.report)")
-            #expect(rig.simulator.ledger.statistics.requests == 0)
-        }
     }
 }

@@ -101,6 +101,12 @@ extension ProcessTests {
             #expect(load.text(.errors).contains("com.example.app (production) has no endpoint"), "\(load.report)")
             let foreign = try run(["load", "--config", file, "--count", "1", "--topic", "com.example.other"])
             #expect(foreign.exit == .exited(64), "\(foreign.report)")
+            let several = try configuration(name: "several.yaml", "queues: [{ name: push.a }, { name: push.b }]")
+            let ambiguous = try run(["load", "--config", several, "--count", "1"])
+            #expect(ambiguous.exit == .exited(64), "\(ambiguous.report)")
+            #expect(
+                ambiguous.text(.errors).contains("which queue? Name one with --queue: push.a, push.b"),
+                "\(ambiguous.report)")
             let list = try run(["dead-letters", "list", "--config", file, "--app", "com.example.app"])
             #expect(list.exit == .exited(69), "\(list.report)")
             #expect(list.text(.errors).hasPrefix("--app is now --topic; "), "\(list.report)")

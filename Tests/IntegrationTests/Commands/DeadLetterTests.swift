@@ -96,45 +96,6 @@ extension ProcessTests {
             try stage.client.takeAll(queue).map { Int(String(decoding: $0.messageID ?? [], as: UTF8.self)) ?? -1 }
         }
 
-        @Test("a producer's line feeds and direction marks add no rows, in any command's output")
-        func deceptiveHeaders() throws {
-            let queues = try queues("classic")
-            let reason = "Bad\n9  rejected  Forged\u{202E}\u{2066}\u{1B}[2J\u{9B}x"
-            var properties = MessageProperties()
-            properties.messageID = Array("1\u{2028}2".utf8)
-            properties.headers = [
-                "harebell-outcome": .string("rejected"), "harebell-reason": .string(reason),
-                "harebell-queue": .string(queues.target + "\nforged"), "x\ny": .string("a\r\nb"),
-            ]
-            try stage.client.publish([
-                Publication(
-                    routingKey: ArraySlice(queues.dead.utf8), properties: properties,
-                    body: ArraySlice("{}\n\u{202E}".utf8))
-            ])
-            let tables = [
-                try run("list", "--queue", queues.dead, left: 1),
-                try run("replay", "--dry-run", "--queue", queues.dead, left: 1),
-                try run("discard", "--all", "--dry-run", "--queue", queues.dead, left: 1),
-            ]
-            for table in tables {
-                #expect(table.exit == .exited(0), "\(table)")
-                // A title, a row and the total.
-                #expect(table.output.split(separator: "\n").count == 3, "\(table)")
-                #expect(table.output.contains("Bad\\n9  rejected  Forged\\u202e\\u2066\\u001b[2J\\u009bx"), "\(table)")
-            }
-            let show = try run("show", "--show-payloads", "--queue", queues.dead, left: 1)
-            #expect(show.output.contains("1\\u20282") && show.output.contains("{}\\n\\u202e"), "\(show)")
-            #expect(!show.output.split(separator: "\n").contains { $0.hasPrefix("9 ") || $0.hasPrefix("y") }, "\(show)")
-            let list = try run("list", "--json", "--queue", queues.dead, left: 1)
-            let groups = try #require(try list.object()["groups"] as? [[String: Any]])
-            #expect(groups.map { $0["reason"] as? String } == [reason])
-            for end in tables + [show, list] {
-                let visible = end.output.unicodeScalars.allSatisfy { $0 == "\n" || $0.value >= 0x20 && $0.value < 0x7F }
-                #expect(visible, "\(end)")
-            }
-            try remove(queues)
-        }
-
         @Test("listing changes neither number nor order, and shows all messages", arguments: ["quorum", "classic"])
         func looking(type: String) throws {
             let queues = try queues(type)
@@ -175,24 +136,6 @@ extension ProcessTests {
             #expect(seen == Array(0..<350))
             try stage.client.waitUntilLeft(queues.dead, messages: 350)
             #expect(try numbers(queues.dead) == Array(0..<350))
-            try remove(queues)
-        }
-
-        @Test("a replay with a filter loses nothing and keeps the order", arguments: ["quorum", "classic"])
-        func replay(type: String) throws {
-            let queues = try queues(type)
-            try put(300, into: queues)
-            let end = try run("replay", "--queue", queues.dead, "--reason", "BadTopic", "--yes", "--json", left: 200)
-            #expect(end.exit == .exited(0), "\(end)")
-            #expect(try end.number("replayed") == 100)
-            #expect(try end.number("left") == 200)
-            let sent = try stage.client.takeAll(queues.target)
-            #expect(sent.count == 100)
-            for message in sent { #expect(message.header("harebell-replays") == .integer(1)) }
-            let discard = try run(
-                "discard", "--queue", queues.dead, "--limit", "50", "--all", "--yes", "--json", left: 150)
-            #expect(try discard.number("discarded") == 50, "\(discard)")
-            #expect(try numbers(queues.dead) == Array((0..<300).filter { $0 % 3 > 0 }.dropFirst(50)))
             try remove(queues)
         }
 
@@ -239,25 +182,9 @@ extension ProcessTests {
             }
         }
 
-        @Test("SIGINT ends a replay in order: nothing is lost or sent twice")
-        func interrupted() throws {
+        @Test("one run at a time: a second one names the first, which continues")
+        func lock() throws {
             let queues = try queues("quorum")
-            try put(400, into: queues)
-            let process = try start(["replay", "--queue", queues.dead, "--rate", "100", "--yes", "--json"])
-            try eventually("some replayed; \(process.report)", within: .seconds(30)) {
-                try stage.client.count(queues.target) >= 50 ? true : nil
-            }
-            process.signal(SIGINT)
-            #expect(try process.waitForExit() == .exited(65), "\(process.report)")
-            #expect(process.text().contains("\"end\":\"interrupted\""), "\(process.report)")
-            let (sent, left) = (try numbers(queues.target), try numbers(queues.dead))
-            #expect(sent + left == Array(0..<400))
-            try remove(queues)
-        }
-
-        @Test("one run at a time: a second one names the first, which continues", arguments: ["quorum", "classic"])
-        func lock(type: String) throws {
-            let queues = try queues(type)
             try put(100, into: queues)
             let first = try start(["replay", "--queue", queues.dead, "--rate", "20", "--yes", "--json"])
             try eventually("the first one's start; \(first.report)", within: .seconds(30)) {
@@ -334,48 +261,9 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("a message without origin, or of a deleted queue, stays where it is")
-        func refused() throws {
+        @Test("exported and imported messages are identical byte by byte")
+        func archive() throws {
             let queues = try queues("quorum")
-            try put(6, into: queues)
-            try stage.client.publish(
-                [Publication(routingKey: ArraySlice(queues.dead.utf8), body: ArraySlice("?".utf8))])
-            try stage.client.ask(.deleteQueue(queues.target))
-            let end = try run("replay", "--queue", queues.dead, "--yes", "--json", left: 7)
-            #expect(end.exit == .exited(65), "\(end)")
-            #expect(try end.number("refused") == 7)
-            let complaints = try #require(try end.object()["complaints"] as? [String])
-            #expect(complaints.contains { $0.contains("does not receive messages (NO_ROUTE)") })
-            #expect(complaints.contains { $0.contains("its original queue is unknown") })
-            try stage.client.declare(queues.target, ["x-queue-type": .string("quorum")])
-            let named = try run("replay", "--queue", queues.dead, "--to", queues.target, "--yes", "--json")
-            #expect(named.exit == .exited(0), "\(named)")
-            #expect(try stage.client.takeAll(queues.target).count == 7)
-            try remove(queues)
-        }
-
-        @Test("repeated listing loses nothing in a queue with a delivery limit")
-        func deliveryLimit() throws {
-            let queue = "\(stage.name).limited"
-            try stage.client.declare(
-                queue, ["x-queue-type": .string("quorum"), "x-delivery-limit": .int32(20)])
-            try put(20, into: Queues(dead: queue, target: queue))
-            var warnings = 0
-            for _ in 0..<25 {
-                let end = try run("list", "--queue", queue, "--json", left: 20)
-                #expect(try end.number("chosen") == 20, "\(end)")
-                if end.errors.contains("were replaced by copies") { warnings += 1 }
-            }
-            #expect((1...2).contains(warnings))
-            // Fresh copies may be a few places off.
-            #expect(try numbers(queue).sorted() == Array(0..<20))
-            try stage.client.ask(.deleteQueue(queue))
-            try stage.removeQueues()
-        }
-
-        @Test("exported and imported messages are identical byte by byte", arguments: ["quorum", "classic"])
-        func archive(type: String) throws {
-            let queues = try queues(type)
             var properties = MessageProperties()
             properties.contentType = Array("application/json".utf8)
             properties.deliveryMode = 2
@@ -431,57 +319,10 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("refused requests are accepted after the cause was fixed, under their apns-ids")
-        func mended() throws {
-            var settings = Stage.Settings()
-            settings.queues = [stage.quorumQueue]
-            let worker = try stage.start(settings)
-            let topics = ["com.example.new", "com.example.never"]
-            try stage.client.publish(
-                (0..<10).map { index in
-                    stage.requests.message(
-                        index, to: stage.quorumQueue,
-                        body: Requests.body(index, topic: topics[index < 8 ? 0 : 1]))
-                })
-            let invalid = try results(10)
-            #expect(invalid.values.allSatisfy { $0.outcome == "invalid" })
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            try eventually("the dead letters") { try stage.client.count(stage.deadLetterQueue) == 10 ? true : nil }
-            let list = try run("list", "--outcome", "invalid", "--topic", topics[0], "--json", left: 10)
-            #expect(try list.number("chosen") == 8, "\(list)")
-            #expect(try list.number("messages") == 10, "\(list)")
-
-            settings.moreApps = stage.app(topics[0])
-            let mended = try stage.start(settings)
-            let end = try run("replay", "--outcome", "invalid", "--since", "1h", "--json")
-            #expect(end.exit == .exited(0), "\(end)")
-            #expect(try end.number("replayed") == 10)
-            let responses = try results(10)
-            for index in 0..<10 {
-                #expect(responses[index]?.outcome == (index < 8 ? "accepted" : "invalid"))
-                #expect(responses[index]?.apnsID == invalid[index]?.apnsID, "message \(index)")
-            }
-            mended.signal(SIGTERM)
-            #expect(try mended.waitForExit() == .exited(0), "\(mended.report)")
-            let left = try stage.client.takeAll(stage.deadLetterQueue)
-            #expect(left.count == 2)
-            for letter in left { #expect(letter.header("harebell-replays") == .integer(1)) }
-            try stage.removeQueues()
-        }
-
-        private func results(_ count: Int) throws -> [Int: Conservation.Result] {
-            var results: [Int: Conservation.Result] = [:]
-            try stage.client.consume([stage.resultQueue]) { delivery in
-                let index = try #require(stage.requests.index(ofMessageID: delivery.correlationID))
-                results[index] = try Conservation.Result(delivery)
-                return results.count == count
-            }
-            return results
-        }
-
         /// Runs a replay at a terminal, and types as soon as this run asks.
-        private func replayAtTerminal(_ queue: String, typing keys: String) throws -> ChildProcess {
+        private func replayAtTerminal(
+            _ queue: String, _ more: String = "", typing keys: String
+        ) throws -> ChildProcess {
             let seen = stage.directory.file("terminal")
             let replay = "'\(stage.binary)' dead-letters replay --config '\(stage.directory.file("harebell.yaml"))'"
             let process = try ChildProcess(
@@ -490,8 +331,8 @@ extension ProcessTests {
                     "-c",
                     """
                     rm -f '\(seen)'
-                    (until grep -q 'Replay them' '\(seen)'; do sleep 0.05; done; printf '\(keys)') 2> /dev/null |
-                        script --quiet --flush --return --command "\(replay) --queue \(queue)" '\(seen)'
+                    (until grep -q 'Replay 3 of 3 messages' '\(seen)'; do sleep 0.05; done; printf '\(keys)') 2> /dev/null |
+                        script --quiet --flush --return --command "\(replay) --queue \(queue) \(more)" '\(seen)'
                     """,
                 ])
             try process.waitForExit()
@@ -506,38 +347,13 @@ extension ProcessTests {
             let declined = try replayAtTerminal(queues.dead, typing: "n\\n")
             #expect(declined.exit == .exited(0), "\(declined.report)")
             #expect(declined.text().contains("nothing was changed"), "\(declined.report)")
+            #expect(declined.text().contains("COUNT  OUTCOME"), "\(declined.report)")
+            let json = try replayAtTerminal(queues.dead, "--json", typing: "n\\n")
+            #expect(json.exit == .exited(0) && !json.text().contains("COUNT"), "\(json.report)")
             let interrupted = try replayAtTerminal(queues.dead, typing: "\\003")
             #expect(interrupted.exit == .exited(128 + SIGINT), "\(interrupted.report)")
             #expect(try numbers(queues.target).isEmpty)
             #expect(try numbers(queues.dead) == Array(0..<3))
-            try remove(queues)
-        }
-
-        @Test("a replay leaves letters of requests that APNs accepted, unless that outcome is asked for")
-        func accepted() throws {
-            let queues = try queues("quorum")
-            try put(3, into: queues)
-            var properties = MessageProperties()
-            properties.messageID = Array("3".utf8)
-            properties.headers = [
-                "harebell-outcome": .string("accepted"), "harebell-queue": .string(queues.target),
-                "harebell-result": .string("{}"),
-            ]
-            try stage.client.publish([
-                Publication(
-                    routingKey: ArraySlice(queues.dead.utf8), properties: properties,
-                    body: ArraySlice("{}".utf8))
-            ])
-            let dry = try run("replay", "--queue", queues.dead, "--dry-run", "--json", left: 4)
-            #expect(try dry.number("chosen") == 3, "\(dry)")
-            #expect(dry.errors.contains("1 stay because APNs accepted their requests"), "\(dry)")
-            let end = try run("replay", "--queue", queues.dead, "--yes", "--json", left: 1)
-            #expect(end.exit == .exited(0), "\(end)")
-            #expect(end.errors.contains("--outcome accepted"), "\(end)")
-            #expect(try numbers(queues.target) == [0, 1, 2])
-            let asked = try run("replay", "--queue", queues.dead, "--outcome", "accepted", "--json", left: 0)
-            #expect(try asked.number("replayed") == 1, "\(asked)")
-            #expect(try numbers(queues.target) == [3])
             try remove(queues)
         }
 

@@ -56,22 +56,6 @@ extension ProcessTests {
             }
         }
 
-        @Test(
-            "a wrong pace or grouping of results is 78 and names its place",
-            arguments: [
-                ("rate_limit: { per_second: 0, burst: 1 }", "", ":2:50: queues[0].rate_limit.per_second: 0 is out of"),
-                ("rate_limit: { per_second: 5 }", "", ":2:36: queues[0].rate_limit.burst is missing"),
-                ("", "results: { per: batch }", ":4:17: results.per: \"batch\" is not one of notification, request"),
-            ])
-        func wrongSettings(queue: String, line: String, message: String) throws {
-            let file = try configuration(queue: queue, more: line)
-            for command in ["run", "check"] {
-                let process = try ChildProcess(binary, [command, "--config", file])
-                #expect(try process.waitForExit() == .exited(78), "\(command): \(process.report)")
-                #expect(process.report.contains(file + message), "\(command): \(process.report)")
-            }
-        }
-
         @Test("the readiness of a worker without an admin server is 78")
         func noAdminServer() throws {
             let process = try ChildProcess(binary, ["ready", "--config", try configuration()])
@@ -117,26 +101,6 @@ extension ProcessTests {
             }
             #expect(hasWorkerFailed)
             #expect(hasAdminFailed == (admin != "null"))
-        }
-
-        @Test("a look-up that fails for lack of a descriptor is not reported as an unknown name")
-        func noDescriptorsForResolver() throws {
-            let arguments = ["run", "--config", try configuration(host: "localhost")]
-            var complaints: [String] = []
-            for descriptors in 4..<64 {
-                let process = try start(arguments, descriptors: descriptors)
-                let isLost = try eventually("its end or a try to connect; \(process.report)", within: .seconds(30)) {
-                    if process.text(.errors).contains("the consuming connection cannot be opened") { return true }
-                    return process.hasEnded ? false : nil
-                }
-                guard isLost else { continue }
-                let lines = process.text(.errors).split(separator: "\n")
-                complaints += lines.filter { $0.contains("the consuming connection cannot be opened") }.map(String.init)
-                guard !complaints.contains(where: { $0.contains("cannot connect") }) else { break }
-            }
-            // With the fewest descriptors none is left for the resolver; with one more it finds the address.
-            #expect(complaints.contains { $0.contains("cannot resolve localhost") && $0.contains("EMFILE") })
-            #expect(!complaints.contains { $0.contains("EAI_NONAME") })
         }
     }
 }

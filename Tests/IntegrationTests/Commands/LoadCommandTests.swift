@@ -89,44 +89,5 @@ extension ProcessTests {
             #expect(interrupted.text().hasSuffix("p50 –  p90 –  p99 –  p99.9 –  max –  ms\n"), "\(interrupted.report)")
             try stage.removeQueues()
         }
-
-        @Test("the queue is the configured one if there is only one, and must be named otherwise")
-        func queue() throws {
-            let stage = try Stage()
-            try stage.write(Stage.Settings(queues: [stage.quorumQueue]))
-            let one = try Self.launch(stage, ["--count", "3"])
-            try eventually("three messages; \(one.report)", within: .seconds(30)) {
-                try stage.client.count(stage.quorumQueue) == 3 ? true : nil
-            }
-            one.signal(SIGTERM)
-            #expect(try one.waitForExit() == .exited(65), "\(one.report)")
-            try stage.write()
-            let several = try Self.load(stage, ["--count", "3"])
-            #expect(several.exit == .exited(64), "\(several.report)")
-            #expect(
-                several.text(.errors).contains(
-                    "which queue? Name one with --queue: \(stage.quorumQueue), \(stage.classicQueue)"),
-                "\(several.report)")
-            try stage.removeQueues()
-        }
-
-        @Test("a missing queue or broker ends it with 69 and a hint")
-        func unavailable() throws {
-            let stage = try Stage()
-            try stage.write()
-            let missing = try Self.load(stage, ["--queue", "\(stage.name).none", "--count", "1"])
-            #expect(missing.exit == .exited(69), "\(missing.report)")
-            #expect(
-                missing.text(.errors).contains(
-                    "queue \"\(stage.name).none\" does not receive messages (NO_ROUTE): check that it exists"),
-                "\(missing.report)")
-            var settings = Stage.Settings()
-            settings.broker = "amqp://guest:guest@127.0.0.1:1/%2f"
-            try stage.write(settings)
-            let silent = try Self.load(stage, ["--queue", stage.quorumQueue, "--count", "1", "--timeout", "1"])
-            #expect(silent.exit == .exited(69), "\(silent.report)")
-            #expect(silent.text(.errors).contains("cannot connect to 127.0.0.1:1"), "\(silent.report)")
-            try stage.removeQueues()
-        }
     }
 }

@@ -110,21 +110,6 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("a refused credential is blamed, not the request")
-        func credential() throws {
-            let stage = try Stage()
-            var settings = Stage.Settings()
-            settings.keyFile = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "wrong.p8")
-            try stage.write(settings)
-            let refused = try Self.send(stage, ["--device-token", "00aa"])
-            #expect(refused.exit == .exited(65), "\(refused)")
-            #expect(
-                refused.output.contains(
-                    "\"detail\":\"not caused by the request: APNs refuses the provider token of "
-                        + "\(Requests.topic); check key_id, team_id and the key's environment"), "\(refused)")
-            try stage.removeQueues()
-        }
-
         @Test("on a terminal the result is formatted and coloured")
         func terminal() throws {
             let stage = try Stage(script: "")
@@ -147,21 +132,6 @@ extension ProcessTests {
             #expect(dead.contains("\n\u{1B}[31munregistered\u{1B}[0m 410 Unregistered\n"), "\(dead)")
             #expect(dead.contains("  action        forget-token\n"), "\(dead)")
             #expect(try seen("00aa", "--json").contains("\n{\"apns-id\":"))
-            try stage.removeQueues()
-        }
-
-        @Test("reads the payload from standard input")
-        func standardInput() throws {
-            let stage = try Stage()
-            try stage.write()
-            let payload = try stage.directory.write(Self.payload, to: "payload.json")
-            let output = try ChildProcess.run(
-                "/bin/sh",
-                [
-                    "-c", "cat \"$1\" | \"$2\" send --config \"$3\" --device-token 00aa --payload -", "sh", payload,
-                    stage.binary, stage.directory.file("harebell.yaml"),
-                ])
-            #expect(output.contains("\"outcome\":\"accepted\""))
             try stage.removeQueues()
         }
 

@@ -31,35 +31,6 @@ extension ProcessTests {
             #expect(errors.contains("\(file):2:1: unknown key \"queus\"; did you mean \"queues\"?\n"), "\(errors)")
         }
 
-        @Test("a missing key file ends the worker with 78 and the place that names it")
-        func missingKeyFile() throws {
-            let directory = try TemporaryDirectory()
-            let file = try directory.write(
-                """
-                apps:
-                  - topic: a
-                    token: { key_file: nowhere.p8, key_id: LEDGER1234, team_id: TEAM123456 }
-                """, to: "harebell.yaml")
-            let (exit, errors) = try Self.endOfRun(file)
-            #expect(exit == .exited(78))
-            #expect(
-                errors.hasPrefix(
-                    "\(file):3:24: apps[0].token.key_file: cannot read the signing key file "
-                        + "\(directory.path)/nowhere.p8"
-                ),
-                "\(errors)")
-            #expect(errors.contains("No such file or directory"), "\(errors)")
-        }
-
-        @Test("a missing configuration file ends the worker with 78")
-        func missingFile() throws {
-            let directory = try TemporaryDirectory()
-            let file = directory.file("nothing.yaml")
-            let (exit, errors) = try Self.endOfRun(file)
-            #expect(exit == .exited(78))
-            #expect(errors == "\(file):1:1: cannot read the file: No such file or directory\n")
-        }
-
         @Test(
             "every command reports a FIFO, a device or a directory in place of a file, and none waits for it",
             arguments: ["fifo", "/dev/zero", "."])
@@ -231,41 +202,6 @@ extension ProcessTests {
             #expect(stage.simulator.ledger.statistics.requests == 0)
             #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
             try Self.sendTheRest(stage, 5, Stage.Settings())
-            try stage.removeQueues()
-        }
-
-        @Test("a wrong key pauses only its app: its requests are held and never dead-lettered")
-        func wrongKey() throws {
-            let stage = try Stage(script: "")
-            let other = "com.example.other"
-            let wrong = try stage.directory.write(SigningKey.generate().pkcs8PEM, to: "wrong.p8")
-            var settings = Stage.Settings()
-            settings.moreApps = stage.app(other, keyFile: wrong)
-            let worker = try stage.start(settings)
-            try stage.client.publish(
-                (0..<5).map { stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, topic: other)) }
-            )
-            let line = try worker.waitForLine(.errors) {
-                $0.contains("APNs refuses the credential of this app: the app is paused")
-            }
-            #expect(line.contains("cause=InvalidProviderToken ") && line.contains(" topic=\(other)"), "\(line)")
-            try stage.client.publish((5..<10).map { stage.requests.message($0, to: stage.quorumQueue) })
-            var responded: Set<Int> = []
-            try stage.client.consume([stage.resultQueue]) { delivery in
-                #expect(try Conservation.Result(delivery).outcome == "accepted")
-                responded.insert(try #require(stage.requests.index(ofMessageID: delivery.correlationID)))
-                return responded.count == 5
-            }
-            #expect(responded == Set(5..<10))
-            let reasons = stage.simulator.ledger.statistics.reasons
-            #expect(Set(reasons.keys) == ["InvalidProviderToken"])
-            #expect(reasons.values.allSatisfy { $0 < 5 }, "one probe at a time, and not before its pause is over")
-            // The requests of a paused app do not delay the end.
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(15)) == .exited(0), "\(worker.report)")
-            #expect(try stage.client.takeAll(stage.deadLetterQueue).isEmpty)
-            settings.moreApps = stage.app(other)
-            try Self.sendTheRest(stage, 5, settings)
             try stage.removeQueues()
         }
     }

@@ -148,17 +148,6 @@ extension ProcessTests {
             #expect(object["reasons"] as? [String: Int] == ["BadDeviceToken": 1])
         }
 
-        @Test("a port in use is 69")
-        func takenPort() throws {
-            let (first, port) = try start()
-            let second = try ChildProcess(binary, ["simulate", "--port", String(port)])
-            #expect(try second.waitForExit() == .exited(69), "\(second.report)")
-            #expect(second.text(.errors).contains("127.0.0.1:\(port): Address already in use"), "\(second.report)")
-            #expect(second.text().isEmpty)
-            first.signal(SIGTERM)
-            #expect(try first.waitForExit() == .exited(0), "\(first.report)")
-        }
-
         @Test("an unusable script or file is 78, with its place")
         func badFiles() throws {
             let script = try directory.write("token *: 200\ntoken *: nonsense\n", to: "bad.script")

@@ -87,14 +87,5 @@ extension ProcessTests {
                 #expect(process.text().isEmpty, "\(process.report)")
             }
         }
-
-        @Test("an unreadable key is 78")
-        func unreadableKey() throws {
-            try directory.write("not a key\n", to: "AuthKey.p8")
-            let process = try run("com.example.app")
-            #expect(process.exit == .exited(78), "\(process.report)")
-            #expect(process.text(.errors).contains("AuthKey.p8"), "\(process.report)")
-            #expect(process.text().isEmpty, "\(process.report)")
-        }
     }
 }

@@ -125,36 +125,5 @@ extension ProcessTests {
             }
             try stage.removeQueues()
         }
-
-        @Test("A second declaration prints and changes the same")
-        func twice() throws {
-            let file = try configuration()
-            let first = try topology(file, "--apply")
-            let second = try topology(file, "--apply")
-            #expect(first.exit == .exited(0) && second.exit == .exited(0), "\(first) \(second)")
-            #expect(!first.lines.isEmpty && first.lines == second.lines)
-            try stage.removeQueues()
-        }
-
-        @Test("The plan is printed as JSON, too")
-        func plan() throws {
-            let printed = try topology(try configuration(), "--json")
-            #expect(printed.exit == .exited(0))
-            let response = try #require(
-                JSONSerialization.jsonObject(with: Data(printed.lines.joined().utf8)) as? [String: Any])
-            let steps = try #require(response["steps"] as? [[String: Any]])
-            let step = try #require(steps.first { $0["name"] as? String == stage.quorumQueue })
-            #expect(step["purpose"] as? String == "requests" && step["state"] == nil)
-            let arguments = try #require(step["arguments"] as? [String: Any])
-            #expect(arguments["x-queue-type"] as? String == "quorum")
-            #expect(arguments["x-dead-letter-routing-key"] as? String == stage.deadLetterQueue)
-            try stage.removeQueues()
-        }
-
-        @Test("Declaring and printing definitions at once is a usage error")
-        func usage() throws {
-            #expect(try topology(try configuration(), "--apply", "--definitions").exit == .exited(64))
-            try stage.removeQueues()
-        }
     }
 }
