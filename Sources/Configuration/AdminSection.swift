@@ -1,6 +1,4 @@
-import Settings
 import System
-import YAML
 
 extension Configuration.Admin {
     /// Reads only this section of a file: an error elsewhere does not concern a worker that runs.

@@ -3,7 +3,6 @@ import Configuration
 import Core
 import FoundationEssentials
 import Glibc
-import Settings
 import System
 
 struct ReadyCommand: ParsableCommand {
