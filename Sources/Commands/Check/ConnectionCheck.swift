@@ -1,13 +1,13 @@
 import AMQP
 import APNs
-package import Configuration
-package import Core
+import Configuration
+import Core
 import Runtime
 import TLS
 
 /// Checks every broker and every APNs service of a configuration concurrently, without side effects. Sans-IO like a
 /// worker.
-package final class ConnectionCheck: Run {
+final class ConnectionCheck: Run {
     /// The number of endpoints checked concurrently: Apple may treat many simultaneous connections as an attack.
     private static let atOnce = 8
 
@@ -35,7 +35,7 @@ package final class ConnectionCheck: Run {
     /// - Parameters:
     ///   - broker: the network to brokers.
     ///   - apns: the network to APNs and its proxies.
-    package init(
+    init(
         _ configuration: Configuration, broker: any Network, apns: any Network, resolvedNames: @escaping ResolvedNames,
         seed: UInt64, at now: Moment
     ) {
@@ -76,21 +76,21 @@ package final class ConnectionCheck: Run {
 
     // MARK: Time
 
-    package var isFinished: Bool { places.allSatisfy(\.isFinished) }
+    var isFinished: Bool { places.allSatisfy(\.isFinished) }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         places.compactMap { $0.check?.nextDeadline }.min()
     }
 
-    package func step(at now: Moment) {
+    func step(at now: Moment) {
         for place in places where place.isRunning { place.check?.step(at: now) }
         start(at: now.instant)
     }
 
     /// The number of checked endpoints.
-    package var progress: (done: Int, of: Int) { (places.count(where: \.isFinished), places.count) }
+    var progress: (done: Int, of: Int) { (places.count(where: \.isFinished), places.count) }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         for index in places.indices {
             if places[index].isRunning { places[index].check?.stop(at: now) }
             if places[index].isWaiting {
@@ -116,7 +116,7 @@ package final class ConnectionCheck: Run {
     // MARK: Results
 
     /// One report per endpoint: brokers first, in the order of the configuration.
-    package var reports: [ConnectionReport] {
+    var reports: [ConnectionReport] {
         places.map { place in
             ConnectionReport(
                 peer: place.peer, endpoint: place.endpoint, purpose: place.purpose, findings: place.findings)

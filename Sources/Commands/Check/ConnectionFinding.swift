@@ -1,10 +1,10 @@
 import Configuration
-package import Core
+import Core
 import TLS
 
 /// One result of a check of a broker or of APNs.
-package struct ConnectionFinding: Sendable, Equatable {
-    package enum Severity: String, Sendable, CaseIterable {
+struct ConnectionFinding: Sendable, Equatable {
+    enum Severity: String, Sendable, CaseIterable {
         case ok
         /// For information, or to be checked by other means.
         case note
@@ -14,15 +14,15 @@ package struct ConnectionFinding: Sendable, Equatable {
         /// Permanent until an operator changes something.
         case wrong
 
-        package var isError: Bool { self == .unreachable || self == .wrong }
+        var isError: Bool { self == .unreachable || self == .wrong }
     }
 
-    package let severity: Severity
+    let severity: Severity
     /// The subject of the check: `login`, `queue push.requests` …
-    package let subject: String
-    package let text: String
+    let subject: String
+    let text: String
     /// The remedy.
-    package let hint: String?
+    let hint: String?
 
     init(_ severity: Severity, _ subject: String, _ text: String, hint: String? = nil) {
         self.severity = severity
@@ -33,19 +33,19 @@ package struct ConnectionFinding: Sendable, Equatable {
 }
 
 /// All results about one endpoint.
-package struct ConnectionReport: Sendable {
-    package enum Peer: String, Sendable {
+struct ConnectionReport: Sendable {
+    enum Peer: String, Sendable {
         case broker, apns
     }
 
-    package let peer: Peer
-    package let endpoint: Endpoint
+    let peer: Peer
+    let endpoint: Endpoint
     /// The purpose of the endpoint.
-    package let purpose: String
-    package let findings: [ConnectionFinding]
+    let purpose: String
+    let findings: [ConnectionFinding]
 
     /// The findings for operators, with one line for all missing queues.
-    package var summary: [ConnectionFinding] {
+    var summary: [ConnectionFinding] {
         let missing = findings.filter(\.isMissingQueue)
         guard missing.count > 1, let place = findings.firstIndex(where: \.isMissingQueue) else { return findings }
         let names = missing.map { $0.subject.dropFirst("queue ".count) }.joined(separator: ", ")
@@ -66,7 +66,7 @@ extension ConnectionFinding {
 }
 
 /// Returns every address that the resolver found for a host name; `nil` if the name was not resolved.
-package typealias ResolvedNames = (Endpoint) -> [String]?
+typealias ResolvedNames = (Endpoint) -> [String]?
 
 extension ConnectionFinding {
     /// Why a connection failed, with the message of the innermost error, which docs/operate/troubleshooting.md

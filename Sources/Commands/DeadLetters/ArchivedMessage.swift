@@ -1,10 +1,10 @@
-package import AMQP
-package import Core
+import AMQP
+import Core
 import FoundationEssentials
 
 /// An error in a line of an archive.
-package struct ArchiveFailure: Error, Equatable, CustomStringConvertible {
-    package let description: String
+struct ArchiveFailure: Error, Equatable, CustomStringConvertible {
+    let description: String
 }
 
 /// A message as one line of JSON that preserves every byte.
@@ -12,14 +12,14 @@ package struct ArchiveFailure: Error, Equatable, CustomStringConvertible {
 /// UTF-8 text is a string, other bytes are `{"base64": …}`. Headers include their type, because AMQP has more types
 /// than JSON. 64-bit integers are strings of digits and floating-point numbers are hexadecimal bits, so that no program
 /// rounds them.
-package struct ArchivedMessage: Sendable {
-    package private(set) var properties = MessageProperties()
-    package let body: [UInt8]
+struct ArchivedMessage: Sendable {
+    private(set) var properties = MessageProperties()
+    let body: [UInt8]
     /// Its dead-letter queue, exchange and routing key. They are written for information and not read.
     private var origin: [(String, Text)] = []
 
     /// - Throws: if the properties cannot be decoded completely, for example because headers are nested too deeply.
-    package init(_ delivery: Delivery, from queue: String) throws(AMQPError) {
+    init(_ delivery: Delivery, from queue: String) throws(AMQPError) {
         properties = try MessageProperties(decoding: delivery.rawProperties)
         body = Array(delivery.body)
         origin = [
@@ -28,7 +28,7 @@ package struct ArchivedMessage: Sendable {
         ]
     }
 
-    package init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
+    init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
         do {
             self = try JSONDecoder().decode(Self.self, from: Data(line))
             // Names and texts that are too long for AMQP fail here.
@@ -41,7 +41,7 @@ package struct ArchivedMessage: Sendable {
     }
 
     /// The line without a newline.
-    package var line: [UInt8] {
+    var line: [UInt8] {
         get throws {
             let encoder = JSONEncoder()
             encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -78,7 +78,7 @@ extension ArchivedMessage: Codable {
         ]
     }
 
-    package init(from decoder: any Swift.Decoder) throws {
+    init(from decoder: any Swift.Decoder) throws {
         let members = try decoder.members(["queue", "exchange", "routing-key", "properties", "headers", "body"])
         body = try members.base64("body")
         let fields = try members.superDecoder(forKey: "properties").members(
@@ -92,7 +92,7 @@ extension ArchivedMessage: Codable {
         properties.headers = try members.decodeIfPresent([Header].self, forKey: "headers").map(FieldTable.init)
     }
 
-    package func encode(to encoder: any Encoder) throws {
+    func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: Name.self)
         for (name, text) in origin { try members.encode(text, forKey: Name(name)) }
         try members.encode(Base64.standard.encode(body), forKey: "body")

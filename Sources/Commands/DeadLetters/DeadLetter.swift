@@ -1,11 +1,11 @@
 import AMQP
-package import Core
+import Core
 
 /// The information in the headers of a message in a dead-letter queue.
 ///
 /// The headers come from a worker (`harebell-*`), from the broker (`x-death`), or are missing.
-package struct DeadLetter: Sendable, Equatable {
-    package enum Maker: String, Sendable {
+struct DeadLetter: Sendable, Equatable {
+    enum Maker: String, Sendable {
         case harebell
         case broker
         /// The origin is unknown.
@@ -15,26 +15,26 @@ package struct DeadLetter: Sendable, Equatable {
     /// The longest accepted text of a header, in bytes; the limit of AMQP names.
     private static let longestText = 255
 
-    package let maker: Maker
+    let maker: Maker
     /// A name of ``Core/Outcome``; only set by workers.
-    package let outcome: String?
-    package let status: Int?
+    let outcome: String?
+    let status: Int?
     /// From APNs or the broker: `rejected`, `expired`, `maxlen` or `delivery_limit`.
-    package let reason: String?
+    let reason: String?
     /// The queue that it came from, the destination of a replay; `nil` if unknown.
-    package let queue: String?
+    let queue: String?
     /// The original exchange and routing key, if they are not in `harebell-*` headers already.
-    package let exchange: ArraySlice<UInt8>?
-    package let routingKey: ArraySlice<UInt8>?
-    package let failedAt: WallTime?
-    package let replays: Int
+    let exchange: ArraySlice<UInt8>?
+    let routingKey: ArraySlice<UInt8>?
+    let failedAt: WallTime?
+    let replays: Int
     /// The last run that replayed it.
-    package let replayID: String?
-    package let apnsID: String?
-    package let messageID: String?
+    let replayID: String?
+    let apnsID: String?
+    let messageID: String?
 
     /// - Parameter name: the dead-letter queue.
-    package init(_ delivery: Delivery, in name: String) {
+    init(_ delivery: Delivery, in name: String) {
         let death = BrokerDeath(delivery, in: name)
         let origin = delivery.text("harebell-queue")
         outcome = delivery.text("harebell-outcome")
@@ -52,7 +52,7 @@ package struct DeadLetter: Sendable, Equatable {
     }
 
     /// Its id with a label; `nil` without an id.
-    package var name: String? {
+    var name: String? {
         messageID.map { "message id \($0)" } ?? apnsID.map { "apns-id \($0)" }
     }
 

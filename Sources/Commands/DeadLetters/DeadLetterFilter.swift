@@ -1,30 +1,28 @@
-package import Configuration
-package import Core
+import Configuration
+import Core
 import Decoding
 
 /// Selects dead letters; all conditions must hold.
-package struct DeadLetterFilter: Sendable {
+struct DeadLetterFilter: Sendable {
     /// Any of these; empty for all.
-    package var outcomes: [String] = []
+    var outcomes: [String] = []
     /// Any of these; empty for all.
-    package var reasons: [String] = []
-    package var topic: String?
-    package var environment: Environment?
+    var reasons: [String] = []
+    var topic: String?
+    var environment: Environment?
     /// The earliest failure; letters without a time do not match.
-    package var since: WallTime?
+    var since: WallTime?
     /// The end of the time range, exclusive; letters without a time do not match.
-    package var until: WallTime?
+    var until: WallTime?
     /// The queue that it came from.
-    package var origin: String?
+    var origin: String?
     /// An `apns-id` or a message id.
-    package var id: String?
+    var id: String?
     /// Leaves letters of requests that APNs accepted, unless that outcome is asked for: a replay would notify again.
-    package var isForReplay = false
-
-    package init() {}
+    var isForReplay = false
 
     /// Whether every dead letter matches.
-    package var isEmpty: Bool {
+    var isEmpty: Bool {
         outcomes.isEmpty && reasons.isEmpty && topic == nil && environment == nil && since == nil && until == nil
             && origin == nil && id == nil
     }
@@ -35,7 +33,7 @@ package struct DeadLetterFilter: Sendable {
     }
 
     /// - Parameter reader: finds the app if the filter needs it.
-    package func matches(_ letter: DeadLetter, _ delivery: Delivery, _ reader: RequestReader) -> Bool {
+    func matches(_ letter: DeadLetter, _ delivery: Delivery, _ reader: RequestReader) -> Bool {
         guard outcomes.isEmpty || letter.outcome.map(outcomes.contains) == true,
             reasons.isEmpty || letter.reason.map(reasons.contains) == true,
             origin == nil || letter.queue == origin,
@@ -49,13 +47,13 @@ package struct DeadLetterFilter: Sendable {
 }
 
 /// Decodes a dead letter as a request.
-package struct RequestReader: Sendable {
+struct RequestReader: Sendable {
     private let decoders: [String: any Decoder]
     private let standard: any Decoder = AutoDecoder()
     private let apps: [Configuration.App]
     private let maximumMessage: Int
 
-    package init(_ configuration: Configuration) {
+    init(_ configuration: Configuration) {
         maximumMessage = configuration.broker.maximumMessage
         let known = DecoderSet(configuration)
         var decoders: [String: any Decoder] = [:]
@@ -66,7 +64,7 @@ package struct RequestReader: Sendable {
 
     /// - Parameter queue: the original queue, whose decoder is used.
     /// - Returns: `nil` if it is not a valid request.
-    package func request(of delivery: Delivery, from queue: String?) -> Request? {
+    func request(of delivery: Delivery, from queue: String?) -> Request? {
         let decoder = queue.flatMap { decoders[$0] } ?? standard
         guard let delivery = try? delivery.decompressed(limit: maximumMessage),
             case .request(let request) = decoder.decode(delivery, at: Self.afterAllWaiting)
@@ -78,7 +76,7 @@ package struct RequestReader: Sendable {
     private static let afterAllWaiting = WallTime(milliseconds: 253_402_300_799_999)
 
     /// The topic from the header, else from the body, else of the only app.
-    package func topic(of delivery: Delivery, from queue: String?) -> String? {
+    func topic(of delivery: Delivery, from queue: String?) -> String? {
         if case .text(let text)? = delivery.header("apns-topic") { return String(decoding: text, as: UTF8.self) }
         guard let request = request(of: delivery, from: queue) else { return nil }
         return request.notifications.first?.topic.map { String(decoding: $0, as: UTF8.self) }
@@ -86,7 +84,7 @@ package struct RequestReader: Sendable {
     }
 
     /// The environment in the request, else that of the first app with its topic.
-    package func environment(of delivery: Delivery, from queue: String?) -> Environment? {
+    func environment(of delivery: Delivery, from queue: String?) -> Environment? {
         guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
         if let environment = notification.environment { return environment }
         guard let topic = topic(of: delivery, from: queue) else { return nil }

@@ -1,8 +1,8 @@
 import AMQP
-package import Core
+import Core
 
 extension DeadLetterRun {
-    package enum Action {
+    enum Action {
         /// Called with each chosen message, whose body is empty if it is too large.
         case read((Delivery, DeadLetter) -> Void)
         case replay(to: ReplayTarget)
@@ -13,42 +13,38 @@ extension DeadLetterRun {
         case publish(count: Int, () throws -> ArchivedMessage?)
     }
 
-    package struct Settings: Sendable {
-        package static let rates = 1...1_000_000
-        package static let defaultRate = 500
-        package static let defaultAbortAbove = 50
+    struct Settings: Sendable {
+        static let rates = 1...1_000_000
+        static let defaultRate = 500
+        static let defaultAbortAbove = 50
 
         /// The dead-letter queue.
-        package var queue: String
-        package var filter = DeadLetterFilter()
+        var queue: String
+        var filter = DeadLetterFilter()
         /// The maximum number of chosen messages.
-        package var limit = Int.max
+        var limit = Int.max
         /// Messages per second; `nil` for no limit.
-        package var rate: Int?
+        var rate: Int?
         /// Ends a replay if more than this share of the replayed messages came back, in percent; `nil` for never.
-        package var abortAbove: Int?
+        var abortAbove: Int?
         /// The maximum of unacknowledged messages on the first connection; the bodies of chosen ones are in memory.
-        package var prefetch: UInt16 = 1200
+        var prefetch: UInt16 = 1200
         /// The same for a further connection, which opens when another holds only messages that stay.
-        package var furtherPrefetch: UInt16 = 5000
+        var furtherPrefetch: UInt16 = 5000
         /// The same while no body is kept.
-        package var readingPrefetch: UInt16 = 50_000
+        var readingPrefetch: UInt16 = 50_000
         /// Far below the broker's consumer timeout, 30 minutes.
-        package var longestRound = Duration.seconds(600)
+        var longestRound = Duration.seconds(600)
         /// The maximum of unconfirmed publishes.
-        package var window = 200
+        var window = 200
         /// The timeout for a response of the broker.
-        package var timeLimit = Duration.seconds(30)
+        var timeLimit = Duration.seconds(30)
         /// Ends the run after this number of closes over publishes without a confirm in between: the cause is then not
         /// a single message.
-        package var closesInARow = 100
-
-        package init(queue: String) {
-            self.queue = queue
-        }
+        var closesInARow = 100
     }
 
-    package enum End: Equatable, Sendable {
+    enum End: Equatable, Sendable {
         /// All messages from the start were processed.
         case complete
         /// ``stop(at:)`` was called.

@@ -1,5 +1,5 @@
-package import AMQP
-package import Core
+import AMQP
+import Core
 import DequeModule
 
 /// Reads, replays, discards or exports the dead letters of a queue, or publishes an archive into it.
@@ -12,7 +12,7 @@ import DequeModule
 /// A run consists of rounds. A round consumes the queue from its beginning until everything is done, or for
 /// ``Settings/longestRound``: brokers close a channel that holds a message for too long. If the queue grows during a
 /// replay, a round only counts the replayed messages that came back.
-package final class DeadLetterRun: Run {
+final class DeadLetterRun: Run {
     /// One pass over the queue.
     struct Round {
         /// Whether it only counts the replayed messages that came back.
@@ -35,7 +35,7 @@ package final class DeadLetterRun: Run {
     }
 
     /// Below this count the return rate is not meaningful.
-    package static let smallestSample = 20
+    static let smallestSample = 20
     private static let watchInterval = Duration.seconds(1)
     /// If no delivery arrives for this time and the queue is empty, other consumers hold the rest.
     private static let quiet = Duration.seconds(2)
@@ -46,11 +46,11 @@ package final class DeadLetterRun: Run {
     private static let lastWait = Duration.seconds(10)
     private static let closeTimeout = Duration.seconds(1)
 
-    package let settings: Settings
-    package internal(set) var tally = DeadLetterTally()
-    package private(set) var end: End?
+    let settings: Settings
+    var tally = DeadLetterTally()
+    private(set) var end: End?
     /// Included in each message that this run replays.
-    package let id: String
+    let id: String
 
     let action: Action
     let reader: RequestReader
@@ -83,7 +83,7 @@ package final class DeadLetterRun: Run {
     /// - Parameters:
     ///   - id: unique to this run.
     ///   - connect: makes the connection for a role.
-    package init(
+    init(
         _ action: Action, _ settings: Settings, reader: RequestReader, id: String, at now: Instant,
         connect: @escaping (AMQPRole) throws -> AMQPConnection
     ) rethrows {
@@ -104,7 +104,7 @@ package final class DeadLetterRun: Run {
     }
 
     /// An exclusive queue as a lock: only its holder may read or remove messages. It disappears with the connection.
-    package static func lockName(of queue: String) -> String {
+    static func lockName(of queue: String) -> String {
         "\(queue).replay.lock"
     }
 
@@ -120,7 +120,7 @@ package final class DeadLetterRun: Run {
         }
     }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         let retries = connections.compactMap(\.nextDeadline).min() ?? .distantFuture
         guard end == nil else {
             return isFinished
@@ -134,11 +134,11 @@ package final class DeadLetterRun: Run {
         return earliest
     }
 
-    package var progress: (done: Int, of: Int) { (tally.done, min(tally.atStart, settings.limit)) }
+    var progress: (done: Int, of: Int) { (tally.done, min(tally.atStart, settings.limit)) }
 
-    package func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
+    func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
 
-    package func step(at moment: Moment) {
+    func step(at moment: Moment) {
         now = moment.instant
         for connection in connections { connection.expire(at: now) }
         takeEvents()
@@ -159,12 +159,12 @@ package final class DeadLetterRun: Run {
     }
 
     /// Ends the run in order: messages that were not sent stay in the queue.
-    package func stop(at moment: Moment) {
+    func stop(at moment: Moment) {
         now = moment.instant
         finish(.stopped)
     }
 
-    package private(set) var isFinished = false
+    private(set) var isFinished = false
 
     // MARK: Questions
 

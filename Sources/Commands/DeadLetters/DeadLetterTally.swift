@@ -1,26 +1,26 @@
 /// The results of the messages that a run processed.
-package struct DeadLetterTally: Sendable, Equatable {
+struct DeadLetterTally: Sendable, Equatable {
     /// Messages in the queue when its length was last determined, and those removed before.
-    package internal(set) var atStart = 0
-    package internal(set) var seen = 0
+    var atStart = 0
+    var seen = 0
     /// Messages that the filter selected, up to the limit.
-    package internal(set) var chosen = 0
+    var chosen = 0
     /// Read, exported, discarded, or confirmed at their destination.
-    package internal(set) var done = 0
+    var done = 0
     /// Those of them that have left the queue or the archive.
-    package internal(set) var removed = 0
+    var removed = 0
     /// Not replayed, because APNs accepted their requests.
-    package internal(set) var accepted = 0
+    var accepted = 0
     /// Selected, but left in the queue because of a failure.
-    package private(set) var refused = 0
+    private(set) var refused = 0
     private var reasons: [Complaint] = []
     /// Possibly duplicated: sent without a confirm, or without an acknowledgement of the original.
-    package internal(set) var uncertain = 0
+    var uncertain = 0
     /// Replayed messages that were in the queue again when they were last counted.
-    package internal(set) var returned = 0
+    var returned = 0
 
     /// The maximum of stored complaints; further ones are only counted.
-    package static let maximumComplaints = 10
+    static let maximumComplaints = 10
 
     private struct Complaint: Equatable {
         let text: String
@@ -28,13 +28,11 @@ package struct DeadLetterTally: Sendable, Equatable {
         let first: String?
     }
 
-    package init() {}
-
     /// Those of them that are still in the queue.
-    package var left: Int { max(0, atStart - removed) }
+    var left: Int { max(0, atStart - removed) }
 
     /// The reasons for refusals, in order of their first occurrence; at most ``maximumComplaints``.
-    package var complaints: [String] {
+    var complaints: [String] {
         reasons.map { reason in reason.first.map { "\(reason.text) (first: \($0))" } ?? reason.text }
     }
 

@@ -1,9 +1,9 @@
-package import AMQP
-package import Core
+import AMQP
+import Core
 import Pipeline
 
 /// Writes copies of a dead letter: the request for a replay, or the same dead letter from an archive.
-package enum ReplayEncoder {
+enum ReplayEncoder {
     /// Headers about the failure; a replay starts without them.
     private static let failureHeaders = [
         "harebell-outcome", "harebell-status", "harebell-reason", "harebell-detail", "harebell-result",
@@ -17,7 +17,7 @@ package enum ReplayEncoder {
     /// - Parameters:
     ///   - queue: the destination.
     ///   - id: the ID of the run.
-    package static func replay(
+    static func replay(
         _ delivery: Delivery, _ letter: DeadLetter, to queue: String, id: String
     ) -> Publication {
         var properties = Republishing.properties(of: delivery)
@@ -34,7 +34,7 @@ package enum ReplayEncoder {
     /// The dead letter itself.
     ///
     /// - Throws: if its headers cannot be decoded, so that a copy would lose some.
-    package static func copy(
+    static func copy(
         _ delivery: Delivery, _ letter: DeadLetter, to queue: String
     ) throws(AMQPError) -> Publication {
         var properties = try MessageProperties(decoding: delivery.rawProperties)

@@ -1,7 +1,7 @@
-package import Configuration
+import Configuration
 
 /// The destination of a replay.
-package enum ReplayTarget: Sendable, Equatable {
+enum ReplayTarget: Sendable, Equatable {
     /// The queue that each letter came from, if it is one of these.
     ///
     /// A producer may have written the letter's headers, and RabbitMQ checks no permissions on the default exchange.
@@ -12,7 +12,7 @@ package enum ReplayTarget: Sendable, Equatable {
 
     /// - Parameter origin: the queue that the letter came from.
     /// - Returns: `nil` if the letter must not be replayed.
-    package func queue(from origin: String?) -> String? {
+    func queue(from origin: String?) -> String? {
         switch self {
         case .origin(let queues): origin.flatMap { queues.contains($0) ? $0 : nil }
         case .queue(let name): name
@@ -22,7 +22,7 @@ package enum ReplayTarget: Sendable, Equatable {
 
 extension ReplayTarget {
     /// The request queues of a configuration.
-    package init(_ configuration: Configuration) {
+    init(_ configuration: Configuration) {
         self = .origin(among: Set(configuration.queues.map(\.name)))
     }
 }

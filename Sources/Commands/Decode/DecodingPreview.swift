@@ -1,34 +1,34 @@
-package import Configuration
-package import Core
-package import Decoding
+import Configuration
+import Core
+import Decoding
 import Pipeline
 import Runtime
 import TLS
 
 /// How a worker would decode a message from a queue.
-package struct DecodingPreview: Sendable {
+struct DecodingPreview: Sendable {
     /// One notification with the data that a worker would add.
-    package struct Entry: Sendable {
-        package let notification: Notification
-        package let id: NotificationID
+    struct Entry: Sendable {
+        let notification: Notification
+        let id: NotificationID
         /// Violations of Apple's tables in its payload; `nil` for none.
-        package let finding: String?
+        let finding: String?
         /// The topic and the app's environment; without a configuration those of the notification.
-        package let topic: String?
-        package let environment: Environment?
+        let topic: String?
+        let environment: Environment?
         /// Why a worker with this configuration would not send it.
-        package let failure: String?
+        let failure: String?
     }
 
-    package let decoder: String
+    let decoder: String
     /// The semantic version of the decoder's format; `nil` if it has none.
-    package let version: String?
-    package let decoded: Decoded
+    let version: String?
+    let decoded: Decoded
     /// The notifications of a request.
-    package let entries: [Entry]
+    let entries: [Entry]
 
     /// The decoder and its context.
-    package struct Reader {
+    struct Reader {
         let decoder: String
         let decoders: DecoderSet
         let queue: String
@@ -37,7 +37,7 @@ package struct DecodingPreview: Sendable {
         /// - Parameters:
         ///   - queue: the queue that the message would come from; part of the `apns-id`.
         ///   - configuration: its apps determine the topics; `nil` ignores apps.
-        package init(
+        init(
             decoder: String, _ decoders: DecoderSet, queue: String, _ configuration: Configuration? = nil
         ) {
             self.decoder = decoder
@@ -49,7 +49,7 @@ package struct DecodingPreview: Sendable {
 
     /// - Parameter process: runs a decoder that is a program.
     /// - Throws: ``UnknownDecoder`` if no decoder has this name, and the errors of `process`.
-    package init(
+    init(
         _ delivery: Delivery, by reader: Reader, at now: WallTime, process: (ProcessDecoder) throws -> Decoded
     ) throws {
         let (name, configuration) = (reader.decoder, reader.configuration)
@@ -116,6 +116,6 @@ extension DecodingPreview.Entry {
 }
 
 /// Why a name is not that of a decoder.
-package struct UnknownDecoder: Error, CustomStringConvertible {
-    package let description: String
+struct UnknownDecoder: Error, CustomStringConvertible {
+    let description: String
 }

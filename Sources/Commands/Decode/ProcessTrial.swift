@@ -1,16 +1,16 @@
-package import Core
-package import Decoding
-package import Logging
+import Core
+import Decoding
+import Logging
 
 /// Runs a decoder program for one message. Sans-IO like a worker.
-package final class ProcessTrial: Run {
+final class ProcessTrial: Run {
     private let process: DecoderProcess
     /// The program's response; `nil` if it could not be started.
-    package private(set) var decoded: Decoded?
+    private(set) var decoded: Decoded?
     /// Whether the program was ever running.
     private var hasWorked = false
 
-    package init(
+    init(
         _ delivery: Delivery, decoder name: String, _ decoder: ProcessDecoder, host: any ProgramHost, log: Logger,
         at now: Instant
     ) {
@@ -18,21 +18,21 @@ package final class ProcessTrial: Run {
         process.ask(Handle(0), delivery)
     }
 
-    package var isFinished: Bool { process.hasStopped }
+    var isFinished: Bool { process.hasStopped }
 
-    package var nextDeadline: Instant? { process.nextDeadline }
+    var nextDeadline: Instant? { process.nextDeadline }
 
-    package func step(at now: Moment) {
+    func step(at now: Moment) {
         process.step(at: now)
         hasWorked = hasWorked || process.isWorking
         while case .decoded(_, let decoded)? = process.nextEvent() { self.decoded = decoded }
         if decoded != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
     }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         process.stop()
     }
 
     /// Why there is no response.
-    package var failure: String { process.lastFailure ?? "interrupted" }
+    var failure: String { process.lastFailure ?? "interrupted" }
 }

@@ -1,32 +1,32 @@
-package import Core
+import Core
 
 /// The published messages and replies of a load run; each message expects one reply.
-package struct LoadLedger: Sendable {
+struct LoadLedger: Sendable {
     private var publishedAt: [Instant?]
     private var respondedAt: [Instant?]
-    package private(set) var duplicates = 0
+    private(set) var duplicates = 0
     /// Replies to messages of other runs.
-    package private(set) var strangers = 0
+    private(set) var strangers = 0
     /// Replies by outcome and reason; only the first one of each message.
-    package private(set) var outcomes: [String: Int] = [:]
-    package private(set) var responded = 0
-    package private(set) var published = 0
+    private(set) var outcomes: [String: Int] = [:]
+    private(set) var responded = 0
+    private(set) var published = 0
 
-    package init(count: Int) {
+    init(count: Int) {
         publishedAt = Array(repeating: nil, count: count)
         respondedAt = Array(repeating: nil, count: count)
     }
 
-    package var count: Int { publishedAt.count }
+    var count: Int { publishedAt.count }
 
     /// Records the first publish of a message; a repetition after a lost connection does not count.
-    package mutating func published(_ index: Int, at now: Instant) {
+    mutating func published(_ index: Int, at now: Instant) {
         guard publishedAt[index] == nil else { return }
         publishedAt[index] = now
         published += 1
     }
 
-    package mutating func responded(_ index: Int?, outcome: String, at now: Instant) {
+    mutating func responded(_ index: Int?, outcome: String, at now: Instant) {
         guard let index, publishedAt.indices.contains(index), publishedAt[index] != nil else {
             strangers += 1
             return
@@ -41,12 +41,12 @@ package struct LoadLedger: Sendable {
     }
 
     /// Published messages without a reply.
-    package var missing: Int {
+    var missing: Int {
         published - responded
     }
 
     /// The time from publish to reply of every answered message, shortest first.
-    package var latencies: [Duration] {
+    var latencies: [Duration] {
         zip(publishedAt, respondedAt).compactMap { published, responded in
             guard let published, let responded else { return nil }
             return responded - published
@@ -54,7 +54,7 @@ package struct LoadLedger: Sendable {
     }
 
     /// From the first publish to the last reply.
-    package var elapsed: Duration {
+    var elapsed: Duration {
         guard let first = publishedAt.compactMap({ $0 }).min(), let last = respondedAt.compactMap({ $0 }).max() else {
             return .zero
         }
@@ -62,7 +62,7 @@ package struct LoadLedger: Sendable {
     }
 
     /// The percentile of sorted latencies (nearest rank); `nil` if there are none.
-    package static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
+    static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {
         guard !sorted.isEmpty else { return nil }
         let rank = Int((share * Double(sorted.count)).rounded(.up))
         return sorted[min(max(rank, 1), sorted.count) - 1]

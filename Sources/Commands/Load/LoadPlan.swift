@@ -1,9 +1,9 @@
 import Core
 
 /// The messages of a load run: the device, topic and payload of each.
-package struct LoadPlan: Sendable {
+struct LoadPlan: Sendable {
     /// How the device tokens are chosen.
-    package enum Mix: String, CaseIterable, Sendable {
+    enum Mix: String, CaseIterable, Sendable {
         /// Tokens that a simulator accepts.
         case accepted
         /// Mostly accepted, with dead, bad and slow tokens that the simulator recognizes by prefix, and a few invalid
@@ -11,26 +11,19 @@ package struct LoadPlan: Sendable {
         case varied
     }
 
-    package let run: String
-    package let topic: String
-    package let mix: Mix
+    let run: String
+    let topic: String
+    let mix: Mix
     /// The size of the text in each alert, in bytes.
-    package let bodySize: Int
-
-    package init(run: String, topic: String, mix: Mix, bodySize: Int) {
-        self.run = run
-        self.topic = topic
-        self.mix = mix
-        self.bodySize = bodySize
-    }
+    let bodySize: Int
 
     /// The message id, which contains a message's index in request and result.
-    package func messageID(_ index: Int) -> String {
+    func messageID(_ index: Int) -> String {
         "\(run)-\(index)"
     }
 
     /// The index from a message id; `nil` if it belongs to another run.
-    package func index(ofMessageID id: ArraySlice<UInt8>) -> Int? {
+    func index(ofMessageID id: ArraySlice<UInt8>) -> Int? {
         let prefix = run.utf8
         guard id.starts(with: prefix), id.count > prefix.count, id[id.startIndex + prefix.count] == UInt8(ascii: "-")
         else {
@@ -40,7 +33,7 @@ package struct LoadPlan: Sendable {
     }
 
     /// The JSON envelope of a message. In a varied mix, a few percent are special cases.
-    package func body(_ index: Int) -> [UInt8] {
+    func body(_ index: Int) -> [UInt8] {
         if mix == .varied {
             switch index % 100 {
             case 13: return Array("{\"device-token\":\"\(deviceToken(index, beginning: ""))\"}".utf8)

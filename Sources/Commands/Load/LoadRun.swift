@@ -1,27 +1,21 @@
 import AMQP
-package import Core
+import Core
 
 /// Publishes a load, collects the replies, and keeps a ledger of both.
 ///
 /// Sans-IO like a worker. It reopens lost connections and repeats unconfirmed publishes, so a run survives a restart of
 /// the broker. Duplicate replies are counted.
-package final class LoadRun: Run {
-    package struct Settings: Sendable {
-        package var queue: String
-        package var count: Int
+final class LoadRun: Run {
+    struct Settings: Sendable {
+        var queue: String
+        var count: Int
         /// Messages per second; `nil` publishes as fast as the broker confirms.
-        package var rate: Int?
+        var rate: Int?
         /// The maximum of unconfirmed messages.
-        package var window = 1000
-
-        package init(queue: String, count: Int, rate: Int?) {
-            self.queue = queue
-            self.count = count
-            self.rate = rate
-        }
+        var window = 1000
     }
 
-    package enum End: Equatable {
+    enum End: Equatable {
         /// Every message was answered.
         case complete
         /// Messages were published, but no reply arrived within the time limit.
@@ -31,10 +25,10 @@ package final class LoadRun: Run {
         case stopped
     }
 
-    package let settings: Settings
-    package let plan: LoadPlan
-    package private(set) var ledger: LoadLedger
-    package private(set) var end: End?
+    let settings: Settings
+    let plan: LoadPlan
+    private(set) var ledger: LoadLedger
+    private(set) var end: End?
 
     /// Deleted at the end of the run.
     private let replies: ReplyQueue
@@ -51,7 +45,7 @@ package final class LoadRun: Run {
     private var now: Instant
 
     /// - Parameter replies: its time limit is the longest wait for a reply after the last reply or publish.
-    package init(settings: Settings, plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
+    init(settings: Settings, plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
         self.settings = settings
         self.plan = plan
         self.replies = replies
@@ -59,7 +53,7 @@ package final class LoadRun: Run {
         ledger = LoadLedger(count: settings.count)
     }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         guard end == nil else { return replies.nextDeadline }
         var earliest = min(replies.broker.deadline, replies.nextDeadline ?? .distantFuture)
         if let pausesUntil { earliest = min(earliest, pausesUntil) }
@@ -68,9 +62,9 @@ package final class LoadRun: Run {
     }
 
     /// The number of answered messages.
-    package var progress: (done: Int, of: Int) { (ledger.responded, settings.count) }
+    var progress: (done: Int, of: Int) { (ledger.responded, settings.count) }
 
-    package func step(at moment: Moment) {
+    func step(at moment: Moment) {
         now = moment.instant
         replies.expire(at: now)
         takeEvents()
@@ -83,7 +77,7 @@ package final class LoadRun: Run {
         }
     }
 
-    package func trouble(at now: Instant) -> String? { replies.broker.trouble(at: now) }
+    func trouble(at now: Instant) -> String? { replies.broker.trouble(at: now) }
 
     // MARK: Replies
 
@@ -169,7 +163,7 @@ package final class LoadRun: Run {
 
     // MARK: End
 
-    package func stop(at moment: Moment) {
+    func stop(at moment: Moment) {
         now = moment.instant
         finish(.stopped)
     }
@@ -180,7 +174,7 @@ package final class LoadRun: Run {
         replies.close(at: now)
     }
 
-    package var isFinished: Bool {
+    var isFinished: Bool {
         end != nil && replies.isClosed
     }
 }

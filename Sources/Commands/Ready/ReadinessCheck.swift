@@ -1,17 +1,17 @@
-package import Configuration
-package import Core
+import Configuration
+import Core
 
 /// Asks the admin server of a running worker for `/readyz`. The response to HTTP/1.0 ends with its connection.
 ///
 /// Source: RFC 1945, sections 5 and 6.
-package final class ReadinessCheck: Engine, Run {
+final class ReadinessCheck: Engine, Run {
     /// Health checks commonly allow 5 s.
     private static let timeLimit = Duration.seconds(4)
     /// Bytes of a body: about 1,000 for each app.
     private static let maximumBody = 4 * 1024 * 1024
 
-    package struct Failure: Error {
-        package let message: String
+    struct Failure: Error {
+        let message: String
     }
 
     private let endpoint: Endpoint
@@ -22,9 +22,9 @@ package final class ReadinessCheck: Engine, Run {
     private var status: Int?
     private var body: [UInt8] = []
     /// The status and the body.
-    package private(set) var result: Result<(status: Int, body: String), Failure>?
+    private(set) var result: Result<(status: Int, body: String), Failure>?
 
-    package init(_ admin: Configuration.Admin, network: any Network, at now: Instant) {
+    init(_ admin: Configuration.Admin, network: any Network, at now: Instant) {
         endpoint = admin.listen
         deadline = now + Self.timeLimit
         let authorization = admin.token.map { "Authorization: Bearer \($0.reveal())\r\n" } ?? ""
@@ -32,28 +32,28 @@ package final class ReadinessCheck: Engine, Run {
         network.connect(self, to: endpoint, timeout: Self.timeLimit)
     }
 
-    package var isFinished: Bool { result != nil }
+    var isFinished: Bool { result != nil }
 
-    package var nextDeadline: Instant? { isFinished ? nil : deadline }
+    var nextDeadline: Instant? { isFinished ? nil : deadline }
 
-    package func step(at now: Moment) {
+    func step(at now: Moment) {
         expire(at: now.instant)
     }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         fail("stopped")
     }
 
     // MARK: Engine
 
-    package func transportOpened(at now: Instant) {}
+    func transportOpened(at now: Instant) {}
 
-    package func drain(into output: inout ByteQueue) {
+    func drain(into output: inout ByteQueue) {
         output.append(request)
         request = []
     }
 
-    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+    func receive(_ bytes: Span<UInt8>, at now: Instant) {
         guard !isFinished else { return }
         var start = 0
         if status == nil {
@@ -70,15 +70,15 @@ package final class ReadinessCheck: Engine, Run {
         body.append(rest)
     }
 
-    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+    func transportClosed(_ failure: TransportError?, at now: Instant) {
         if let failure { return fail(failure.message) }
         guard let status else { return fail(notAdmin) }
         result = result ?? .success((status, String(decoding: body, as: UTF8.self)))
     }
 
-    package var wantsDisconnect: Bool { isFinished }
+    var wantsDisconnect: Bool { isFinished }
 
-    package func expire(at now: Instant) {
+    func expire(at now: Instant) {
         if now >= deadline { fail("\(endpoint) did not respond within \(Self.timeLimit)") }
     }
 

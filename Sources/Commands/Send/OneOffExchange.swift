@@ -1,17 +1,17 @@
-package import APNs
-package import Configuration
-package import Core
+import APNs
+import Configuration
+import Core
 import Pipeline
-package import Runtime
-package import TLS
+import Runtime
+import TLS
 
 /// One request directly to APNs, without a broker, for an operator's command. Sans-IO like a worker.
 ///
 /// It connects, sends, waits for the response and closes. A request that APNs provably did not process is resent, as in
 /// any pool.
-package final class OneOffExchange: Run {
+final class OneOffExchange: Run {
     /// The result of the request.
-    package enum End: Equatable {
+    enum End: Equatable {
         case responded(APNsResponse)
         /// No response arrived; the request may have been sent.
         case lost(Loss)
@@ -22,7 +22,7 @@ package final class OneOffExchange: Run {
     }
 
     /// The number of consecutive failed connects after which it gives up.
-    package static let maximumConnects = 3
+    static let maximumConnects = 3
     /// The timeout for the orderly close at the end.
     private static let closingTime = Duration.seconds(1)
     private static let handle = Handle(0)
@@ -32,9 +32,9 @@ package final class OneOffExchange: Run {
     private var deadline: Instant
     private var failedConnects = 0
     private var lastFailure: APNsError?
-    package private(set) var end: End?
+    private(set) var end: End?
     /// Alarms for the operator, each once.
-    package private(set) var alarms: [APNsPool.Alarm] = []
+    private(set) var alarms: [APNsPool.Alarm] = []
 
     /// - Parameters:
     ///   - app: determines the endpoint and the credential.
@@ -42,7 +42,7 @@ package final class OneOffExchange: Run {
     ///   - tokens: the signers; they must include the app's key.
     ///   - patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     /// - Throws: if the credential's files cannot be used.
-    package init(
+    init(
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,
         network: any Network, timeLimit: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
@@ -59,14 +59,14 @@ package final class OneOffExchange: Run {
         pool.submit(request, handle: Self.handle, at: now.instant)
     }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         isFinished ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
     }
 
     /// Whether the result is known and the connection is closed or abandoned.
-    package private(set) var isFinished = false
+    private(set) var isFinished = false
 
-    package func step(at now: Moment) {
+    func step(at now: Moment) {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
@@ -85,7 +85,7 @@ package final class OneOffExchange: Run {
         if end != nil, pool.isDrained { isFinished = true }
     }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         giveUp("stopped", at: now.instant)
         isFinished = true
     }
@@ -118,7 +118,7 @@ package final class OneOffExchange: Run {
 
 extension OneOffExchange {
     /// ``End/report``. If APNs refuses the credential, the detail includes the remedy. `nil` before the end.
-    package var report: Report? {
+    var report: Report? {
         guard var report = end?.report else { return nil }
         if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
             let blame = "not caused by the request: \(refusal.text); \(refusal.hint)"
@@ -128,7 +128,7 @@ extension OneOffExchange {
     }
 
     /// ``report`` with the channel data of the response.
-    package func report(about operation: ChannelOperation) -> Report? {
+    func report(about operation: ChannelOperation) -> Report? {
         var report = report
         if case .responded(let response)? = end { report?.add(response, to: operation) }
         return report
@@ -138,7 +138,7 @@ extension OneOffExchange {
 extension OneOffExchange.End {
     /// As in the result of a request from a queue, except for refusals of the credential, topic or environment. Those
     /// pause an app in a worker, but are `rejected` here.
-    package var report: Report {
+    var report: Report {
         switch self {
         case .responded(let response):
             let outcome: Outcome =

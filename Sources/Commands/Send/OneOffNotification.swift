@@ -1,19 +1,19 @@
 import AMQP
-package import APNs
-package import Configuration
-package import Core
+import APNs
+import Configuration
+import Core
 import Decoding
-package import Logging
+import Logging
 import Pipeline
 import Runtime
-package import TLS
+import TLS
 
 /// One request from an operator directly to APNs, and its result.
 ///
 /// It uses a ``Dispatch`` and an ``Outbox`` like a worker, so its checks and the form of its result are the same.
 /// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it. Sans-IO like a
 /// worker.
-package final class OneOffNotification: Run {
+final class OneOffNotification: Run {
     /// A result requires a reply address. The result is read from memory and never published.
     private static let replyTo = "result"
 
@@ -26,11 +26,11 @@ package final class OneOffNotification: Run {
     private var outbox: Outbox
     private var exchange: (OneOffExchange, handle: Handle)?
     private var failure: TLSError?
-    package private(set) var result: OneOffResult?
+    private(set) var result: OneOffResult?
 
     /// - Parameter patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     /// - Throws: if the credential's files cannot be used.
-    package init(
+    init(
         _ request: OneOffRequest, _ configuration: Configuration, network: any Network, timeLimit: Duration? = nil,
         log: Logger, seed: UInt64, at now: Moment
     ) throws(TLSError) {
@@ -63,13 +63,13 @@ package final class OneOffNotification: Run {
     }
 
     /// Alarms for the operator.
-    package var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
+    var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
 
-    package var isFinished: Bool { exchange?.0.isFinished ?? true }
+    var isFinished: Bool { exchange?.0.isFinished ?? true }
 
-    package var nextDeadline: Instant? { exchange?.0.nextDeadline }
+    var nextDeadline: Instant? { exchange?.0.nextDeadline }
 
-    package func step(at now: Moment) {
+    func step(at now: Moment) {
         guard let (exchange, handle) = exchange else { return }
         exchange.step(at: now)
         guard result == nil, let report = exchange.report else { return }
@@ -77,7 +77,7 @@ package final class OneOffNotification: Run {
         performActions(at: now)
     }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         exchange?.0.stop(at: now)
         step(at: now)
     }

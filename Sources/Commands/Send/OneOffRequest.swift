@@ -1,22 +1,22 @@
-package import AMQP
-package import Core
+import AMQP
+import Core
 import Decoding
 
 /// One notification from an operator's input: Apple's header names with their values, and a payload.
 ///
 /// It is not validated here: it becomes a request as from a queue, and a decoder reads it.
-package struct OneOffRequest: Sendable {
-    package typealias Value = OneOffDelivery.HeaderValue
+struct OneOffRequest: Sendable {
+    typealias Value = OneOffDelivery.HeaderValue
 
     /// The form of the requests in a queue.
-    package enum Form: Sendable {
+    enum Form: Sendable {
         /// A JSON envelope around the payload.
         case envelope
         /// The payload as the body, everything else in headers.
         case headers
 
         /// The form that a decoder reads; `nil` for a decoder of another format.
-        package init?(decoder: String) {
+        init?(decoder: String) {
             switch decoder {
             case AutoDecoder().name, APNsHeadersDecoder().name: self = .headers
             case APNsJSONDecoder().name: self = .envelope
@@ -29,12 +29,12 @@ package struct OneOffRequest: Sendable {
     private let fields: [(name: StaticString, value: Value)]
     private let payload: [UInt8]
     /// The message id of the request and the `apns-id` of its notification.
-    package let id: [UInt8]
+    let id: [UInt8]
 
     /// - Parameters:
     ///   - id: the `apns-id`, also used as message id.
     ///   - fields: the other fields; those without a value are omitted.
-    package init(id: String, _ fields: [(name: StaticString, value: Value?)], payload: [UInt8]) {
+    init(id: String, _ fields: [(name: StaticString, value: Value?)], payload: [UInt8]) {
         self.id = Array(id.utf8)
         self.payload = payload
         self.fields =
@@ -51,7 +51,7 @@ package struct OneOffRequest: Sendable {
     }
 
     /// For a queue whose decoder reads `form`.
-    package func publication(
+    func publication(
         to queue: String, replyTo: String, _ form: Form
     ) -> Publication {
         var properties = MessageProperties()
@@ -95,14 +95,14 @@ package struct OneOffRequest: Sendable {
 }
 
 /// The result of an operator's request.
-package struct OneOffResult: Sendable {
-    package let outcome: Outcome
+struct OneOffResult: Sendable {
+    let outcome: Outcome
     /// APNs' reason, if there is one.
-    package let reason: String?
-    package let json: [UInt8]
+    let reason: String?
+    let json: [UInt8]
 
     /// The non-null scalar members of the JSON, for operators.
-    package var members: [(name: String, value: String)] {
+    var members: [(name: String, value: String)] {
         let bytes = json[...]
         var scanner = JSONScanner()
         var members: [(name: String, value: String)] = []

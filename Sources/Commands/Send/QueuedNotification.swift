@@ -1,11 +1,11 @@
 import AMQP
-package import Core
+import Core
 
 /// One request from an operator through a queue, and the result from a worker.
 ///
 /// Sans-IO like a worker. It reopens lost connections until the timeout.
-package final class QueuedNotification: Run {
-    package enum End {
+final class QueuedNotification: Run {
+    enum End {
         case result(OneOffResult)
         /// An error message for operators.
         case failed(String)
@@ -17,23 +17,23 @@ package final class QueuedNotification: Run {
     private let replies: ReplyQueue
     private var sequence: UInt64?
     private var isQueued = false
-    package private(set) var end: End?
+    private(set) var end: End?
 
     /// - Parameter replies: its time limit is the total timeout.
-    package init(_ request: OneOffRequest, to queue: String, _ form: OneOffRequest.Form, replies: ReplyQueue) {
+    init(_ request: OneOffRequest, to queue: String, _ form: OneOffRequest.Form, replies: ReplyQueue) {
         self.request = request
         self.queue = queue
         self.form = form
         self.replies = replies
     }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         [end == nil ? replies.broker.deadline : nil, replies.nextDeadline].compactMap(\.self).min()
     }
 
-    package var isFinished: Bool { end != nil && replies.isClosed }
+    var isFinished: Bool { end != nil && replies.isClosed }
 
-    package func step(at moment: Moment) {
+    func step(at moment: Moment) {
         let now = moment.instant
         replies.expire(at: now)
         while let event = replies.nextEvent(at: now) {
@@ -75,7 +75,7 @@ package final class QueuedNotification: Run {
         finish(.result(result), at: now)
     }
 
-    package func trouble(at now: Instant) -> String? {
+    func trouble(at now: Instant) -> String? {
         isQueued ? nil : replies.broker.trouble(at: now)
     }
 
@@ -86,7 +86,7 @@ package final class QueuedNotification: Run {
         return "the request was not queued in time: \(cause)"
     }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         finish(.failed("stopped"), at: now.instant)
     }
 

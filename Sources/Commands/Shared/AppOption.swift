@@ -18,11 +18,26 @@ struct AppOption: ParsableArguments {
 
     /// The selected app of the configuration.
     func choose(from configuration: Configuration) throws -> Configuration.App {
-        do throws(AppChoiceFailure) {
-            return try configuration.app(topic: topic, environment: environment.flatMap(Environment.init))
-        } catch {
-            throw ValidationError(error.description)
+        let environment = environment.flatMap(Environment.init)
+        let found = configuration.apps.filter { app in
+            (topic.map { app.isMeant(by: $0) } ?? true) && (environment.map { $0 == app.environment } ?? true)
         }
+        guard let app = found.first else {
+            let place = environment.map { " for \($0.rawValue)" } ?? ""
+            throw ValidationError("no app \"\(topic ?? "")\" is configured\(place)")
+        }
+        guard found.count == 1 else {
+            let names = found.map { "\($0.topic) (\($0.environment.rawValue))" }.joined(separator: ", ")
+            throw ValidationError("which app? Name one with --topic and --environment: \(names)")
+        }
+        return app
+    }
+}
+
+extension Configuration.App {
+    /// Whether a topic belongs to the app, with or without the suffix of a push type.
+    func isMeant(by name: String) -> Bool {
+        name == topic || PushType.allCases.contains { name == topic + $0.topicSuffix.description }
     }
 }
 

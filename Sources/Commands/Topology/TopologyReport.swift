@@ -3,9 +3,9 @@ import Core
 import Decoding
 
 /// The report of `harebell topology` about one step, as text or JSON.
-package struct TopologyReport {
+struct TopologyReport {
     /// The result of a step; raw values are the names in the JSON.
-    package enum State: String {
+    enum State: String {
         /// Only printed.
         case planned
         case declared

@@ -1,13 +1,13 @@
-package import AMQP
-package import Core
+import AMQP
+import Core
 
 /// Declares a plan on the broker step by step. Sans-IO like a worker.
 ///
 /// It reports a step that the broker refuses (for example because a queue exists with other arguments) and continues
 /// with the next. It reopens lost connections.
-package final class TopologyRun: Run {
+final class TopologyRun: Run {
     /// The timeout for a step.
-    package static let timeLimit = Duration.seconds(30)
+    static let timeLimit = Duration.seconds(30)
 
     private let steps: [TopologyPlan.Step]
     private let control: AMQPConnection
@@ -15,26 +15,26 @@ package final class TopologyRun: Run {
     private var broker: BrokerProgress
     private var end: OrderlyClose?
     /// One report for each step that the broker answered.
-    package private(set) var reports: [TopologyReport] = []
+    private(set) var reports: [TopologyReport] = []
     /// Why the broker cannot be used.
-    package private(set) var failure: String?
-    package private(set) var isFinished = false
+    private(set) var failure: String?
+    private(set) var isFinished = false
 
-    package init(_ plan: TopologyPlan, control: AMQPConnection, at now: Instant) {
+    init(_ plan: TopologyPlan, control: AMQPConnection, at now: Instant) {
         steps = plan.steps
         self.control = control
         broker = BrokerProgress(limit: Self.timeLimit, at: now)
         control.start(at: now)
     }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         guard !isFinished else { return nil }
         return end?.deadline ?? min(broker.deadline, control.nextDeadline ?? .distantFuture)
     }
 
-    package func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
+    func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
 
-    package func step(at moment: Moment) {
+    func step(at moment: Moment) {
         let now = moment.instant
         control.expire(at: now)
         while end == nil, let event = control.nextEvent(at: now) { take(event, at: now) }
@@ -74,7 +74,7 @@ package final class TopologyRun: Run {
         end = OrderlyClose([control], at: now)
     }
 
-    package func stop(at now: Moment) {
+    func stop(at now: Moment) {
         if end == nil { fail("stopped", at: now.instant) }
     }
 }

@@ -1,5 +1,5 @@
 import AMQP
-import Commands
+@testable import Commands
 import Core
 import Foundation
 import Glibc

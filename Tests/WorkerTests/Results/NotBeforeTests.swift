@@ -1,6 +1,6 @@
 import AMQP
 import Core
-import Commands
+@testable import Commands
 import Pipeline
 import SimulatedWorld
 import TestSupport

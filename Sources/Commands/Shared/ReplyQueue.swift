@@ -1,11 +1,11 @@
-package import AMQP
-package import Core
+import AMQP
+import Core
 
 /// Publishes requests and consumes their replies from a separate queue; manages the connections for both.
 ///
 /// Sans-IO like a worker. The queue is declared once and deleted at the end; lost connections are reopened.
-package final class ReplyQueue {
-    package enum Event {
+final class ReplyQueue {
+    enum Event {
         /// Replies are being consumed: requests may be published.
         case ready
         /// Must be acknowledged with ``acknowledge(_:at:)``.
@@ -19,7 +19,7 @@ package final class ReplyQueue {
     /// `x-expires` of the queue if it cannot be deleted, in milliseconds.
     private static let life: Int32 = 600_000
 
-    package let name: String
+    let name: String
     private let control: AMQPConnection
     private let publisher: AMQPConnection
     private let consumer: AMQPConnection
@@ -32,7 +32,7 @@ package final class ReplyQueue {
     ///   - name: the name of the queue; unique to this run.
     ///   - timeLimit: the longest time without progress.
     ///   - connect: makes the connection for a role.
-    package init(
+    init(
         name: String, prefetch: UInt16, timeLimit: Duration, at now: Instant,
         connect: (AMQPRole) throws -> AMQPConnection
     ) rethrows {
@@ -47,17 +47,17 @@ package final class ReplyQueue {
 
     private var connections: [AMQPConnection] { [control, publisher, consumer] }
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         guard !isClosed else { return nil }
         return end?.deadline ?? connections.compactMap(\.nextDeadline).min()
     }
 
-    package func expire(at now: Instant) {
+    func expire(at now: Instant) {
         for connection in connections { connection.expire(at: now) }
         isClosed = end?.isOver(at: now) ?? false
     }
 
-    package func nextEvent(at now: Instant) -> Event? {
+    func nextEvent(at now: Instant) -> Event? {
         guard end == nil else { return nil }
         return nextOfControl(at: now) ?? nextOfConsumer(at: now) ?? nextOfPublisher(at: now)
     }
@@ -110,24 +110,24 @@ package final class ReplyQueue {
     }
 
     /// Whether a request may be published now: its reply will be consumed, and the broker accepts publishes.
-    package var canPublish: Bool { isConsuming && publisher.canPublish }
+    var canPublish: Bool { isConsuming && publisher.canPublish }
 
     /// - Returns: the sequence number of its confirm.
-    package func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
+    func publish(_ publication: Publication) throws(AMQPError) -> UInt64 {
         try publisher.publish(publication)
     }
 
-    package func acknowledge(_ reply: Delivery, at now: Instant) {
+    func acknowledge(_ reply: Delivery, at now: Instant) {
         consumer.ack(epoch: reply.epoch, tag: reply.tag, at: now)
     }
 
     /// Deletes the queue if possible, and closes all connections.
-    package func close(at now: Instant) {
+    func close(at now: Instant) {
         if control.isOpen { control.request(.deleteQueue(name), at: now) }
         end = OrderlyClose([consumer, publisher, control], at: now)
         expire(at: now)
     }
 
     /// Whether all connections are closed or given up.
-    package private(set) var isClosed = false
+    private(set) var isClosed = false
 }

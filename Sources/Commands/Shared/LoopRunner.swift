@@ -1,17 +1,17 @@
-package import AMQP
-package import Configuration
-package import Core
+import AMQP
+import Configuration
+import Core
 import Glibc
 import Runtime
-package import System
+import System
 
 /// Runs a ``Run`` on an event loop with sockets until it is finished.
-package final class LoopRunner: LoopOwner {
+final class LoopRunner: LoopOwner {
     /// The signals that stop a run.
-    package static let handled: [Int32] = [SIGINT, SIGTERM]
+    static let handled: [Int32] = [SIGINT, SIGTERM]
 
-    package let loop: EventLoop
-    package let network: SocketNetwork
+    let loop: EventLoop
+    let network: SocketNetwork
     private let resolver: Resolver
     private var run: (any Run)?
     private var interval: Duration?
@@ -22,7 +22,7 @@ package final class LoopRunner: LoopOwner {
     /// - Parameters:
     ///   - options: of the outgoing sockets.
     ///   - lookUp: resolves a host name; called on the resolver's thread.
-    package init(
+    init(
         _ options: SocketOptions = SocketOptions(),
         lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
     ) throws {
@@ -36,14 +36,14 @@ package final class LoopRunner: LoopOwner {
     }
 
     /// Another network on the same loop.
-    package func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
+    func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
         try SocketNetwork(loop: loop, resolver: resolver, options: options)
     }
 
     /// Makes the broker connections of a command.
     ///
     /// - Parameter name: shown by the broker's management.
-    package func connections(
+    func connections(
         _ name: String, _ broker: Configuration.Broker
     ) -> (AMQPRole) throws -> AMQPConnection {
         { [network] role in
@@ -52,14 +52,14 @@ package final class LoopRunner: LoopOwner {
         }
     }
 
-    package var now: Instant { loop.now.instant }
+    var now: Instant { loop.now.instant }
 
     /// Runs the loop until the run is finished. SIGINT and SIGTERM stop it.
     ///
     /// - Parameters:
     ///   - interval: the longest time between two steps; `nil` for no limit.
     ///   - afterStep: called after each step, including the last one.
-    package func run(
+    func run(
         _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
     ) throws {
         self.run = run
@@ -70,14 +70,14 @@ package final class LoopRunner: LoopOwner {
 
     // MARK: LoopOwner
 
-    package var nextDeadline: Instant? {
+    var nextDeadline: Instant? {
         [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
     }
 
     /// ``endTurn(at:)`` does the due work.
-    package func expire(at now: Moment) {}
+    func expire(at now: Moment) {}
 
-    package func endTurn(at now: Moment) {
+    func endTurn(at now: Moment) {
         run?.step(at: now)
         afterStep(now)
         if run?.isFinished ?? true { loop.stop() }
