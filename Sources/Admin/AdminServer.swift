@@ -41,8 +41,8 @@ package final class AdminServer {
     private var lastNumber: UInt32 = 0
     private var limits: AdminConnections
     private var now: Moment
-    /// The peer address of the socket being added to the daemon.
-    private var arriving = ""
+    /// What allows other hosts than loopback.
+    private let hostAdvice: StaticString
     private var isBusy = false
 
     package var connectionCount: Int { connections.count }
@@ -54,18 +54,21 @@ package final class AdminServer {
     ///   - token: the token for `Authorization: Bearer` on pages that are not public.
     ///   - longest: the maximum duration of a connection.
     ///   - anyHost: whether requests without a token may use a host other than loopback.
+    ///   - hostAdvice: for a client that uses one: how the server allows it.
     package init(
         loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = AdminConnections.longest,
-        anyHost: Bool = false, pages: any AdminPages
+        anyHost: Bool = false, hostAdvice: StaticString = "set admin.token_file to allow others",
+        pages: any AdminPages
     ) throws(EventLoopError) {
         self.pages = pages
+        self.hostAdvice = hostAdvice
         access = AdminAccess(token: token.map { Array($0.utf8) }, anyHost: anyHost)
         limits = AdminConnections(longest: longest)
         endpoint = listen
         now = loop.now
         let listener = try SocketListener(loop: loop, address: listen.host, port: listen.port) {
-            [unowned self] socket in
-            accept(socket)
+            [unowned self, unowned loop] socket in
+            accept(socket, at: loop.now)
         }
         self.listener = listener
         endpoint.port = listener.port
@@ -124,8 +127,9 @@ package final class AdminServer {
 
     // MARK: Connections
 
-    private func accept(_ socket: consuming Descriptor) {
-        arriving = SocketAddress(ofPeer: socket)?.endpoint.host ?? ""
+    private func accept(_ socket: consuming Descriptor, at now: Moment) {
+        // The last turn of this server may be minutes ago.
+        self.now = now
         daemon?.add(socket.release())
         isBusy = true
     }
@@ -133,7 +137,7 @@ package final class AdminServer {
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
         connections[lastNumber] = Connection(connection)
-        if let leaving = limits.opened(lastNumber, from: arriving, at: now.instant) { end(leaving) }
+        if let leaving = limits.opened(lastNumber, from: connection.peer, at: now.instant) { end(leaving) }
         return lastNumber
     }
 
@@ -183,7 +187,7 @@ package final class AdminServer {
         guard access.knows(host) else {
             return respond(
                 connection,
-                .text(403, "403 only loopback host names are allowed; set admin.token_file to allow others"))
+                .text(403, "403 only loopback host names are allowed; \(hostAdvice)"))
         }
         guard access.allows(page, connection.header("Authorization")) else {
             return respond(connection, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))

@@ -1,4 +1,5 @@
 import CMicrohttpd
+import Core
 import Glibc
 import System
 
@@ -65,6 +66,12 @@ struct DaemonConnection {
 
     var descriptor: Int32 {
         unsafe harebell_mhd_descriptor(pointer)
+    }
+
+    /// The client's address; libmicrohttpd keeps it for connections whose peer has gone.
+    var peer: String {
+        guard let address = unsafe harebell_mhd_address(pointer) else { return "" }
+        return unsafe SocketAddress(address)?.endpoint.host ?? ""
     }
 
     /// The number passed to ``context(number:)``.

@@ -39,6 +39,11 @@ static inline void *harebell_mhd_context(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
+/// From libmicrohttpd 1.0 on, a connection is announced later than it is added: only the connection tells its address.
+static inline const struct sockaddr *harebell_mhd_address(struct MHD_Connection *connection) {
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+}
+
 static inline int harebell_mhd_descriptor(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }

@@ -1,5 +1,6 @@
 import Admin
 import Core
+import Glibc
 import System
 import Testing
 
@@ -390,6 +391,21 @@ struct AdminServerTests {
         #expect(rig.server.connectionCount <= AdminConnections.maximumPerAddress)
         #expect(silent.prefix(200).allSatisfy { $0.hasEnded })
         #expect(silent.last?.hasEnded == false)
+    }
+
+    @Test("A request that comes after an idle time has its whole time")
+    func idle() throws {
+        let rig = try Rig(longest: .seconds(1))
+        try rig.checkService()
+        // The loop makes no turn meanwhile, as in an idle process.
+        var pause = timespec(tv_sec: 1, tv_nsec: 100_000_000)
+        unsafe nanosleep(&pause, nil)
+        let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try rig.run { rig.asked.count > 1 || visitor.hasEnded }
+        rig.isSlowReady = true
+        rig.server.respondToWaiting(at: rig.loop.now)
+        try rig.run { visitor.hasEnded }
+        #expect(visitor.status == 200)
     }
 
     @Test("A client that disconnects while waiting is forgotten")

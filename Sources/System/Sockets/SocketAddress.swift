@@ -1,5 +1,5 @@
 package import Core
-import Glibc
+package import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the form of the socket calls.
 package struct SocketAddress: Sendable {
@@ -31,6 +31,19 @@ package struct SocketAddress: Sendable {
     /// The address of a socket's peer; `nil` if there is none.
     package init?(ofPeer descriptor: borrowing Descriptor) {
         unsafe self.init(descriptor) { unsafe getpeername($0, $1, $2) }
+    }
+
+    /// Copies an address that a library keeps; `nil` for other families than IPv4 and IPv6.
+    @unsafe
+    package init?(_ address: UnsafePointer<sockaddr>) {
+        let size =
+            switch unsafe Int32(address.pointee.sa_family) {
+            case AF_INET: MemoryLayout<sockaddr_in>.size
+            case AF_INET6: MemoryLayout<sockaddr_in6>.size
+            default: 0
+            }
+        guard size > 0 else { return nil }
+        unsafe self.init(copying: address, length: socklen_t(size))
     }
 
     private init?(
