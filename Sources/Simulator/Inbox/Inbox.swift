@@ -13,6 +13,8 @@ struct InboxRing {
         self.size = size
     }
 
+    var count: Int { entries.count }
+
     mutating func append(_ entry: InboxEntry) {
         lastID += 1
         if entries.count == size { entries.removeFirst() }
@@ -40,14 +42,14 @@ struct InboxRing {
         return (count, newest)
     }
 
-    /// `{"notifications":[…],"matching":2,"stored":5,"oldest_id":1,"latest_id":5}`
+    /// `{"notifications":[…],"matching":2,"stored":5,"oldest-id":1,"latest-id":5}`
     func json(_ query: InboxQuery) -> [UInt8] {
         let (count, newest) = matches(query)
         var json: [UInt8] = []
         JSONOutput.object([
             ("notifications", .array(newest.map(\.json))), ("matching", .integer(count)),
-            ("stored", .integer(entries.count)), ("oldest_id", .integer(lastID - entries.count + 1)),
-            ("latest_id", .integer(lastID)),
+            ("stored", .integer(entries.count)), ("oldest-id", .integer(lastID - entries.count + 1)),
+            ("latest-id", .integer(lastID)),
         ]).append(to: &json)
         return json
     }

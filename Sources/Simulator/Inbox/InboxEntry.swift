@@ -20,6 +20,11 @@ package struct InboxEntry: Sendable {
 
     var isAccepted: Bool { status == 200 }
 
+    /// The status, the reason and its cause.
+    var refusal: String {
+        "\(status) \(reason ?? "")" + (cause.map { ": \($0)" } ?? "")
+    }
+
     /// - Returns: `nil` for a channel management request, and for one without a response.
     package init?(_ record: SimulatorLedger.Record, at time: WallTime) {
         guard case .responded(let status, let reason) = record.ending else { return nil }
@@ -39,21 +44,22 @@ package struct InboxEntry: Sendable {
         payload = status == 200 ? record.payload : []
     }
 
-    /// A payload that is not JSON becomes `payload_text`.
+    /// With the keys of a result. A payload that is not JSON becomes `payload-text`.
     var json: JSONOutput {
         let isJSON = Self.isJSON(payload)
         var members: [(String, JSONOutput)] = [
-            ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns_id", .text(apnsID.description)),
-            ("device_token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
-            ("topic", .bytes(topic.isEmpty ? nil : topic[...])),
-            ("bundle_id", .bytes(topic.isEmpty ? nil : PushTypeRule.bundleID(of: topic))),
-            ("kind", .text(PushTypeRule.label(of: fields.pushType))), ("channel_id", .bytes(fields.channelID?[...])),
-            ("push_type", .bytes(fields.pushType?[...])), ("priority", .bytes(fields.priority?[...])),
-            ("expiration", .bytes(fields.expiration?[...])), ("collapse_id", .bytes(fields.collapseID?[...])),
-            ("reason", .optional(reason)), ("cause", .optional(cause)),
+            ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns-id", .text(apnsID.description)),
+            ("device-token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
+            ("apns-topic", .bytes(topic.isEmpty ? nil : topic[...])),
+            ("bundle-id", .bytes(topic.isEmpty ? nil : PushTypeRule.bundleID(of: topic))),
+            ("kind", .text(PushTypeRule.label(of: fields.pushType))),
+            ("apns-channel-id", .bytes(fields.channelID?[...])),
+            ("apns-push-type", .bytes(fields.pushType?[...])), ("apns-priority", .bytes(fields.priority?[...])),
+            ("apns-expiration", .bytes(fields.expiration?[...])), ("apns-collapse-id", .bytes(fields.collapseID?[...])),
+            ("reason", .optional(reason)), ("detail", .optional(cause)),
         ]
         let text = String(decoding: payload, as: UTF8.self)
-        if !isJSON { members.append(("payload_text", .text(text))) }
+        if !isJSON { members.append(("payload-text", .text(text))) }
         return .object(
             members + [("status", .integer(Int(status))), ("payload", isJSON ? .json(text) : .null)])
     }

@@ -32,7 +32,7 @@ package final class InboxServer {
         accepted = InboxRing(size: size)
         server = try AdminServer(
             loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
-            anyHost: anyHost, pages: self)
+            anyHost: anyHost, hostAdvice: "listen on another address (--inbox) to allow others", pages: self)
     }
 
     /// For tests without a socket.
@@ -99,10 +99,20 @@ extension InboxServer: AdminPages {
         if count >= query.count { return Self.json(accepted.json(query)) }
         let timeout = request.receivedAt + .seconds(query.timeout)
         guard timeout > now.instant else {
-            return .text(408, "408 \(count) of \(query.count) notifications arrived within \(query.timeout) s")
+            return .text(408, missed(query, count))
         }
         firstTimeout = min(timeout, firstTimeout ?? timeout)
         return nil
+    }
+
+    /// What a test prints when its notifications did not come.
+    private func missed(_ query: InboxQuery, _ count: Int) -> String {
+        var text = "408 \(count) of \(query.count) notifications arrived within \(query.timeout) s"
+        let others = accepted.count - count
+        if others > 0 { text += "; the inbox has \(others) with another device token or topic" }
+        let (failures, newest) = refused.matches(query)
+        if let last = newest.first { text += "; \(failures) refused, the last one with \(last.refusal)" }
+        return text
     }
 
     private static func json(_ bytes: [UInt8]) -> AdminResponse {

@@ -94,9 +94,9 @@ extension ProcessTests {
                 ["--silent", "--fail", address + "notifications/wait?count=1&timeout=30&device-token=00bb"])
             for token in ["00aa", "bad0", "00bb", "00cc"] { _ = try send(token, port) }
             #expect(try waiting.waitForExit() == .exited(0), "\(waiting.report)")
-            #expect(waiting.text().contains("\"device_token\":\"00bb\""), "\(waiting.report)")
+            #expect(waiting.text().contains("\"device-token\":\"00bb\""), "\(waiting.report)")
             let all = try curl(["--fail", address + "notifications"]).text
-            #expect(all.contains("\"stored\":2,\"oldest_id\":2,\"latest_id\":3"), "\(all)")
+            #expect(all.contains("\"stored\":2,\"oldest-id\":2,\"latest-id\":3"), "\(all)")
             #expect(!all.contains("00aa"), "\(all)")
             let refused = try curl(["--fail", address + "refused"]).text
             #expect(refused.contains("\"cause\":\"the device token begins with bad0\""), "\(refused)")

@@ -95,6 +95,6 @@ struct InboxEntryTests {
         var ring = InboxRing(size: 1)
         ring.append(try #require(InboxSamples.entry(InboxSamples.record(topic: topic, pushType: pushType))))
         let json = String(decoding: ring.json(try InboxQuery([], names: [], size: 1)), as: UTF8.self)
-        #expect(json.contains("\"bundle_id\":\"\(bundleID)\",\"kind\":\"\(kind)\""), "\(json)")
+        #expect(json.contains("\"bundle-id\":\"\(bundleID)\",\"kind\":\"\(kind)\""), "\(json)")
     }
 }

@@ -47,14 +47,14 @@ struct InboxServerTests {
     func notification() throws {
         try rig.add(InboxSamples.record(payload: "{\"aps\":{\"badge\":12345678901234567890}}"))
         let entry = try #require(try rig.notifications().first)
-        #expect(entry["device_token"] as? String == "00aa")
-        #expect(entry["topic"] as? String == "com.example.app")
-        #expect(entry["push_type"] as? String == "alert")
+        #expect(entry["device-token"] as? String == "00aa")
+        #expect(entry["apns-topic"] as? String == "com.example.app")
+        #expect(entry["apns-push-type"] as? String == "alert")
         #expect(entry["time"] as? String == "2026-11-21T00:00:00.000Z")
-        #expect(entry["apns_id"] as? String == "00000000-0000-0001-0000-000000000002")
+        #expect(entry["apns-id"] as? String == "00000000-0000-0001-0000-000000000002")
         #expect(entry["status"] as? Int == 200)
         #expect((entry["payload"] as? [String: Any])?["aps"] != nil)
-        #expect(entry["priority"] is NSNull)
+        #expect(entry["apns-priority"] is NSNull)
         let response = try #require(try rig.ask("/notifications"))
         let text = String(decoding: response.body, as: UTF8.self)
         #expect(text.contains("12345678901234567890"))
@@ -67,8 +67,8 @@ struct InboxServerTests {
         record.fields.channelID = Array("AAAA".utf8)
         try rig.add(record)
         let entry = try #require(try rig.notifications("/notifications", [("topic", "com.example.app")]).first)
-        #expect(entry["device_token"] is NSNull)
-        #expect(entry["channel_id"] as? String == "AAAA")
+        #expect(entry["device-token"] is NSNull)
+        #expect(entry["apns-channel-id"] as? String == "AAAA")
     }
 
     @Test("Requests about channels, and those without an answer, are not notifications")
@@ -87,8 +87,8 @@ struct InboxServerTests {
         let entries = try rig.notifications()
         #expect(entries.count == 3)
         #expect(entries.allSatisfy { $0["payload"] is NSNull })
-        #expect(entries[2]["payload_text"] as? String == "not JSON \(hostile)")
-        #expect(entries[2]["collapse_id"] as? String == hostile + "\0\u{FFFD}\n")
+        #expect(entries[2]["payload-text"] as? String == "not JSON \(hostile)")
+        #expect(entries[2]["apns-collapse-id"] as? String == hostile + "\0\u{FFFD}\n")
         #expect(try #require(try rig.ask("/notifications")).contentType.description == "application/json")
     }
 
@@ -158,7 +158,7 @@ struct InboxServerTests {
         let entry = try #require(try rig.notifications("/refused").first)
         #expect(entry["status"] as? Int == 400)
         #expect(entry["reason"] as? String == "BadTopic")
-        #expect(entry["cause"] as? String == "apns-topic is missing")
+        #expect(entry["detail"] as? String == "apns-topic is missing")
         #expect(try rig.ask("/notifications/wait") == nil)
     }
 
@@ -170,7 +170,13 @@ struct InboxServerTests {
         #expect(rig.inbox.nextDeadline != nil)
         let late = try #require(try rig.ask("/notifications/wait", .get, query, waited: .seconds(5)))
         #expect(late.status == 408)
-        #expect(String(decoding: late.body, as: UTF8.self) == "408 1 of 2 notifications arrived within 5 s\n")
+        let text = "408 1 of 2 notifications arrived within 5 s; the inbox has 1 with another device token or topic"
+        #expect(String(decoding: late.body, as: UTF8.self) == text + "\n")
+        try rig.add(InboxSamples.record(ending: .responded(403, reason: "BadTopic"), cause: "apns-topic is wrong"))
+        let refused = try #require(try rig.ask("/notifications/wait", .get, query, waited: .seconds(5)))
+        #expect(
+            String(decoding: refused.body, as: UTF8.self)
+                == text + "; 1 refused, the last one with 403 BadTopic: apns-topic is wrong\n")
         try rig.add(InboxSamples.record())
         let response = try #require(try rig.ask("/notifications/wait", .get, query, waited: .seconds(4)))
         #expect(response.status == 200)
@@ -188,6 +194,15 @@ struct InboxServerTests {
         #expect(soon < Instant(nanoseconds: 2_000_000_000))
         rig.inbox.step(at: Moment(instant: Instant(nanoseconds: 2_000_000_000), wall: WallTime(milliseconds: 0)))
         #expect(rig.inbox.nextDeadline == nil)
+    }
+
+    @Test("Each of several waiting requests ends at its own time-out", arguments: [["5", "60"], ["60", "5"]])
+    func severalTimeouts(timeouts: [String]) throws {
+        for timeout in timeouts { #expect(try rig.ask("/notifications/wait", .get, [("timeout", timeout)]) == nil) }
+        #expect(rig.inbox.nextDeadline == Instant(nanoseconds: 6_000_000_000))
+        rig.inbox.step(at: Moment(instant: Instant(nanoseconds: 6_000_000_000), wall: WallTime(milliseconds: 0)))
+        #expect(try rig.ask("/notifications/wait", .get, [("timeout", "60")], waited: .seconds(5)) == nil)
+        #expect(rig.inbox.nextDeadline == Instant(nanoseconds: 61_000_000_000))
     }
 
     @Test("The page loads no external resources and makes no markup out of text")

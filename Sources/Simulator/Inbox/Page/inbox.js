@@ -32,17 +32,16 @@ function pillsOf(entry, aps) {
   const event = member(aps, 'event');
   const labelled = (label, name) => member(aps, name) !== undefined && pill(label + ': ' + text(aps[name]));
   return [
-    !entry.device_token && pill('broadcast', 'good'),
-    entry.push_type && pill(entry.push_type),
+    !entry['device-token'] && pill('broadcast ' + (entry['apns-channel-id'] || ''), 'good'),
+    entry['apns-push-type'] && pill(entry['apns-push-type']),
     event !== undefined && pill('event: ' + text(event), text(event) === 'end' ? 'warn' : 'good'),
     level !== undefined && pill(text(level), Object.hasOwn(levels, text(level)) ? levels[text(level)] : ''),
     soundOf(aps),
-    member(aps, 'badge') === 0 && pill('clears the badge'),
     member(aps, 'content-available') === 1 && pill('content-available'),
     member(aps, 'mutable-content') === 1 && pill('mutable-content'),
     labelled('category', 'category'), labelled('thread', 'thread-id'), labelled('attributes', 'attributes-type'),
-    entry.collapse_id && pill('collapse: ' + entry.collapse_id),
-    entry.priority && pill('priority ' + entry.priority),
+    entry['apns-collapse-id'] && pill('collapse: ' + entry['apns-collapse-id']),
+    entry['apns-priority'] && pill('priority ' + entry['apns-priority']),
   ].filter(Boolean);
 }
 function stateOf(aps) {
@@ -50,6 +49,23 @@ function stateOf(aps) {
   if (!isObject(state)) return null;
   return h('table', { class: 'state' }, Object.entries(state).map(([name, value]) =>
     h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, text(value)))));
+}
+// What a notification without text does.
+function titleOf(entry, aps) {
+  const badge = member(aps, 'badge');
+  if (badge === undefined || entry.kind !== 'No alert') return entry.kind;
+  return badge === 0 ? 'Badge removed' : 'Badge set to ' + text(badge);
+}
+// The last part of the topic, and the one before where the last says nothing.
+function nameOf(entry) {
+  const parts = (entry['bundle-id'] || 'app').split('.');
+  return parts.slice(/^(app|ios|mobile)$/i.test(parts.at(-1)) ? -2 : -1).join('.');
+}
+// In the browser's time zone; RFC 3339 without the zone.
+const two = (n) => String(n).padStart(2, '0');
+function localTime(at) {
+  return at.getFullYear() + '-' + two(at.getMonth() + 1) + '-' + two(at.getDate()) + ' '
+    + [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');
 }
 // The complete entry, rendered when it is opened.
 function raw(entry) {
@@ -73,22 +89,22 @@ function card(entry) {
   const alert = alertOf(aps);
   const isSilent = !alert.title && !alert.subtitle && !alert.body;
   const badge = member(aps, 'badge');
-  const name = (entry.bundle_id || '').split('.').pop() || 'app';
+  const name = nameOf(entry);
   return h('li', { class: 'card' + (isSilent ? ' silent' : ''), 'data-id': entry.id },
     h('div', { class: 'icon', 'aria-hidden': 'true' }, Array.from(name)[0],
       badge !== undefined && badge !== 0 && h('span', { class: 'badge' }, text(badge).slice(0, 6))),
     h('div', {},
       h('div', { class: 'head' }, h('span', { class: 'app' }, name),
-        h('time', { datetime: entry.time }, new Date(entry.time).toLocaleTimeString('en-GB'))),
-      isSilent && h('p', { class: 'title' }, entry.kind),
+        h('time', { datetime: entry.time }, localTime(new Date(entry.time)))),
+      isSilent && h('p', { class: 'title' }, titleOf(entry, aps)),
       alert.title && h('h2', { class: 'title' }, alert.title),
       alert.subtitle && h('p', { class: 'subtitle' }, alert.subtitle),
       alert.body && h('p', { class: 'body' }, alert.body),
       stateOf(aps),
       h('div', { class: 'pills' }, pillsOf(entry, aps)),
       h('div', { class: 'from' },
-        entry.topic && filterBy('topic', entry.topic, entry.topic),
-        entry.device_token && filterBy('device-token', entry.device_token, short(entry.device_token))),
+        entry['apns-topic'] && filterBy('topic', entry['apns-topic'], entry['apns-topic']),
+        entry['device-token'] && filterBy('device-token', entry['device-token'], short(entry['device-token']))),
       raw(entry)));
 }
 
@@ -114,10 +130,10 @@ const idOf = (element) => Number(element.dataset.id);
 function show(answer) {
   // More entries arrived than one response contains.
   if (answer.matching > answer.notifications.length) $('list').replaceChildren();
-  newest = answer.latest_id;
+  newest = answer['latest-id'];
   $('list').prepend(...answer.notifications.map(card));
   for (const element of cards().slice(shown)) element.remove();
-  for (const element of cards()) if (idOf(element) < answer.oldest_id) element.remove();
+  for (const element of cards()) if (idOf(element) < answer['oldest-id']) element.remove();
 }
 async function refresh() {
   const started = generation;
@@ -126,24 +142,24 @@ async function refresh() {
   // Another request was faster, or the filters have changed.
   if (started !== generation || after !== newest) return;
   // The simulator was restarted.
-  if (answer.latest_id < newest) return restart();
+  if (answer['latest-id'] < newest) return restart();
   show(answer);
   $('count').textContent = answer.stored.toLocaleString('en') + ' stored, ' + cards().length + ' shown';
   $('empty').hidden = cards().length > 0;
   const last = cards().at(-1);
-  $('older').hidden = !last || cards().length < page || idOf(last) <= answer.oldest_id;
+  $('older').hidden = !last || cards().length < page || idOf(last) <= answer['oldest-id'];
   showRefused(await ask('/refused', { ...filters(), limit: 20 }));
 }
 let refusedID = '';
 function showRefused(answer) {
-  const key = answer.latest_id + ':' + answer.matching + ':' + answer.oldest_id;
+  const key = answer['latest-id'] + ':' + answer.matching + ':' + answer['oldest-id'];
   if (key === refusedID) return;
   refusedID = key;
   $('refused').hidden = answer.matching === 0;
   $('refused').querySelector('summary').textContent = answer.matching + ' refused';
   $('refused').querySelector('ol').replaceChildren(...answer.notifications.map((entry) => h('li', {},
-    h('strong', {}, entry.status + ' ' + (entry.reason || '')), ' ', entry.cause || '',
-    h('div', { class: 'quiet' }, [entry.time, entry.topic, entry.device_token && short(entry.device_token)]
+    h('strong', {}, entry.status + ' ' + (entry.reason || '')), ' ', entry.detail || '',
+    h('div', { class: 'quiet' }, [localTime(new Date(entry.time)), entry['apns-topic'], entry['device-token'] && short(entry['device-token'])]
       .filter(Boolean).join(' · ')))));
 }
 async function turn() {
