@@ -34,6 +34,7 @@ struct BroadcastRulesTests {
         addChannel()
         #expect(response() == nil)
         #expect(response(["apns-push-type": "Liveactivity"]) == nil)
+        #expect(response(["apns-request-id": "2288D36B-96CB-4F60-A3B0-6EBDB59A4CEC"]) == nil)
         #expect(response(["apns-expiration": "1795219200"]) == nil)
         #expect(
             response([":path": "/4/broadcasts/apps/com.example.Other"])

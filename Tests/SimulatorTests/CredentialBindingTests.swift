@@ -58,7 +58,7 @@ struct CredentialBindingTests {
             ("[]", "{}", "the header of the provider token is not a JSON object"),
             (
                 #"{"alg":"ES256","kid":"ABC123DEFG"}"#, #"{"iss":"DEF123GHIJ","iat":1795219200}"#,
-                "the signature has 1 bytes instead of 64"
+                "the signature is neither 64 bytes (r and s) nor DER, but 1 bytes"
             ),
         ])
     mutating func malformedCause(header: String, claims: String, cause: String) throws {

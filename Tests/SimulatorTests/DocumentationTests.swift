@@ -2,18 +2,20 @@ import Testing
 
 @testable import Simulator
 
-@Suite("The simulator's documentation")
+@Suite("The pages about the simulator")
 struct DocumentationTests {
     let lines: [Substring]
 
     init() throws {
         // Tests/SimulatorTests/DocumentationTests.swift is three levels below the package.
         let package = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        lines = try TextFile.read("/\(package)/docs/start/simulator.md").split(
-            separator: "\n", omittingEmptySubsequences: false)
+        lines = try ["start", "internals"].flatMap {
+            try TextFile.read("/\(package)/docs/\($0)/simulator.md").split(
+                separator: "\n", omittingEmptySubsequences: false)
+        }
     }
 
-    @Test("Its script examples have the documented effect")
+    @Test("Their script examples have the documented effect")
     func script() throws {
         let start = try #require(lines.firstIndex(of: "```script"))
         let end = try #require(lines[start...].firstIndex(of: "```"))
@@ -23,7 +25,7 @@ struct DocumentationTests {
         #expect(script.rules.count == 9)
     }
 
-    @Test("It lists every built-in device token and no other")
+    @Test("They list every built-in device token and no other")
     func builtInTokens() throws {
         let start = try #require(lines.firstIndex(of: "|---|---|---|"))
         let rows = lines[(start + 1)...].prefix { $0.hasPrefix("|") }
@@ -31,7 +33,7 @@ struct DocumentationTests {
         #expect(prefixes == BuiltInTokens.all.map(\.prefix.description))
     }
 
-    @Test("It lists every action, and every change to a response")
+    @Test("They list every action, and every change to a response")
     func actions() {
         let cells = lines.filter { $0.hasPrefix("| `") }.map { $0.split(separator: "|")[0] }
         for verb in ScriptParser.verbs {
@@ -48,7 +50,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("It lists every setting")
+    @Test("They list every setting")
     func settings() {
         let text = lines.filter { $0.hasPrefix("| `set ") }.joined()
         for name in ScriptParser.settings { #expect(text.contains("`set \(name) "), "\(name)") }

@@ -88,6 +88,40 @@ struct SimulatorServerTests {
         )
     }
 
+    /// Source: "Sending push notifications using command-line tools".
+    @Test("Apple's shell lines work as they stand", .enabled(if: Tools.haveCurl, "curl is not installed"))
+    func shellLines() throws {
+        let fixture = try Fixture()
+        let script = #"""
+            TEAM_ID=\#(Samples.teamID)
+            TOKEN_KEY_FILE_NAME=\#(fixture.folder.file("AuthKey.p8"))
+            AUTH_KEY_ID=\#(Samples.keyID)
+            TOPIC=com.example.MyApp
+            DEVICE_TOKEN=00fc
+            APNS_HOST_NAME=localhost:\#(fixture.server.port)
+            export CURL_CA_BUNDLE=\#(fixture.folder.file("ca.pem"))
+            JWT_ISSUE_TIME=$(date +%s)
+            JWT_HEADER=$(printf '{ "alg": "ES256", "kid": "%s" }' "${AUTH_KEY_ID}" | openssl base64 -e -A |
+                tr -- '+/' '-_' | tr -d =)
+            JWT_CLAIMS=$(printf '{ "iss": "%s", "iat": %d }' "${TEAM_ID}" "${JWT_ISSUE_TIME}" | openssl base64 -e -A |
+                tr -- '+/' '-_' | tr -d =)
+            JWT_HEADER_CLAIMS="${JWT_HEADER}.${JWT_CLAIMS}"
+            JWT_SIGNED_HEADER_CLAIMS=$(printf "${JWT_HEADER_CLAIMS}" |
+                openssl dgst -binary -sha256 -sign "${TOKEN_KEY_FILE_NAME}" | openssl base64 -e -A |
+                tr -- '+/' '-_' | tr -d =)
+            AUTHENTICATION_TOKEN="${JWT_HEADER}.${JWT_CLAIMS}.${JWT_SIGNED_HEADER_CLAIMS}"
+            curl -v --header "apns-topic: $TOPIC" --header "apns-push-type: alert" \
+                --header "authorization: bearer $AUTHENTICATION_TOKEN" \
+                --data '{"aps":{"alert":"test"}}' --http2 https://${APNS_HOST_NAME}/3/device/${DEVICE_TOKEN}
+            """#
+        for key in [Samples.signingKey, SigningKey.generate().pkcs8PEM] {
+            try fixture.folder.write(key, to: "AuthKey.p8")
+            _ = try ChildProcess.run("/bin/bash", ["-c", script])
+        }
+        // The second key is another one: the signature counts.
+        #expect(fixture.server.ledger.statistics.responses == [200: 1, 403: 1])
+    }
+
     @Test("curl with HTTP/1.1 is disconnected", .enabled(if: Tools.haveCurl, "curl is not installed"))
     func curlWithHTTP1() throws {
         let fixture = try Fixture()

@@ -79,7 +79,7 @@ extension SimulatorEngine {
     /// The client's apns-id or apns-request-id; a new one if it is missing or invalid.
     private func id(of fields: RequestHeaders) -> NotificationID {
         let stated = fields.id ?? fields.requestID
-        let given = RequestRules.isCanonicalUUID(stated) ? stated.flatMap { NotificationID($0[...]) } : nil
+        let given = stated.flatMap { NotificationID($0[...]) }
         return given ?? context.makeID()
     }
 
@@ -113,7 +113,7 @@ extension SimulatorEngine {
         }
         if case .broadcast = target { prepared.addsUniqueID = true }
         let stated = prepared.record.fields.requestID
-        let given = RequestRules.isCanonicalUUID(stated) ? stated : nil
+        let given = stated.flatMap { NotificationID($0[...]) == nil ? nil : $0 }
         prepared.headers = [PreparedResponse.requestID(given ?? context.makeID().bytes)]
     }
 

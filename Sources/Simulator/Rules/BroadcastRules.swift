@@ -14,7 +14,7 @@ extension RequestRules {
         broadcastTo bundleID: ArraySlice<UInt8>, _ fields: RequestHeaders, body: [UInt8],
         policy: (ArraySlice<UInt8>) -> ChannelRegistry.StoragePolicy?
     ) throws(SimulatedResponse) {
-        try Self.check("apns-request-id", fields.requestID)
+        try Self.check("apns-request-id", fields.requestID, anyCase: true)
         try Self.check("apns-id", fields.id)
         guard let pushType = fields.pushType else {
             throw SimulatedResponse(400, "MissingPushType", "apns-push-type is missing")

@@ -25,7 +25,7 @@ extension RequestRules {
         _ operation: ScriptOperation, on bundleID: ArraySlice<UInt8>, _ fields: RequestHeaders, body: [UInt8],
         _ registry: ChannelRegistry, random: inout some RandomNumberGenerator
     ) throws(SimulatedResponse) -> SimulatedResponse {
-        try Self.check("apns-request-id", fields.requestID)
+        try Self.check("apns-request-id", fields.requestID, anyCase: true)
         try check(bundleID: bundleID)
         switch operation {
         case .create: return try create(bundleID, body, registry, random: &random)

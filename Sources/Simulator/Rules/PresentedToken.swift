@@ -11,11 +11,11 @@ struct PresentedToken {
     let issuedAt: Int64
     /// Header and claims in base64url with their dot: the signed text.
     let signed: ArraySlice<UInt8>
-    /// r and s, 32 bytes each.
+    /// r and s, 32 bytes each (RFC 7518), or DER, as the shell lines in Apple's text sign.
     let signature: [UInt8]
 
     /// - Throws: unless the token has three base64url parts, `alg` ES256, a ten-character `kid` and `iss`, an integer
-    ///   `iat` and a signature of 64 bytes.
+    ///   `iat` and a signature.
     init(_ text: ArraySlice<UInt8>) throws(SimulatedResponse) {
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3 else {
@@ -32,8 +32,9 @@ struct PresentedToken {
         guard let seconds = issued.integer else { throw Self.invalid("iat is not a whole number of seconds") }
         issuedAt = seconds
         guard let signature = Self.decode(parts[2]) else { throw Self.invalid("the signature is not base64url") }
-        guard signature.count == 64 else {
-            throw Self.invalid("the signature has \(signature.count) bytes instead of 64")
+        let isDER = signature.count > 2 && signature[0] == 0x30 && Int(signature[1]) == signature.count - 2
+        guard signature.count == 64 || isDER else {
+            throw Self.invalid("the signature is neither 64 bytes (r and s) nor DER, but \(signature.count) bytes")
         }
         self.signature = signature
         signed = text[..<parts[1].endIndex]

@@ -155,10 +155,12 @@ package struct RequestRules: Sendable {
 
     static let noAps = SimulatedResponse(400, "PayloadEmpty", "the payload has no aps dictionary")
 
-    /// Checks `apns-id` or `apns-request-id`.
-    static func check(_ header: StaticString, _ id: [UInt8]?) throws(SimulatedResponse) {
-        guard !isCanonicalUUID(id) else { return }
-        throw SimulatedResponse(400, "BadMessageId", "\(header) is \(quoted(id ?? [])), not a UUID in lower case")
+    /// Checks `apns-id`, whose letters are lower-case, or `apns-request-id`, which Apple's samples write in upper case.
+    static func check(_ header: StaticString, _ id: [UInt8]?, anyCase: Bool = false) throws(SimulatedResponse) {
+        guard let id else { return }
+        if NotificationID(id[...]) != nil, anyCase || isLowerCase(id) { return }
+        throw SimulatedResponse(
+            400, "BadMessageId", "\(header) is \(quoted(id)), not a UUID\(anyCase ? "" : " in lower case")")
     }
 
     static func check(priority: [UInt8], _ rule: PushTypeRule) throws(SimulatedResponse) {
@@ -171,11 +173,8 @@ package struct RequestRules: Sendable {
         "the bundle ID \(quoted(bundleID)) is not registered, or the key is not for it"
     }
 
-    /// A missing ID is valid: APNs creates one.
-    static func isCanonicalUUID(_ id: [UInt8]?) -> Bool {
-        guard let id else { return true }
-        guard NotificationID(id[...]) != nil else { return false }
-        return id.allSatisfy { !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
+    private static func isLowerCase(_ id: [UInt8]) -> Bool {
+        id.allSatisfy { !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     }
 
     /// `apns-expiration`, in seconds since 1970 UTC. Past times are valid: the device decides.
