@@ -68,9 +68,18 @@ def check():
     }
     if container["securityContext"] != expected:
         yield "the container has rights that it does not need"
-    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
-    if ports.get(container["livenessProbe"]["httpGet"]["port"]) != int(configuration["admin"]["listen"].split(":")[1]):
-        yield "the probe does not ask the admin server's port"
+    proxy = (FOLDER / "tls-proxy.conf").read_text()
+    if not configuration["admin"]["listen"].startswith("127.0.0.1:"):
+        yield "the admin server is reachable without TLS"
+    if f"proxy_pass http://{configuration['admin']['listen']};" not in proxy:
+        yield "the TLS proxy does not ask the admin server"
+    ports = {port["name"]: port["containerPort"] for part in pod["containers"] for port in part.get("ports", [])}
+    probe = container["livenessProbe"]["httpGet"]
+    if probe.get("scheme") != "HTTPS" or f"listen {ports.get(probe['port'])} ssl;" not in proxy:
+        yield "the probe does not ask the TLS proxy"
+    for scrape in objects["PodMonitor"]["spec"]["podMetricsEndpoints"]:
+        if scrape.get("scheme") != "https" or scrape["port"] not in ports:
+            yield "Prometheus sends the token without TLS"
 
     scaled = objects["ScaledObject"]["spec"]
     metadata = scaled["triggers"][0]["metadata"]
