@@ -84,6 +84,8 @@ def strike(fault, folder, cluster, options):
         run.end()
     if not fault.allows_duplicates and (row.duplicate_results or row.duplicate_notifications):
         row.broken.append("results or notifications came twice although no connection was lost")
+    if fault.longest_gap and row.gap > fault.longest_gap:
+        row.broken.append(f"no result for {row.gap:.1f} s, of {fault.longest_gap:g} s at most")
     report(row)
     return row
 

@@ -90,6 +90,15 @@ class Cluster:
                 return int(row["leader"].split("@")[0].removeprefix("harebell"))
         raise ClusterError(f"there is no queue {queue}")
 
+    def members(self, queue):
+        """The nodes with a member of the queue, its leader first."""
+        for row in json.loads(
+                self.control(None, "-q", "list_queues", "name", "leader", "members", "--formatter", "json")):
+            if row["name"] == queue:
+                names = sorted(row["members"], key=lambda name: name != row["leader"])
+                return [int(name.split("@")[0].removeprefix("harebell")) for name in names]
+        raise ClusterError(f"there is no queue {queue}")
+
     def wait_until_complete(self, limit=240):
         """Waits until each node sees the other two. One rabbitmqctl asks all: on a busy machine each takes many
         seconds."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from cluster import NODES
-from traffic import LIMITED, REPLIES, REQUESTS
+from traffic import LIMITED, PAIR, REPLIES, REQUESTS
 
 # Seconds that a killed node or worker stays down.
 AWAY = 8
@@ -13,6 +13,9 @@ FREEZE = 25
 ALARM = 12
 UNREAD = 15
 CUT = 90
+# Results for a queue without a majority, and for how long it has none.
+BURST = 400
+MINORITY = 45
 
 
 def nothing(run):
@@ -75,6 +78,32 @@ def reply_queue(run):
     return mark
 
 
+class Burst:
+    """Requests for a reply queue, from a moment on."""
+
+    def __init__(self):
+        self.left = 0
+
+    def __call__(self, number):
+        reply_to = PAIR if self.left > 0 else REPLIES
+        self.left -= 1
+        return f"00{number:062x}", reply_to
+
+
+burst = Burst()
+
+
+def lose_majority(run):
+    victim = run.cluster.members(PAIR)[-1]
+    run.cluster.kill(victim)
+    mark = run.ledger.mark()
+    burst.left = BURST
+    time.sleep(MINORITY)
+    run.cluster.start(victim)
+    run.collect([PAIR])
+    return mark
+
+
 def kill_workers(run):
     mark = None
     for worker in run.bridge.workers:
@@ -104,6 +133,8 @@ class Fault:
     partition_handling: str | None = None
     # No connection is lost, so duplicates are not permitted.
     allows_duplicates: bool = True
+    # Seconds without a result, at most.
+    longest_gap: float | None = None
 
 
 FAULTS = [
@@ -116,6 +147,9 @@ FAULTS = [
     Fault(
         "reply-queue", f"a reply queue of 200 unread for {UNREAD} s", reply_queue, half_limited,
         allows_duplicates=False),
+    Fault(
+        "majority", f"one of two members of a reply queue killed for {MINORITY} s", lose_majority, burst,
+        longest_gap=12),
     Fault("workers", "each worker killed in turn", kill_workers),
     Fault(
         "partition-pause", f"the leader cut off for {CUT} s, pause_minority", cut_leader,

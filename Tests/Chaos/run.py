@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bridge import Bridge, BridgeError
 from traffic import (
-    CONFIRMED, DEAD, LIMITED, QUORUM, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer,
+    CONFIRMED, DEAD, LIMITED, PAIR, QUORUM, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer,
     messages, take_all, with_channel)
 
 # Seconds.
@@ -92,6 +92,7 @@ class Run:
         channel.queue_declare(REPLIES, durable=True, arguments=QUORUM)
         channel.queue_declare(
             LIMITED, durable=True, arguments={**QUORUM, "x-max-length": 200, "x-overflow": "reject-publish"})
+        channel.queue_declare(PAIR, durable=True, arguments={**QUORUM, "x-quorum-initial-group-size": 2})
 
     def collect(self, queues):
         self._collectors += [Collector(url, self.ledger, queues) for url in self.cluster.urls]
@@ -149,7 +150,7 @@ class Run:
 
     def _account(self, row):
         queued = {}
-        for queue in [REQUESTS, *self.bridge.retry_queues, REPLIES, RESULTS, LIMITED, DEAD]:
+        for queue in [REQUESTS, *self.bridge.retry_queues, REPLIES, RESULTS, LIMITED, PAIR, DEAD]:
             queued[queue] = with_channel(self.cluster.urls, lambda channel, queue=queue: take_all(channel, queue))
             if queued[queue]:
                 row.broken.append(f"{len(queued[queue])} messages are left in {queue}")

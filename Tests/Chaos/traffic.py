@@ -14,6 +14,8 @@ REQUESTS = "push.requests"
 REPLIES = "chaos.replies"
 # A reply queue with a limit of 200 results.
 LIMITED = "chaos.limited"
+# A reply queue with two members.
+PAIR = "chaos.pair"
 RESULTS = "push.results"
 DEAD = "push.dead"
 TOPIC = "com.example.chaos"

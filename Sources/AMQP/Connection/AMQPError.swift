@@ -62,10 +62,10 @@ extension AMQPError {
     /// again. The causes: a missing exchange (404), invalid properties (406), a body (311), frames (501 to 505), a
     /// direct reply-to that it cannot handle (541). Source: AMQP 0-9-1, section 1.2 (constants).
     ///
-    /// LavinMQ closes the channel with 406 while it is low on disk space, which is not the publication's fault.
+    /// A transient 406 is about the broker's resources.
     package var isAboutPublish: Bool {
         switch replyCode {
-        case 406 where message.contains("disk") || message.contains("memory"): false
+        case 406 where isTransient: false
         case 311, 404, 406, 501, 502, 503, 504, 505, 540, 541: true
         default: false
         }
@@ -111,6 +111,8 @@ extension AMQPError {
         var isTransient = false
         switch replyCode {
         case 320, 405, 506, 541: isTransient = true
+        // LavinMQ closes publishing channels while its disk is low.
+        case 406 where text.contains("disk") || text.contains("memory"): isTransient = true
         case 406 where text.contains("timed out"):
             code = .consumerTimeout
             isTransient = true

@@ -86,7 +86,7 @@ struct Destinations {
     private(set) var heldRequests = 0
     /// Those that are not open.
     private(set) var troubled: [Destination] = []
-    private var known: [PublishRoute: Destination] = [:]
+    private(set) var known: [PublishRoute: Destination] = [:]
     /// Usually the next one as well.
     private var last: Destination?
     private var capacity = maximumIdle
@@ -101,14 +101,22 @@ struct Destinations {
     mutating func destination(of publication: borrowing Publication) -> Destination {
         let route = PublishRoute(exchange: publication.exchange, routingKey: publication.routingKey)
         if let last, last.route == route { return last }
-        let destination = known[route] ?? Destination(route)
-        if destination.publishes == 0, known.updateValue(destination, forKey: route) == nil { forgetIdle() }
+        if let destination = known[route] {
+            last = destination
+            return destination
+        }
+        if known.count >= capacity { forgetIdle() }
+        // A copy, because the bytes of a request's name are part of its message.
+        let destination = Destination(
+            PublishRoute(
+                exchange: ArraySlice(Array(route.exchange)), routingKey: ArraySlice(Array(route.routingKey))))
+        known[destination.route] = destination
         last = destination
         return destination
     }
 
     private mutating func forgetIdle() {
-        guard known.count > capacity else { return }
+        last = nil
         known = known.filter { $0.value.publishes > 0 || $0.value.state != .open }
         let idle = troubled.filter { $0.publishes == 0 }
         for destination in idle.dropLast(Self.maximumIdle) {

@@ -101,6 +101,7 @@ extension Outbox {
     /// The properties of a publish do not fit into a frame, so it would always fail.
     package mutating func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
         ended(pending)
+        destinations.attemptLost(pending, at: now.instant, settings)
         guard case .deadLetter = pending.kind else { return takeNextWay(pending, error.message, at: now) }
         isolate(pending, error.message, at: now)
     }
@@ -206,6 +207,7 @@ extension Outbox {
         guard error.isAboutDestination || pending.role == .directReplies else {
             // The message is at fault, and its destination is open to others.
             counters[.quarantined] += 1
+            destinations.attemptLost(pending, at: now.instant, settings)
             guard case .deadLetter = pending.kind else { return takeNextWay(pending, error.message, at: now) }
             return isolate(pending, error.message, at: now)
         }

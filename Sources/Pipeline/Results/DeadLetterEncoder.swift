@@ -50,15 +50,10 @@ package struct DeadLetterEncoder: Sendable {
 
     /// The minimal properties if nothing else fits.
     private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> MessageProperties {
-        var properties = MessageProperties()
+        var properties = Republishing.located(in: delivery)
+        properties.expiration = nil
         properties.headers = HeaderFit.bare(
             outcome: ArraySlice(report.outcome.name.description.utf8), queue: ArraySlice(queue.utf8))
-        properties.messageID = delivery.messageID.map(Array.init)
-        properties.correlationID = delivery.correlationID.map(Array.init)
-        properties.replyTo = delivery.replyTo.map(Array.init)
-        properties.contentType = delivery.contentType.map(Array.init)
-        properties.contentEncoding = delivery.contentEncoding.map(Array.init)
-        properties.timestamp = delivery.timestamp
         return properties
     }
 

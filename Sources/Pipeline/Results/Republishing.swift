@@ -22,7 +22,7 @@ package enum Republishing {
         do {
             properties = try MessageProperties(decoding: delivery.rawProperties)
         } catch {
-            properties = known(of: delivery)
+            properties = located(in: delivery)
         }
         makePublishable(&properties)
         var headers = properties.headers ?? FieldTable()
@@ -62,7 +62,8 @@ package enum Republishing {
         return headers
     }
 
-    private static func known(of delivery: Delivery) -> MessageProperties {
+    /// The properties that the delivery itself contains.
+    static func located(in delivery: Delivery) -> MessageProperties {
         var properties = MessageProperties()
         properties.contentType = delivery.contentType.map(Array.init)
         properties.contentEncoding = delivery.contentEncoding.map(Array.init)

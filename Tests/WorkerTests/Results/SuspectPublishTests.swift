@@ -188,6 +188,44 @@ struct SuspectPublishTests {
         #expect(world.worker?.counters[.quarantined] == 0)
     }
 
+    @Test("A close because the broker is low on disk space blames nobody", arguments: 1...2)
+    func lowOnDisk(rounds: Int) throws {
+        let world = try World()
+        try world.start()
+        for round in 0..<rounds {
+            world.broker.refuses = { _ in .channel(406, "PRECONDITION_FAILED - Server low on disk space") }
+            for number in 0..<8 { try world.request(Self.body(number), id: "m\(round)\(number)", replyTo: "replies") }
+            world.pass(.seconds(60))
+            #expect(world.broker.unsettledCount == 8)
+            world.broker.refuses = { _ in nil }
+            #expect(world.pass(atMost: .seconds(3)) { world.isQuiet })
+            #expect(world.published(in: "replies").count == (round + 1) * 8)
+        }
+        #expect(world.worker?.counters[.quarantined] == 0)
+        #expect(world.published(in: "push.results").isEmpty && world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("An exchange without permission concerns only the publishes to it", arguments: 1...2)
+    func forbiddenExchange(rounds: Int) throws {
+        let world = try World {
+            $0.results.route = Configuration.Route(exchange: "forbidden", routingKey: "push.results")
+        }
+        world.broker.refuses = {
+            $0.exchange.isEmpty ? nil : .channel(403, "ACCESS_REFUSED - write access to exchange 'forbidden' refused")
+        }
+        try world.start()
+        for round in 1...rounds {
+            for number in 0..<10 {
+                try world.request(
+                    Self.body(number), id: "m\(round)\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
+            }
+            #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+            #expect(Set(world.published(in: "replies").compactMap(\.messageID)).count >= 5)
+            #expect(world.published(in: "push.dead").count == round * 5)
+            world.pass(.seconds(61))
+        }
+    }
+
     @Test("One bad message does not close its route to others")
     func badMessage() throws {
         let world = try World()
