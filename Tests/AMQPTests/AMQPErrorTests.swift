@@ -17,6 +17,36 @@ struct AMQPErrorTests {
         let error = AMQPError.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED")
         #expect(error.consumerTimeout == milliseconds.map { .milliseconds($0) })
     }
+
+    @Test("LavinMQ's timeout and its low disk are recognised, and a publication is not to blame for them")
+    func lavinMQ() {
+        func error(_ text: String) -> AMQPError {
+            .closed(replyCode: 406, text: "PRECONDITION_FAILED - \(text)", name: "PRECONDITION_FAILED")
+        }
+        #expect(error("consumer timeout").code == .consumerTimeout)
+        for text in ["consumer timeout", "Server low on disk space", "Server low on memory"] {
+            #expect(error(text).isTransient && !error(text).isAboutPublish, "\(text)")
+        }
+        let invalid = error("invalid expiration 'x'")
+        #expect(!invalid.isTransient && invalid.isAboutPublish)
+    }
+
+    @Test(
+        "A limit of connections or channels is named, and passes",
+        arguments: [
+            "access to vhost '/' refused for user 'app': connection limit (1) is reached",
+            "access to vhost '/' refused for user 'app': vhost connection limit (1) is reached",
+            "number of channels opened for user 'app' has reached the maximum allowed user limit of (1)",
+        ])
+    func limits(text: String) {
+        let error = AMQPError.closed(replyCode: 530, text: "NOT_ALLOWED - \(text)", name: "NOT_ALLOWED")
+        #expect(
+            error.message.hasSuffix(": raise the limit of the user or of the virtual host, or close other connections"))
+        #expect(error.isTransient && error.needsPatience)
+        let other = AMQPError.closed(replyCode: 530, text: "NOT_ALLOWED - vhost x not found", name: "NOT_ALLOWED")
+        #expect(!other.isTransient && other.message.contains("check the virtual host"))
+    }
+
     @Test("The advice for a refused access fits its cause")
     func refusedAccess() {
         func advice(_ text: String) -> Substring? {

@@ -357,6 +357,7 @@ final class Recorder: Engine {
         inner.drain(into: &output)
         sent += output.copy().dropFirst(before)
     }
+    var isEstablished: Bool { inner.isEstablished }
     var wantsDisconnect: Bool { inner.wantsDisconnect }
     var nextDeadline: Instant? { inner.nextDeadline }
     func expire(at now: Instant) { inner.expire(at: now) }

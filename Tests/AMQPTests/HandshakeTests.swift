@@ -80,6 +80,20 @@ struct HandshakeTests {
         #expect(pair.engine.isOpen)
     }
 
+    @Test(
+        "A login that is too long for the first frame is named as the likely reason of a hang-up",
+        arguments: [100, 5000])
+    func longToken(length: Int) throws {
+        let broker = Broker()
+        broker.loginRefusal = .hangUp
+        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        address.password = String(repeating: "x", count: length)
+        let error = try #require(Pair(.publisher, broker: broker, address: address).takeError())
+        #expect(error.code == .accessRefused && error.isTransient)
+        #expect(error.message.contains("initial_frame_max") == (length > 4096))
+        #expect(!error.message.contains("xxx"))
+    }
+
     @Test("One channel is enough for one queue, and too few for two")
     func channelMax() throws {
         let broker = Broker()

@@ -189,6 +189,7 @@ private final class SlowServer: Engine {
         allowance = 0
     }
 
+    var isEstablished: Bool { inner.isEstablished }
     var wantsDisconnect: Bool { inner.wantsDisconnect }
     var nextDeadline: Instant? { [next, inner.nextDeadline].compactMap(\.self).min() }
 

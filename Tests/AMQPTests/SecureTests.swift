@@ -49,6 +49,30 @@ struct SecureTests {
         #expect(network.links.isEmpty)
     }
 
+    @Test("A broker that ends TLS but not the transport has ended the connection")
+    func closeNotify() throws {
+        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5671))
+        address.usesTLS = true
+        var configuration = AMQPConfiguration(address: address, role: .publisher)
+        configuration.tls = try TLSContext(
+            role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.wallTime)
+        let engine = AMQPEngine(configuration: configuration, epoch: 1)
+        let peer = SecureServer(BrokerEngine(broker: Broker()), server)
+        let network = MemoryNetwork { _ in peer }
+        network.connect(engine, to: address.endpoint, timeout: .seconds(1))
+        network.settle()
+        #expect(engine.isOpen)
+        peer.endTLS()
+        network.settle()
+        var last: AMQPEngine.Event?
+        while let event = engine.nextEvent() { last = event }
+        guard case .closed(let error?)? = last else {
+            Issue.record("it stays open")
+            return
+        }
+        #expect(error.code == .transport && error.isTransient && engine.wantsDisconnect)
+    }
+
     @Test("A certificate of an unknown authority ends the connection with a clear reason")
     func untrusted() throws {
         let other = CertificateAuthority(commonName: "Other", now: Self.wallTime)
@@ -116,6 +140,8 @@ private final class SecureServer: Engine {
         }
     }
 
+    func endTLS() { session.close() }
+
     func transportClosed(_ failure: TransportError?, at now: Instant) { inner.transportClosed(failure, at: now) }
 
     func drain(into output: inout ByteQueue) {
@@ -127,6 +153,7 @@ private final class SecureServer: Engine {
         session.drain(into: &output)
     }
 
+    var isEstablished: Bool { inner.isEstablished }
     var wantsDisconnect: Bool { failed || inner.wantsDisconnect }
     var nextDeadline: Instant? { inner.nextDeadline }
     func expire(at now: Instant) { inner.expire(at: now) }

@@ -53,6 +53,8 @@ package final class AMQPConnection {
     private var refusals: Backoff
     /// The configured value.
     private let stallTimeout: Duration
+    /// The queue because of which it was last doubled; a delivery of it restores the configured value.
+    private var stalledQueue: QueueID?
     private var state = State.idle
     private var engine: AMQPEngine?
     private var openedAt: Instant?
@@ -137,7 +139,9 @@ package final class AMQPConnection {
             if let engine, engine.configuration.address.password != address.password {
                 renewPassword(of: engine, at: now)
             }
-        case .delivery: configuration.stallTimeout = stallTimeout
+        case .delivery(let delivery) where delivery.queue == stalledQueue:
+            configuration.stallTimeout = stallTimeout
+            stalledQueue = nil
         default: break
         }
         return .engine(event)
@@ -265,7 +269,7 @@ package final class AMQPConnection {
             var first = Backoff(base: backoff.base, limit: backoff.limit)
             return first.next(using: &random)
         }
-        if error?.isTransient == false { return refusals.next(using: &random) }
+        if error?.needsPatience == true { return refusals.next(using: &random) }
         return backoff.next(using: &random)
     }
 
@@ -293,6 +297,7 @@ package final class AMQPConnection {
         // If another consumer is the single active one, a new connection does not help.
         if error?.code == .stalled {
             configuration.stallTimeout = configuration.stallTimeout.doubled(1, atMost: Self.longestStallTimeout)
+            stalledQueue = engine?.stalledQueue
         }
         let pause = pause(after: error)
         state = .waiting(until: now + pause)

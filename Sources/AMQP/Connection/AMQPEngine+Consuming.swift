@@ -16,11 +16,12 @@ struct Consumer {
     /// Whether it sets the delivery timeout. RabbitMQ 4.3 refuses that for classic queues, which have none.
     var setsTimeout = true
     var watch: StallWatch?
-    /// The origin of each pending message count, oldest first: a broker answers in order.
-    enum CountRequester { case watch, owner }
-    var countRequesters: [CountRequester] = []
+    /// When the broker's response to opening the channel, subscribing or cancelling is due.
+    var responseDue: Instant?
     /// The queue's last known message count; `nil` before the first count and while its channel is closed.
     var messages: UInt32?
+    /// Whether the broker has refused to count the messages on this connection.
+    var isUncountable = false
 
     init(queue: ConsumerQueue, tag: String) {
         precondition(queue.prefetch > 0, "a consumer requires a prefetch limit")
@@ -43,11 +44,27 @@ struct Consumer {
     /// deliveries of a cancelled consumer to their queue without notice.
     private static let timeout = Duration.seconds(7200)
 
+    /// When the engine has to act; `nil` for never.
+    var deadline: Instant? {
+        responseDue ?? (machine.state == .consuming ? watch?.deadline : machine.deadline)
+    }
+
     mutating func register() {
         registrations += 1
         if registrations > 1 { tag = "\(name)-\(registrations)" }
         tagBytes = Array(tag.utf8)
     }
+}
+
+/// Counts the messages of consumed queues, on a channel of its own: RabbitMQ 4.2.6 and 4.3.0 close the channel of a
+/// user without the configure permission.
+struct QueueInspection {
+    enum State { case closed, opening, open }
+    enum Requester { case watch, owner }
+
+    var state = State.closed
+    /// Oldest first: a broker answers in order.
+    var pending: [(index: Int, requester: Requester)] = []
 }
 
 extension AMQPEngine {
@@ -113,6 +130,9 @@ extension AMQPEngine {
     }
 
     private func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
+        if [.openChannel, .subscribe, .cancel].contains(action) {
+            consumers[index].responseDue = now + configuration.stallTimeout
+        }
         switch action {
         case .none: break
         case .openChannel: openChannel(UInt16(index + 1))
@@ -120,7 +140,7 @@ extension AMQPEngine {
         case .cancel: writeCancel(index)
         case .announceConsuming:
             consumers[index].failures = 0
-            if !consumers[index].queue.isSingleActive {
+            if !consumers[index].queue.isSingleActive, !consumers[index].isUncountable {
                 consumers[index].watch = StallWatch(timeLimit: configuration.stallTimeout / 2, at: now)
             }
             events.append(.consuming(queue: QueueID(index)))
@@ -129,6 +149,7 @@ extension AMQPEngine {
                 unsafe amqp_channel_close_t(reply_code: 200, reply_text: amqp_bytes_t(), class_id: 0, method_id: 0)
             }
             channelEnded(index, .consumerCancelled)
+            consumers[index].responseDue = now + configuration.stallTimeout
         case .announceCancelled: events.append(.cancelled(queue: QueueID(index)))
         }
     }
@@ -146,15 +167,18 @@ extension AMQPEngine {
         }
     }
 
-    /// Handles the broker's channel-open for a consumer.
+    /// Handles the broker's channel-open on a consuming connection.
     func consumerChannelOpened(_ index: Int) {
         guard machine.isOpen else { return }
+        guard index < consumers.count else { return inspectionChannelOpened() }
+        consumers[index].responseDue = nil
         perform(consumers[index].machine.channelOpened(isWanted: consumesWhenOpen), onConsumer: index)
     }
 
     /// Handles a channel close by the broker, which concerns only this consumer's queue.
     func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
-        consumers[index].countRequesters = []
+        guard index < consumers.count else { return inspectionChannelClosed(error) }
+        consumers[index].responseDue = nil
         if consumers[index].setsTimeout, error.message.contains("invalid arg '\(Consumer.timeoutArgument)'") {
             consumers[index].setsTimeout = false
             channels[index].close()
@@ -166,7 +190,7 @@ extension AMQPEngine {
 
     func consumerChannelCloseOk(_ index: Int) {
         guard consumers[index].machine.state == .closing else { return }
-        consumers[index].countRequesters = []
+        consumers[index].responseDue = nil
         consumers[index].machine.channelCloseOkReceived(retryAt: nextRetry(index))
     }
 
@@ -199,18 +223,14 @@ extension AMQPEngine {
         }
     }
 
-    /// The next deadline of one consumer.
-    func deadline(ofConsumer index: Int) -> Instant? {
-        let consumer = consumers[index]
-        return consumer.machine.state == .consuming ? consumer.watch?.deadline : consumer.machine.deadline
-    }
-
     /// Registers consumers whose delay is over, reopens their channels, and counts messages of idle queues.
     func expireConsumers() {
         guard machine.isOpen else { return }
         for index in consumers.indices {
-            guard let deadline = deadline(ofConsumer: index), now >= deadline else { continue }
-            if consumers[index].machine.state == .consuming {
+            guard let deadline = consumers[index].deadline, now >= deadline else { continue }
+            if consumers[index].responseDue != nil {
+                return fail(stalled("the broker has not responded to the consumer of queue", index))
+            } else if consumers[index].machine.state == .consuming {
                 askForMessages(index)
             } else {
                 perform(consumers[index].machine.deadlinePassed(at: now), onConsumer: index)
@@ -226,7 +246,7 @@ extension AMQPEngine {
         }
         switch consumers[index].watch?.expire(at: now) {
         case .ask?: consumers[index].watch?.asked(at: now)
-        case .giveUp?: return fail(stalled(index, "does not report its number of messages"))
+        case .giveUp?: return fail(stalled("no delivery and no number of messages from queue", index))
         case .wait?, nil: return
         }
         inspectQueue(of: index, for: .watch)
@@ -236,7 +256,8 @@ extension AMQPEngine {
     package func countMessages(queue: QueueID, at now: Instant) {
         changes(at: now)
         let index = queue.index
-        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].countRequesters.contains(.owner)
+        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].isUncountable,
+            !inspection.pending.contains(where: { $0.index == index && $0.requester == .owner })
         else { return }
         inspectQueue(of: index, for: .owner)
     }
@@ -246,36 +267,71 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    private func inspectQueue(of index: Int, for asker: Consumer.CountRequester) {
-        consumers[index].countRequesters.append(asker)
+    private func inspectQueue(of index: Int, for requester: QueueInspection.Requester) {
+        inspection.pending.append((index, requester))
+        switch inspection.state {
+        case .closed:
+            inspection.state = .opening
+            openChannel(inspectionChannel)
+        case .opening: break
+        case .open: writeInspection(of: index)
+        }
+    }
+
+    private func writeInspection(of index: Int) {
         let name = consumers[index].queue.name
-        unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
+        unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: inspectionChannel) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
                 ticket: 0, queue: try writer.short(name, "queue name"), passive: 1, durable: 0, exclusive: 0,
                 auto_delete: 0, nowait: 0, arguments: amqp_table_t())
         }
     }
 
-    /// Handles the response to a message count.
-    func messagesCounted(_ messages: UInt32, _ index: Int) {
-        guard !consumers[index].countRequesters.isEmpty else { return unexpected("a declare-ok") }
-        consumers[index].messages = messages
-        guard consumers[index].countRequesters.removeFirst() == .watch else { return }
-        let isStalled = consumers[index].watch?.responded(messages: messages, at: now) ?? false
-        guard isStalled, consumers[index].machine.state == .consuming else { return }
-        fail(stalled(index, "has \(messages) messages"))
+    /// The channel after those of the consumers.
+    private var inspectionChannel: UInt16 { UInt16(consumers.count + 1) }
+
+    private func inspectionChannelOpened() {
+        inspection.state = .open
+        for request in inspection.pending { writeInspection(of: request.index) }
     }
 
-    private func stalled(_ index: Int, _ what: String) -> AMQPError {
-        AMQPError(
-            .stalled,
-            "queue \(consumers[index].queue.name) \(what), but its consumer has received none for "
-                + "\(configuration.stallTimeout.components.seconds) s: reconnecting",
-            blame: .remote, isTransient: true)
+    /// Handles the broker's refusal of the oldest count. The channel is opened again for the others.
+    private func inspectionChannelClosed(_ error: AMQPError) {
+        inspection.state = .closed
+        guard !inspection.pending.isEmpty else { return }
+        let index = inspection.pending.removeFirst().index
+        consumers[index].messages = nil
+        if error.code == .accessRefused {
+            consumers[index].isUncountable = true
+            consumers[index].watch = nil
+        }
+        guard !inspection.pending.isEmpty else { return }
+        inspection.state = .opening
+        openChannel(inspectionChannel)
+    }
+
+    /// Handles the response to a message count.
+    func messagesCounted(_ messages: UInt32) {
+        guard !inspection.pending.isEmpty else { return unexpected("a declare-ok") }
+        let (index, requester) = inspection.pending.removeFirst()
+        consumers[index].messages = messages
+        guard requester == .watch else { return }
+        let isStalled = consumers[index].watch?.responded(messages: messages, at: now) ?? false
+        guard isStalled, consumers[index].machine.state == .consuming else { return }
+        fail(stalled("no delivery of the \(messages) messages of queue", index))
+    }
+
+    private func stalled(_ what: String, _ index: Int) -> AMQPError {
+        stalledQueue = QueueID(index)
+        let seconds = configuration.stallTimeout.components.seconds
+        return AMQPError(
+            .stalled, "\(what) \(consumers[index].queue.name) for \(seconds) s: reconnecting", blame: .remote,
+            isTransient: true)
     }
 
     func consumeOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a consume-ok") }
+        consumers[index].responseDue = nil
         perform(consumers[index].machine.consumeOkReceived(), onConsumer: index)
     }
 
@@ -288,6 +344,7 @@ extension AMQPEngine {
     func cancelOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a cancel-ok") }
         guard machine.isOpen else { return }
+        consumers[index].responseDue = nil
         perform(consumers[index].machine.cancelOkReceived(), onConsumer: index)
     }
 

@@ -5,7 +5,9 @@ extension AMQPEngine {
     /// Processes one frame and copies what it keeps: the frame's memory is valid only during the call.
     func frameReceived(_ frame: FrameReader.Frame) {
         let channel = unsafe Int(frame.channel)
-        guard channel <= channels.count else { return unexpected("a frame for a channel that is not open") }
+        guard channel <= (inspection.state == .closed ? max(1, consumers.count) : channels.count) else {
+            return unexpected("a frame for a channel that is not open")
+        }
         switch unsafe frame.payload {
         case .method(let method) where channel == 0: unsafe handle(InboundMethod(method), on: 0)
         case .method(let method): unsafe methodReceived(method, on: channel)

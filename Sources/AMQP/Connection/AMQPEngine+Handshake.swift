@@ -11,14 +11,14 @@ extension AMQPEngine {
         case .sendProtocolHeader: output.append(FrameFormat.protocolHeader)
         case .sendStartOk: writeStartOk()
         case .sendTuneOkAndOpen: writeTuneOkAndOpen()
-        case .openChannel: for index in channels.indices { openChannel(UInt16(index + 1)) }
+        case .openChannel: for index in 0..<max(1, consumers.count) { openChannel(UInt16(index + 1)) }
         case .selectConfirms:
             write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
         case .announceOpen:
             didOpen()
             sendNextRequest()
         case .sendClose:
-            willClose()
+            awaitResponse()
             writeClose()
         case .sendCloseOk:
             write(AMQP_CONNECTION_CLOSE_OK_METHOD, channel: 0) { _ in amqp_connection_close_ok_t() }
@@ -45,8 +45,9 @@ extension AMQPEngine {
             tune(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)
         case .openOk: perform(machine.openOkReceived())
         case .close(let code, let text):
+            let tooLongLogin = code == 501 ? tooLongLogin : nil
             perform(machine.closeReceived())
-            let error = AMQPError.closed(replyCode: code, text: text, name: replyName(code))
+            let error = tooLongLogin ?? AMQPError.closed(replyCode: code, text: text, name: replyName(code))
             fail(handshake.secretsUnderWay > 0 && [403, 530].contains(code) ? .secretRefused(error) : error)
         case .closeOk: perform(machine.closeOkReceived())
         case .blocked(let reason):
@@ -73,8 +74,7 @@ extension AMQPEngine {
         case .consumeOk(let tag): consumeOkReceived(tag)
         case .cancel(let tag): cancelReceived(tag)
         case .cancelOk(let tag): cancelOkReceived(tag)
-        case .response(.declared(_, let messages, _)) where !consumers.isEmpty && channel > 0:
-            messagesCounted(messages, Int(channel) - 1)
+        case .response(.declared(_, let messages, _)) where !consumers.isEmpty: messagesCounted(messages)
         case .response(let response): responseReceived(response)
         case .other(let id): unexpected("the method \(id >> 16).\(id & 0xFFFF)")
         }
@@ -119,6 +119,8 @@ extension AMQPEngine {
         ]
         let mechanism = address.mechanism
         let login = [0] + Array(address.user.utf8) + [0] + Array(address.password.utf8)
+        let start = output.count
+        defer { handshake.loginSize = output.count - start }
         unsafe writeOrFail(AMQP_CONNECTION_START_OK_METHOD, channel: 0) { writer throws(AMQPError) in
             unsafe amqp_connection_start_ok_t(
                 client_properties: try writer.table(properties),
@@ -129,31 +131,33 @@ extension AMQPEngine {
 
     /// Zero from the broker means no limit, or no preference.
     private func tune(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
-        guard channelMax == 0 || Int(channelMax) >= channels.count else {
+        guard channelMax == 0 || Int(channelMax) >= consumers.count else {
             return fail(
                 AMQPError(
                     .notAllowed,
                     "the broker allows \(channelMax) channels on a connection (channel_max), and each of "
-                        + "\(channels.count) queues needs one: raise channel_max or lower the number of queues",
+                        + "\(consumers.count) queues needs one: raise channel_max or lower the number of queues",
                     blame: .remote, isTransient: false))
         }
         guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
             return unexpected("a frame size of \(offered)")
         }
+        // No channel is left for message counts.
+        if Int(channelMax) == consumers.count {
+            for index in consumers.indices { consumers[index].isUncountable = true }
+        }
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
-        handshake.agreed = Agreement(
-            frameMax: offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered),
-            heartbeat: wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat))
+        handshake.frameMax = offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered)
+        handshake.heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
         perform(machine.tuneReceived())
     }
 
     private func writeTuneOkAndOpen() {
-        let (frameMax, heartbeat) = (handshake.agreed.frameMax, handshake.agreed.heartbeat)
-        didTune(frameMax: frameMax, heartbeat: heartbeat)
-        let channels = channels.count
+        didTune()
+        let (handshake, channels) = (handshake, channels.count)
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
             amqp_connection_tune_ok_t(
-                channel_max: UInt16(channels), frame_max: frameMax, heartbeat: heartbeat)
+                channel_max: UInt16(channels), frame_max: handshake.frameMax, heartbeat: handshake.heartbeat)
         }
         let virtualHost = configuration.address.virtualHost
         unsafe writeOrFail(AMQP_CONNECTION_OPEN_METHOD, channel: 0) { writer throws(AMQPError) in
@@ -179,6 +183,7 @@ extension AMQPEngine {
             events.append(.responded(.refused(error)))
             if channels[0].deliveries.held == 0 {
                 channels[0].close()
+                awaitResponse()
                 return perform(machine.channelLost())
             }
         }
@@ -213,7 +218,7 @@ extension AMQPEngine {
     /// - Parameter mechanisms: the broker's offer; `nil` if it speaks another version of AMQP.
     private func missing(_ mechanisms: [Substring]?) -> AMQPError {
         let wanted = configuration.address.mechanism
-        let advice = wanted == .external ? " (enable its plug-in rabbitmq_auth_mechanism_ssl)" : ""
+        let advice = wanted == .external ? " (RabbitMQ's plug-in rabbitmq_auth_mechanism_ssl adds it)" : ""
         let message =
             mechanisms.map {
                 "the broker does not offer \(wanted.rawValue)\(advice), but \($0.joined(separator: ", "))"
@@ -227,6 +232,18 @@ extension AMQPEngine {
             .handshakeTimeout,
             "the handshake took longer than \(configuration.handshakeTimeout) (\(machine.state))", blame: .remote,
             isTransient: true)
+    }
+
+    /// The likely cause if the broker ends the connection now: until the sizes are negotiated, it accepts frames of
+    /// ``AMQPConfiguration/frameMin``, and RabbitMQ from 4.1 on of 8192 bytes. Source: rabbitmq.com/docs/configure
+    /// (initial_frame_max).
+    private var tooLongLogin: AMQPError? {
+        guard machine.state == .awaitingTune, handshake.loginSize > AMQPConfiguration.frameMin else { return nil }
+        return AMQPError(
+            .accessRefused,
+            "the broker closed the connection at the login, which has \(handshake.loginSize) bytes: use a shorter "
+                + "password or token, or raise the broker's initial_frame_max (4096 before RabbitMQ 4.1)",
+            blame: .remote, isTransient: true)
     }
 
     /// Derives the error from the phase in which the transport was lost. A broker gives a reason when it refuses a
@@ -243,9 +260,11 @@ extension AMQPEngine {
                 .transport, "cannot connect to \(configuration.address.endpoint)", blame: .remote, isTransient: true,
                 underlying: failure)
         case .awaitingTune:
-            return AMQPError(
-                .accessRefused, "the broker closed the connection at the login: it is stopping, or it refuses the user",
-                blame: .remote, isTransient: true, underlying: failure)
+            return tooLongLogin
+                ?? AMQPError(
+                    .accessRefused,
+                    "the broker closed the connection at the login: it is stopping, or it refuses the user",
+                    blame: .remote, isTransient: true, underlying: failure)
         case .awaitingOpen:
             return AMQPError(
                 .notAllowed,

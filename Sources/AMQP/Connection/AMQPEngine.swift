@@ -42,16 +42,12 @@ package final class AMQPEngine: Engine {
         var isEstablished = false
         /// The maximum size of a frame in either direction, in bytes.
         var frameMax = AMQPConfiguration.frameMin
-        var agreed = Agreement(frameMax: UInt32(AMQPConfiguration.frameMin), heartbeat: 0)
+        /// The negotiated interval in seconds; 0 for none.
+        var heartbeat: UInt16 = 0
+        /// The size of our `start-ok`, in bytes.
+        var loginSize = 0
         /// Passwords that were sent since, and are not answered.
         var secretsUnderWay = 0
-    }
-
-    /// The result of the negotiation: the broker's offer, limited by our configuration.
-    struct Agreement {
-        var frameMax: UInt32
-        /// In seconds; 0 for none.
-        var heartbeat: UInt16
     }
 
     /// The requests of a control connection. One is in flight at a time.
@@ -91,6 +87,9 @@ package final class AMQPEngine: Engine {
     var channels: [Channel]
     var confirms: ConfirmLedger
     var consumers: [Consumer] = []
+    var inspection = QueueInspection()
+    /// The queue for which the connection ended as stalled.
+    var stalledQueue: QueueID?
     var requests = ControlRequests()
     var events = Deque<Event>()
     var output = ByteQueue()
@@ -120,7 +119,8 @@ package final class AMQPEngine: Engine {
             precondition(!queues.isEmpty, "a consumer has a queue")
             consumers = queues.enumerated().map { Consumer(queue: $1, tag: "harebell-\($0)") }
         }
-        channels = (0..<max(1, consumers.count)).map { _ in
+        // The last one of a consuming connection is for message counts.
+        channels = (0...consumers.count).map { _ in
             Channel(
                 deliveries: DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements),
                 assembly: ContentAssembly(maximumBody: configuration.maximumBody))
@@ -178,7 +178,7 @@ package final class AMQPEngine: Engine {
 
     package func transportOpened(at now: Instant) {
         self.now = now
-        timers.deadline = now + configuration.handshakeTimeout
+        awaitResponse()
         if let tls = layers.tls { secure(tls) } else { perform(machine.transportOpened()) }
     }
 
@@ -201,9 +201,14 @@ package final class AMQPEngine: Engine {
                 guard try tls.handshake() else { return }
                 perform(machine.transportOpened())
             }
-            while !driver.isFinished, case .bytes = try tls.read(into: &layers.plaintext) {
-                layers.plaintext.withBytes { read($0) }
-                layers.plaintext.removeAll()
+            while !driver.isFinished {
+                switch try tls.read(into: &layers.plaintext) {
+                case .bytes:
+                    layers.plaintext.withBytes { read($0) }
+                    layers.plaintext.removeAll()
+                case .wantsInput: return
+                case .closed: return ended(nil)
+                }
             }
         } catch {
             fail(
@@ -226,10 +231,14 @@ package final class AMQPEngine: Engine {
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         self.now = now
-        guard !driver.isFinished else { return }
+        ended(failure)
+        output.removeAll()
+    }
+
+    /// The broker sends nothing more.
+    private func ended(_ failure: TransportError?) {
         let wasOpened = timers.deadline != nil || machine.isOpen
         if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
-        output.removeAll()
     }
 
     package func drain(into output: inout ByteQueue) {
@@ -251,7 +260,7 @@ package final class AMQPEngine: Engine {
         if driver.isFinished { self.output.removeAll() }
     }
 
-    package var wantsDisconnect: Bool { driver.isFinished && output.isEmpty }
+    package var wantsDisconnect: Bool { driver.isFinished }
 
     package var nextDeadline: Instant? {
         guard !driver.isFinished else { return nil }
@@ -261,7 +270,7 @@ package final class AMQPEngine: Engine {
         }
         // Consumers have no deadlines once the connection closes.
         for index in consumers.indices where machine.isOpen {
-            if let deadline = deadline(ofConsumer: index) { earliest = min(earliest, deadline) }
+            if let deadline = consumers[index].deadline { earliest = min(earliest, deadline) }
         }
         return earliest == .distantFuture ? nil : earliest
     }
@@ -292,14 +301,16 @@ package final class AMQPEngine: Engine {
         events.append(.opened(server))
     }
 
-    func didTune(frameMax: UInt32, heartbeat seconds: UInt16) {
-        handshake.frameMax = frameMax
-        layers.reader.tune(frameMax: frameMax)
-        if seconds > 0 { timers.startHeartbeats(.seconds(seconds), at: now) }
+    func didTune() {
+        layers.reader.tune(frameMax: handshake.frameMax)
+        if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
     }
 
-    func willClose() {
+    /// The broker's response is due within the limit of a handshake.
+    func awaitResponse() {
         timers.deadline = now + configuration.handshakeTimeout
+        // Even while the socket is full, and so nothing is drained.
+        driver.wake?()
     }
 
     /// Fails the connection with an error.
@@ -316,5 +327,6 @@ package final class AMQPEngine: Engine {
             events.append(.confirmed(sequence: sequence, confirmation))
         }
         events.append(.closed(error))
+        driver.wake?()
     }
 }

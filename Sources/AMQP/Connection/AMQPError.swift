@@ -65,8 +65,8 @@ extension AMQPError {
     /// A transient 406 is about the broker's resources.
     package var isAboutPublish: Bool {
         switch replyCode {
-        case 406 where isTransient: false
-        case 311, 404, 406, 501, 502, 503, 504, 505, 540, 541: true
+        case 406: !isTransient
+        case 311, 404, 501, 502, 503, 504, 505, 540, 541: true
         default: false
         }
     }
@@ -79,6 +79,9 @@ extension AMQPError {
 
     /// Whether every publication to the same exchange fails.
     package var isAboutDestination: Bool { replyCode == 404 || replyCode == 403 }
+
+    /// Whether only an operator or other clients can remove the cause: frequent attempts would not help.
+    var needsPatience: Bool { !isTransient || replyCode == 530 }
 
     /// The broker's `consumer_timeout`, if it closed a channel because of it: `… Timeout value used: 60000 ms. …`
     package var consumerTimeout: Duration? {
@@ -111,10 +114,11 @@ extension AMQPError {
         var isTransient = false
         switch replyCode {
         case 320, 405, 506, 541: isTransient = true
-        // LavinMQ closes publishing channels while its disk is low.
-        case 406 where text.contains("disk") || text.contains("memory"): isTransient = true
-        case 406 where text.contains("timed out"):
+        // RabbitMQ's text, and LavinMQ's.
+        case 406 where text.contains("timed out") || text.contains("consumer timeout"):
             code = .consumerTimeout
+            isTransient = true
+        case 406 where text.contains("low on ") || text.contains("disk") || text.contains("memory"), 530 where text.contains("limit"):
             isTransient = true
         default: break
         }
@@ -122,6 +126,8 @@ extension AMQPError {
             switch replyCode {
             case 403 where text.contains("in exclusive use"): ": stop the other consumer of the queue"
             case 403: ": check user, password and permissions"
+            case 530 where isTransient:
+                ": raise the limit of the user or of the virtual host, or close other connections"
             case 530: ": check the virtual host and the user's permission for it"
             case 404: ": declare it first"
             default: ""

@@ -47,7 +47,7 @@ package struct ConsumerMachine: Equatable {
         if case .closed(let until) = state { until } else { nil }
     }
 
-    /// Whether the channel is open and idle, so that it can carry a message count.
+    /// Whether the queue exists, as far as known, so that its messages can be counted.
     package var isSettled: Bool {
         state == .consuming || state == .stopped
     }

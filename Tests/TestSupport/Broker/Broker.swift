@@ -77,6 +77,8 @@ package final class Broker {
         /// A quorum queue without a majority: it neither stores publishes nor confirms them. See
         /// ``Broker/restoreMajority(of:)``.
         package var hasNoMajority = false
+        /// Whether its consumers get nothing.
+        package var isStalled = false
         /// Rejected or expired messages without a dead-letter target.
         package fileprivate(set) var discarded = 0
         /// Of the newest consumer.
@@ -141,6 +143,10 @@ package final class Broker {
     package var heartbeat: UInt16 = 60
     /// A busy quorum queue: its channels defer acks until it has answered two commands, and lose them when they end.
     package var putsAcksAside = false
+    /// Whether a passive declaration needs the configure permission, and the user lacks it (RabbitMQ 4.2.6).
+    package var refusesCounts = false
+    /// Whether `channel.open` is answered.
+    package var opensChannels = true
     /// A quorum queue that does not reply in time: the reported message count is 0.
     package var countsNothing = false
     /// Whether it refuses the delivery timeout of a consumer, as RabbitMQ 4.3 does for a classic queue.
@@ -325,7 +331,7 @@ package final class Broker {
 
     /// Delivers ready messages to consumers with free prefetch, one message to each in turn.
     private func dispatch(_ queue: Queue) {
-        while !queue.messages.isEmpty {
+        while !queue.messages.isEmpty, !queue.isStalled {
             let count = queue.consumers.count
             let order = (0..<count).map { (queue.turn + $0) % count }
             let free = order.first { index in

@@ -89,6 +89,7 @@ extension BrokerEngine {
     private func channelMethod(_ method: UInt16, _ channel: UInt16) -> Bool {
         switch method {
         case 10 where phase == .open && !channelState.isOpen && (1...channelMax).contains(channel):
+            guard broker.opensChannels else { break }
             channelState.isOpen = true
             writeMethod(20, 11) { $0.append(long: []) }
         case 40:
@@ -158,6 +159,7 @@ extension BrokerEngine {
     private func declare(_ name: String, _ flags: UInt8, _ arguments: FieldTable) -> Bool {
         let passive = flags & 1 != 0
         if passive, broker.queues[name] == nil { return missing(name) }
+        if passive, broker.refusesCounts { return refuseCount(of: name) }
         if let owner = broker.queues[name]?.owner, owner !== self { return locked(name) }
         if !passive, let queue = broker.queues[name], queue.arguments != arguments {
             closeChannel(code: 406, text: "PRECONDITION_FAILED - inequivalent arg for queue '\(name)'")

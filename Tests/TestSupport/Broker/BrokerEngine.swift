@@ -177,6 +177,7 @@ package final class BrokerEngine: Engine {
         output.append(moving: &self.output)
     }
 
+    package var isEstablished: Bool { true }
     package var wantsDisconnect: Bool { phase == .closed && output.isEmpty }
 
     package var nextDeadline: Instant? {
@@ -235,6 +236,12 @@ package final class BrokerEngine: Engine {
             }
         }
         return returned
+    }
+
+    /// - Returns: `true`: the method is answered.
+    func refuseCount(of queue: String) -> Bool {
+        closeChannel(code: 403, text: "ACCESS_REFUSED - configure access to queue '\(queue)' in vhost '/' refused")
+        return true
     }
 
     /// Requeues all unsettled deliveries.
