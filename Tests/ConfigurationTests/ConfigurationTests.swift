@@ -724,6 +724,11 @@ struct ConfigurationTests {
                         + "RabbitMQ recommends 5 to 20"
                 ),
                 (
+                    "broker: { endpoints: [\"amqp://rabbit:5672/\"] }",
+                    "1:23: warning: broker.endpoints[0]: the final slash means the virtual host with the empty name: "
+                        + "end with /%2f, or without a slash, for the virtual host /"
+                ),
+                (
                     "results: { routing_key: null, publish: failures }",
                     "1:40: warning: results.publish: has no effect while results.routing_key is null"
                 ),

@@ -38,6 +38,12 @@ struct ConfigurationRules: ConfigurationReader {
                         "broker.endpoints[\(index)]",
                         "auth_mechanism=external needs amqps:// and broker.tls.certificate_file")
                 }
+                if address.virtualHost.isEmpty {
+                    warning(
+                        "broker.endpoints[\(index)]",
+                        "the final slash means the virtual host with the empty name: end with /%2f, or without a "
+                            + "slash, for the virtual host /")
+                }
             } catch {
                 report(.error, "broker.endpoints[\(index)]", "broker.endpoints[\(index)]: \(error.message)")
             }
