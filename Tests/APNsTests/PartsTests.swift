@@ -134,6 +134,17 @@ struct DialerTests {
         #expect(dialer.isBreakerOpen && dialer.nextAttempt == .seconds(130))
     }
 
+    @Test("Only connections that end early in a row count, each time after a success")
+    func earlyEndsInARow() {
+        var random = SplitMix64(seed: 1)
+        var dialer = Dialer(maximumPerMinute: 1000, backoff: Backoff(), toleratedEarlyCloses: 8)
+        for _ in 0..<3 {
+            for _ in 0..<8 { #expect(!dialer.peerClosedEarly(at: .seconds(100), using: &random)) }
+            dialer.succeeded()
+        }
+        #expect(dialer.failures == 0)
+    }
+
     @Test("Failures delay the next attempt, a success resets the delay")
     func backoff() {
         let seed = UInt64.random(in: 0...UInt64.max)

@@ -98,6 +98,7 @@ private final class Visitor: Engine {
     /// The pause between two parts.
     var interval = Duration.zero
     private var due = Instant.distantPast
+    var isEstablished: Bool { true }
     let wantsDisconnect = false
     var nextDeadline: Instant?
 

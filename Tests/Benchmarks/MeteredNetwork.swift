@@ -15,6 +15,7 @@ final class MeteredEngine: Engine {
 
     func transportOpened(at now: Instant) { engine.transportOpened(at: now) }
     func transportClosed(_ failure: TransportError?, at now: Instant) { engine.transportClosed(failure, at: now) }
+    var isEstablished: Bool { engine.isEstablished }
     var wantsDisconnect: Bool { engine.wantsDisconnect }
     var nextDeadline: Instant? { engine.nextDeadline }
     func expire(at now: Instant) { engine.expire(at: now) }

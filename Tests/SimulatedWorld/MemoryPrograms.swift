@@ -81,6 +81,7 @@ private final class MemoryProgram: Engine {
     private unowned let programs: MemoryPrograms
     private var input: [UInt8] = []
     private var output: [UInt8] = []
+    var isEstablished: Bool { true }
     private(set) var wantsDisconnect = false
     private var hangs = false
 

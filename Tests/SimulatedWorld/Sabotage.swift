@@ -64,6 +64,7 @@ package final class SabotagedEngine: Engine {
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         engine.transportClosed(failure, at: now)
     }
+    package var isEstablished: Bool { engine.isEstablished }
     package var wantsDisconnect: Bool { engine.wantsDisconnect }
 
     package var nextDeadline: Instant? {

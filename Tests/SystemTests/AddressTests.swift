@@ -83,6 +83,41 @@ struct AddressTests {
         withExtendedLifetime(silent) {}
     }
 
+    @Test("A connection to an address that failed restores its place")
+    func restored() throws {
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture { _ in .success([ConnectTests.address("127.0.0.1", live.withLock { $0 })]) }
+        let listener = try fixture.listen { .echo() }
+        live.withLock { $0 = listener.port }
+        let both = [listener.port, 1].map { ConnectTests.address("127.0.0.1", $0) }
+        let failures = fixture.resolver.failedAddresses
+        for _ in 0..<2 {
+            failures.failed(both[0], at: SystemClock.instant())
+            #expect(failures.last(both, at: SystemClock.instant())[0].endpoint.port == 1)
+            let client = fixture.connect(to: Endpoint(host: "name.example", port: 1))
+            try fixture.run { client.isOpen }
+            #expect(failures.last(both, at: SystemClock.instant())[0].endpoint.port == listener.port)
+        }
+    }
+
+    @Test(
+        "Each address gets its share of the time, at most 3 seconds if others follow, at least 250 ms",
+        arguments: [
+            (1, 10_000, [10_000]), (2, 10_000, [3_000, 10_000]), (3, 6_000, [2_000, 4_000, 6_000]),
+            (4, 800, [250, 500, 750, 800]),
+        ])
+    func shares(count: Int, limit: Int64, deadlines: [Int64]) {
+        let start = Instant(nanoseconds: 0)
+        var attempts = ConnectAttempts(Array(Self.four.prefix(count)), deadline: start + .milliseconds(limit))
+        var now = start
+        var found: [Int64] = []
+        while let attempt = attempts.next(at: now) {
+            found.append((attempt.deadline - start).nanoseconds / 1_000_000)
+            now = attempt.deadline
+        }
+        #expect(found == deadlines)
+    }
+
     @Test(
         "A connection over another address shows which one is dead", arguments: [0, 1] as [UInt64])
     func learnt(seed: UInt64) throws {

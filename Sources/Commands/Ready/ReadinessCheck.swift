@@ -76,6 +76,7 @@ final class ReadinessCheck: Engine, Run {
         result = result ?? .success((status, String(decoding: body, as: UTF8.self)))
     }
 
+    var isEstablished: Bool { status != nil }
     var wantsDisconnect: Bool { isFinished }
 
     func expire(at now: Instant) {

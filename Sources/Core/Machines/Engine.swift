@@ -25,7 +25,8 @@ package protocol Engine: AnyObject {
     /// one uses another address of the host, if there is one.
     var isEstablished: Bool { get }
 
-    /// True once the engine has no more output: the driver sends the drained bytes, then closes the transport.
+    /// True once the engine will produce no more output: the driver sends what is left, if the peer takes it in time,
+    /// then closes the transport.
     var wantsDisconnect: Bool { get }
 
     /// The next time to call ``expire(at:)``; `nil` for none.
@@ -42,8 +43,6 @@ package protocol Engine: AnyObject {
 }
 
 extension Engine {
-    package var isEstablished: Bool { true }
-
     package func announceChanges(to wake: @escaping () -> Void) -> Bool { false }
 }
 

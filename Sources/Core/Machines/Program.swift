@@ -20,6 +20,11 @@ package protocol ProgramEngine: Engine {
     func complained(_ bytes: Span<UInt8>, at now: Instant)
 }
 
+extension ProgramEngine {
+    /// A program has no addresses to choose from.
+    package var isEstablished: Bool { true }
+}
+
 /// Runs programs and carries bytes between them and engines: an event loop with processes, or a test's memory.
 package protocol ProgramHost: AnyObject {
     /// Starts a program and drives `engine` over its standard input and output. ``Engine/transportClosed(_:at:)``

@@ -58,9 +58,14 @@ package final class CollectorRequest: Engine {
         guard let tls else { return }
         do throws(TLSError) {
             guard try tls.handshake() else { return }
-            while end == nil, case .bytes = try tls.read(into: &plaintext) {
-                plaintext.withBytes { read($0) }
-                plaintext.removeAll()
+            while end == nil {
+                switch try tls.read(into: &plaintext) {
+                case .bytes:
+                    plaintext.withBytes { read($0) }
+                    plaintext.removeAll()
+                case .wantsInput: return
+                case .closed: finish()
+                }
             }
         } catch {
             finish(.failed(error.description))
@@ -99,6 +104,7 @@ package final class CollectorRequest: Engine {
         tls.drain(into: &output)
     }
 
+    package var isEstablished: Bool { head != nil }
     package var wantsDisconnect: Bool { end != nil }
     package var nextDeadline: Instant? { end == nil ? deadline : nil }
 

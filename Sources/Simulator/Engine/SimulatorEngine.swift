@@ -149,6 +149,8 @@ package final class SimulatorEngine: Engine {
         }
     }
 
+    /// Accepted connections have no other address.
+    package var isEstablished: Bool { true }
     package var wantsDisconnect: Bool {
         if case .ended = phase { true } else { false }
     }

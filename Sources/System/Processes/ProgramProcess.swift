@@ -53,7 +53,14 @@ struct ProgramProcess: ~Copyable {
     /// - Returns: how it ended; `nil` while it is running. This reaps the process.
     static func reap(_ id: pid_t) -> TransportError? {
         var status: Int32 = 0
-        guard unsafe waitpid(id, &status, WNOHANG) == id else { return nil }
+        var result: pid_t
+        repeat { result = unsafe waitpid(id, &status, WNOHANG) } while result < 0 && errno == EINTR
+        guard result != 0 else { return nil }
+        guard result == id else {
+            // If SIGCHLD is ignored, the kernel reaps children itself.
+            return TransportError(
+                code: .init(rawValue: SystemError.last.name), message: "it ended with an unknown status")
+        }
         let signal = status & 0x7F
         guard signal != 0 else {
             let code = status >> 8 & 0xFF

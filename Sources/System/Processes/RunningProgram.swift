@@ -139,6 +139,7 @@ final class RunningProgram: Engine {
         engine?.drain(into: &output)
     }
 
+    var isEstablished: Bool { true }
     var wantsDisconnect: Bool { engine?.wantsDisconnect ?? true }
 
     var nextDeadline: Instant? { engine?.nextDeadline }

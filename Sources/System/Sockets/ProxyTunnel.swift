@@ -14,6 +14,8 @@ package struct ProxyTunnel: Sendable {
     package let target: Endpoint
     /// When the proxy must have responded.
     var deadline = Instant.distantFuture
+    /// Whether the proxy has shown that it is one.
+    private(set) var hasResponded = false
     private var reader = ResponseHeadReader(limit: maximumHeader)
 
     package init(to target: Endpoint, through proxy: ProxyAddress) {
@@ -46,6 +48,7 @@ package struct ProxyTunnel: Sendable {
             }
         }
         guard let (head, count) = found else { return nil }
+        hasResponded = true
         guard 200..<300 ~= head.status else { throw refusal(head) }
         return count
     }

@@ -121,7 +121,7 @@ final class SocketConnection {
     /// Closes the socket at once, without notifying the engine.
     func close() {
         precondition(phase != .closed, "a connection closes once")
-        if phase == .open { judgeAddress() }
+        if phase == .open || phase == .tunnelling { judgeAddress() }
         releaseSocket()
         engine = nil
         phase = .closed
@@ -146,10 +146,12 @@ final class SocketConnection {
         network.loop.requestTurn()
     }
 
-    /// Remembers an address whose peer accepts connections but does not speak the engine's protocol. The address of a
-    /// proxy is not to blame for that.
+    /// Remembers an address whose peer accepts connections but does not speak the engine's protocol, or a proxy's. The
+    /// address of a proxy is not to blame for the target.
     func judgeAddress() {
-        guard tunnel == nil, let engine, !engine.isEstablished, let attempt = attempts.current else { return }
+        guard let engine, let attempt = attempts.current, !(tunnel?.hasResponded ?? engine.isEstablished) else {
+            return
+        }
         network.failedAddresses.failed(attempt.address, at: network.loop.now.instant)
     }
 

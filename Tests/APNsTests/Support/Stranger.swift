@@ -26,6 +26,7 @@ final class Stranger: Engine {
         output.append(response)
     }
 
+    var isEstablished: Bool { true }
     var wantsDisconnect: Bool {
         hasSpoken && hangsUp
     }

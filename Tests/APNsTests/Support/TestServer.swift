@@ -118,6 +118,7 @@ final class TestServer: Engine {
         tls.drain(into: &output)
     }
 
+    var isEstablished: Bool { true }
     var wantsDisconnect: Bool {
         hangsUp
     }

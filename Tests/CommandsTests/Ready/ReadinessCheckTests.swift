@@ -27,6 +27,7 @@ private final class Peer: Engine {
         isSent = true
         output.append(Array(response.utf8))
     }
+    var isEstablished: Bool { true }
     var wantsDisconnect: Bool { isSent && closes }
     var nextDeadline: Instant? { nil }
     func expire(at now: Instant) {}

@@ -18,6 +18,7 @@ struct TraceExporterTests {
         private let respond: (String) -> String?
         private var input: [UInt8] = []
         private var output: [UInt8] = []
+        var isEstablished: Bool { true }
         private(set) var wantsDisconnect = false
 
         init(respond: @escaping (String) -> String?) {

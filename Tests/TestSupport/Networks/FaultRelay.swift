@@ -193,6 +193,7 @@ private final class End: Engine {
     private var endsAt: Instant?
     private var notBefore = Instant(nanoseconds: .min)
     private var output: [UInt8] = []
+    var isEstablished: Bool { true }
     private(set) var wantsDisconnect = false
 
     init(_ relay: Relay, _ direction: Direction) {
