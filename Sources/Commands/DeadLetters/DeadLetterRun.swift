@@ -74,6 +74,9 @@ final class DeadLetterRun: Run {
     private var lastDelivery: Instant
     /// The length of the queue at the start of the run.
     private var initialLength: Int?
+    /// The most messages that were in the queue, held or removed at once: the broker returns the messages of a closed
+    /// connection only after a moment.
+    private var mostMessages = 0
     /// Whether the next round only counts.
     private var countsNext = false
     /// The messages done when returned ones were last counted.
@@ -221,10 +224,9 @@ final class DeadLetterRun: Run {
     private func counted(_ messages: Int) {
         if case .publish(let count, _) = action {
             start(count)
-        } else if messages == 0 {
-            ask(.emptiness)
         } else {
-            start(messages)
+            let known = max(messages, mostMessages - tally.removed)
+            if known == 0 { ask(.emptiness) } else { start(known) }
         }
     }
 
@@ -304,6 +306,7 @@ final class DeadLetterRun: Run {
         guard let round, !round.isEnding else { return }
         nextWatch = now + Self.watchInterval
         let held = consumers.reduce(0) { $0 + $1.connection.held }
+        mostMessages = max(mostMessages, ready + held + tally.removed)
         let arrivals = ready + held - tally.left
         if !round.counts, tally.done >= 2 * doneAtCount, isAboveLimit(tally.returned + arrivals) { return endRound() }
         if ready == 0, isIdle, now >= lastDelivery + Self.quiet { ask(.emptiness) }
