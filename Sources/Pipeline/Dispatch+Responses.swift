@@ -31,9 +31,16 @@ extension Dispatch {
         actions.append(.submit(handle, entry, isProbe: waiting.isProbe(handle, entry)))
     }
 
+    /// A notification ends in this worker.
+    mutating func remove(_ handle: Handle) -> InFlightNotification {
+        let entry = notifications.remove(handle)
+        waiting.table.apps[entry.app.index].inFlight -= 1
+        return entry
+    }
+
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
     package mutating func finish(_ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true) {
-        actions.append(.finish(notifications.remove(handle), report, givesFeedback: givesFeedback))
+        actions.append(.finish(remove(handle), report, givesFeedback: givesFeedback))
     }
 
     /// Defers a notification to a later round.
@@ -47,7 +54,7 @@ extension Dispatch {
             report.outcome = .expired
             return finish(handle, report)
         }
-        let parked = ParkedNotification(entry: notifications.remove(handle), report: report, cause: cause)
+        let parked = ParkedNotification(entry: remove(handle), report: report, cause: cause)
         actions.append(.park(parked, requeues: requeues))
     }
 

@@ -13,6 +13,11 @@ extension Dispatch {
             guard expires else { return postpone(request, until: start, at: now) }
             now.wall = start
         }
+        if !waitsToStart(decoded, request) { begin(decoded, of: request, at: now) }
+    }
+
+    /// Sends the notifications of a request whose turn it is.
+    mutating func begin(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
         request.notifications = decoded.count
         var done: DoneBitmap?
         if let text = request.history.done {
@@ -117,6 +122,7 @@ extension Dispatch {
             let entry = InFlightNotification(
                 request: request, notification: notification, position: position, id: id, match: match)
             entry.finding = checks.finding
+            waiting.table.apps[match.app.index].inFlight += 1
             send(notifications.insert(entry), at: now)
         }
     }

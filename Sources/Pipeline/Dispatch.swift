@@ -24,6 +24,8 @@ package struct Dispatch {
     var nextTurn = Instant.distantFuture
     /// Whether APNs can be reached, as far as known.
     var reachability = Reachability()
+    /// Decoded requests that wait until fewer notifications are in the worker.
+    var backlog = StartBacklog()
     /// Reasons that were already logged.
     var announced: Set<String> = []
 
@@ -45,10 +47,11 @@ package struct Dispatch {
 
     /// The requests of the notifications in flight.
     package var requests: [InFlightRequest] {
-        notifications.handles.map { notifications[$0].request }
+        notifications.handles.map { notifications[$0].request } + backlog.requests
     }
 
     package var nextDeadline: Instant? {
+        if startsFromBacklog { return .distantPast }
         let earliest = min(retries.earliest, waiting.nextDeadline, reachability.nextCheck, nextTurn)
         return earliest == .distantFuture ? nil : earliest
     }
@@ -67,6 +70,7 @@ package struct Dispatch {
         while budget > 0, let place = waiting.popDue(at: now.instant) {
             budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
         }
+        startFromBacklog(at: now)
         if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }
         reachability.hasRoom = hasRoom
         if reachability.nextCheck <= now.instant { checkWaiting(at: now) }

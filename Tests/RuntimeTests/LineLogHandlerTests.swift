@@ -102,6 +102,30 @@ struct LineLogHandlerTests {
         #expect(handler.logLevel == .info)
     }
 
+    @Test("A full pipe stops nobody: lines are dropped, counted and reported, twice in a row")
+    func fullPipe() throws {
+        let pipe = Pipe()
+        defer { try? pipe.fileHandleForReading.close() }
+        var output = LogOutput(descriptor: pipe.fileHandleForWriting.fileDescriptor)
+        let line = String(repeating: "x", count: 199) + "\n"
+        var dropped: UInt64 = 0
+        for _ in 1...2 {
+            var lines = 0
+            while output.dropped < dropped + 10, lines < 100_000 {
+                output.write(line) { "\($0) dropped\n" }
+                lines += 1
+            }
+            #expect(output.dropped == dropped + 10)
+            var read = 0
+            while read < 4096 * 8 { read += pipe.fileHandleForReading.availableData.count }
+            output.write(line) { "\($0) dropped\n" }
+            #expect(output.dropped == dropped + 10)
+            let text = String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
+            #expect(text.hasSuffix("10 dropped\n" + line))
+            dropped = output.dropped
+        }
+    }
+
     @Test("Text for a terminal is one line without control characters")
     func terminalText() {
         #expect(

@@ -14,6 +14,9 @@ package enum TestEnvironment {
     /// RabbitMQ 4.0 drops the message instead.
     package static let closesOverDirectReplies = brokerVersion.hasPrefix("3.")
 
+    /// Whether a consumer's `x-consumer-timeout` replaces the broker's.
+    package static let followsConsumerTimeouts = brokerVersion.hasPrefix("4.3")
+
     /// The path of `deploy/broker`, for tests that stop or kill a broker: ``PrivateBroker`` calls it.
     package static let brokerScript = value("HAREBELL_BROKER_SCRIPT")
 

@@ -274,7 +274,7 @@ package struct MetricsPage {
         write(
             .counter(
                 "harebell_log_lines_suppressed_total",
-                "Log lines of worker threads that were dropped by the rate limit."), sum: { $0.suppressedLogLines })
+                "Log lines that were dropped by the rate limit, or because standard error was full."), sum: { $0.suppressedLogLines })
         write(
             .counter(
                 "harebell_spans_total", by: ["result"],

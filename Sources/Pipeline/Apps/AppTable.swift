@@ -18,6 +18,8 @@ package struct PipelineApp {
     let hasOneTopic: Bool
     /// When APNs last gave a final response to one of its notifications.
     var respondedAt: Instant?
+    /// Its notifications in this worker.
+    var inFlight = 0
     /// Whether the app was removed from the configuration; notifications in flight may still refer to it.
     package var isRemoved = false
 
@@ -87,9 +89,10 @@ package struct PipelineApp {
     /// Replaces the description of the app, but keeps its current state.
     package mutating func change(to other: PipelineApp) {
         precondition(isSame(other), "an app must keep its name")
-        let (lanes, respondedAt) = (lanes, respondedAt)
+        let (lanes, respondedAt, inFlight) = (lanes, respondedAt, inFlight)
         self = other
         self.lanes = lanes
+        self.inFlight = inFlight
         self.respondedAt = respondedAt
     }
 }

@@ -58,6 +58,7 @@ extension Dispatch {
         waiting.table.apps[slot.index].lanes = Array(repeating: AppLane(), count: AppLane.count)
         waiting.table.apps[slot.index].isRemoved = true
         for handle in held { send(handle, at: now) }
+        for start in backlog.removeAll(of: slot) { begin(start.decoded, of: start.request, at: now) }
     }
 
     /// Removes notifications of an app from their lanes.

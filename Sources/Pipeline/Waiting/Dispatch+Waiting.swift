@@ -162,7 +162,7 @@ extension Dispatch {
         switch destination {
         case .park: parkWaiting(handle, at: now)
         case .requeue: parkWaiting(handle, requeues: true, at: now)
-        case .drop: actions.append(.drop(notifications.remove(handle).request))
+        case .drop: actions.append(.drop(remove(handle).request))
         }
     }
 
@@ -268,11 +268,12 @@ extension Dispatch {
                 && entry.isUnattempted
         }
         stopWaiting(.drop, unsent, at: now)
+        for request in backlog.removeOrphans() { actions.append(.drop(request)) }
     }
 
     /// Whether waiting longer changes nothing: only notifications of closed lanes are left, and their probes.
     package var holdsOnly: Bool {
-        retries.count == 0 && notifications.count == waiting.count + unsentProbes
+        backlog.isEmpty && retries.count == 0 && notifications.count == waiting.count + unsentProbes
     }
 
     /// The notifications that wait in a pool without a connection.

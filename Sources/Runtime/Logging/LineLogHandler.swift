@@ -39,8 +39,21 @@ package struct LineLogHandler: LogHandler {
         let line = Self.line(
             format: format, time: clock(), level: event.level, label: label, message: event.message.description,
             fields: fields.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }, inColour: Self.hasColours)
-        Self.write(line)
+        // Under a lock, so that lines of several threads never mix.
+        Self.output.withLock { output in
+            output.write(line) { count in
+                Self.line(
+                    format: format, time: clock(), level: .warning, label: label,
+                    message: "log lines were dropped: standard error was full",
+                    fields: [("lines", .stringConvertible(count))])
+            }
+        }
     }
+
+    private static let output = Guarded(LogOutput(descriptor: STDERR_FILENO))
+
+    /// Lines of the whole process that standard error did not accept.
+    package static var droppedLines: UInt64 { output.withLock { $0.dropped } }
 
     private static let hasColours = Terminal.hasColours(STDERR_FILENO)
 
@@ -78,25 +91,6 @@ package struct LineLogHandler: LogHandler {
             always || text.isEmpty
             || text.unicodeScalars.contains { $0 == " " || $0 == "\"" || ControlCharacters.contains($0) }
         return needed ? "\"\(ControlCharacters.escaped(text, quotes: true))\"" : text
-    }
-
-    private static let output = Guarded(())
-
-    /// One write per line under a lock, so that lines of several threads never mix.
-    private static func write(_ line: String) {
-        output.withLock { _ in
-            var rest = ArraySlice(line.utf8)
-            while !rest.isEmpty {
-                let written = unsafe rest.withUnsafeBytes {
-                    unsafe Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count)
-                }
-                if written < 0 {
-                    guard errno == EINTR else { return }
-                } else {
-                    rest = rest.dropFirst(written)
-                }
-            }
-        }
     }
 }
 

@@ -70,7 +70,7 @@ package struct WorkerSnapshot: Sendable {
     package let formerPools: PoolCounters
     package let paused: [PausedTopic]
     package let processes: [Process]
-    /// Log lines that were suppressed because of their number.
+    /// Log lines that were suppressed because of their number, or dropped by a full standard error.
     package let suppressedLogLines: UInt64
 
     /// The age of the oldest unsettled delivery.
@@ -142,7 +142,8 @@ extension Worker {
             processes: decoders.map {
                 WorkerSnapshot.Process(
                     name: $0.name, isWorking: $0.isWorking, waiting: $0.waiting, counters: $0.counters)
-            }, suppressedLogLines: logThrottle.suppressed)
+                // Those of the process count once.
+            }, suppressedLogLines: logThrottle.suppressed + (index == 0 ? LineLogHandler.droppedLines : 0))
     }
 }
 

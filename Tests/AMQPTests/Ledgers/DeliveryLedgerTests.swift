@@ -163,6 +163,25 @@ struct DeliveryLedgerTests {
         #expect(ledger.isConserved && ledger.waiting == 0)
     }
 
+    @Test("An island waits no longer although the head moves on, twice in a row")
+    func movingHead() {
+        var ledger = DeliveryLedger(epoch: 1)
+        var now = Self.start
+        for tag in 1...40 as ClosedRange<UInt64> { _ = ledger.deliveryReceived(tag) }
+        for (island, first) in [(20, 1), (40, 21)] as [(UInt64, UInt64)] {
+            ledger.settle(island, epoch: 1, at: now)
+            let since = now
+            var sent: [DeliveryLedger.Acknowledgement] = []
+            for step in 0..<10 as Range<UInt64> {
+                now = since + .milliseconds(30) * Int(step)
+                ledger.settle(first + step, epoch: 1, at: now)
+                while let acknowledgement = ledger.nextAcknowledgement(at: now) { sent.append(acknowledgement) }
+                #expect(sent.contains(.one(island)) == (now - since >= .milliseconds(250)), "\(step)")
+            }
+            for tag in first + 10..<island { ledger.settle(tag, epoch: 1, at: now) }
+        }
+    }
+
     private func permutations(_ tags: [UInt64]) -> [[UInt64]] {
         guard tags.count > 1 else { return [tags] }
         return tags.indices.flatMap { index in

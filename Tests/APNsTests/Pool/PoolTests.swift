@@ -305,6 +305,20 @@ struct PoolTests {
         #expect(world.pool.nextDeadline == nil)
     }
 
+    @Test("A pool is not drained before its owner has taken the events of the returned requests")
+    func drainWithEvents() throws {
+        let world = try World()
+        world.refusesConnects = true
+        world.takesEvents = false
+        world.submit(0..<2)
+        world.pool.drain(at: world.now.instant)
+        world.pass(.seconds(1))
+        #expect(!world.pool.isDrained)
+        world.takesEvents = true
+        world.pass(.seconds(1))
+        #expect(world.losses.count == 2 && world.pool.isDrained)
+    }
+
     @Test("A pool that drains while it connects closes the pending connection")
     func drainWhileConnecting() throws {
         let world = try World()

@@ -68,7 +68,34 @@ extension ProcessTests {
             try Self.end(worker, stage)
         }
 
-        @Test("A timeout shorter than the hold time closes a channel once, then requests are parked in time")
+        @Test("Thirty requests that are held beyond the broker's timeout are sent once each")
+        func once() throws {
+            let broker = try Self.broker(timeout: .seconds(15))
+            // Probes follow after 15 and 45 s.
+            let script = "topic \(Self.refused), first 2 requests: 403 TopicMismatch"
+            let stage = try Stage(broker: broker.url, script: script)
+            let worker = try stage.start(
+                Stage.Settings(queues: [stage.quorumQueue], moreApps: stage.app(Self.refused)))
+            try stage.client.publish(
+                (0..<30).map { number in
+                    stage.requests.message(
+                        number, to: stage.quorumQueue, body: Requests.body(number, topic: Self.refused))
+                })
+            var missing = Set(0..<30)
+            try stage.client.consume([stage.resultQueue], within: .seconds(300)) { delivery in
+                if let index = stage.requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
+                return missing.isEmpty
+            }
+            worker.signal(SIGTERM)
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            #expect(stage.simulator.ledger.records.count == 32, "each once, and two refused probes")
+            #expect(try stage.client.count(stage.quorumQueue) == 0 && stage.client.count(stage.deadLetterQueue) == 0)
+        }
+
+        /// RabbitMQ 4.3 follows the timeout that a consumer sets.
+        @Test(
+            "A timeout shorter than the hold time closes a channel once, then requests are parked in time",
+            .enabled(if: !TestEnvironment.followsConsumerTimeouts))
         func learned() throws {
             let broker = try Self.broker(timeout: .seconds(15))
             let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")

@@ -239,7 +239,7 @@ extension ProcessTests {
                 })
             if reason == "rejected" { try stage.client.reject(work) }
             if reason == "delivery_limit" {
-                for _ in 0..<2 { try stage.client.reject(work, requeue: true) }
+                for _ in 0..<2 { try stage.client.abandon(work) }
             }
             // Both expire; without a target only the first is dead-lettered.
             let dead = reason == "expired" ? 2 : 1

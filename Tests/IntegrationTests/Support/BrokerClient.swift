@@ -171,6 +171,15 @@ final class BrokerClient: LoopOwner {
         return true
     }
 
+    /// Gets the first message of a queue and closes the connection that holds it: every release counts that as a failed
+    /// delivery. RabbitMQ 4.3 does not count a nack.
+    func abandon(_ queue: String) throws {
+        try ask(.get(queue: queue))
+        guard let control else { return }
+        close(control)
+        self.control = nil
+    }
+
     // MARK: Event loop
 
     private var now: Instant { loop.now.instant }

@@ -56,6 +56,9 @@ final class Checker {
     /// worker.
     private var permitted = 0
     private var hasLostProcess = false
+    /// Since when requests of closed lanes hold the prefetch.
+    private var blockedSince: Instant?
+    private static let longestBlock = Duration.seconds(30)
     private let limits: Limits
     private let maximumAttempts: Int
     private let isPerRequest: Bool
@@ -122,6 +125,22 @@ final class Checker {
         }
         let broken = world.broker.violations.filter { $0 != "missed heartbeats" }
         if !broken.isEmpty { complain("the protocol was broken: \(broken)") }
+    }
+
+    /// While an app can send, those that cannot do not hold the whole prefetch of their queue for long.
+    func serves() {
+        guard let worker = world.worker, worker.worker.drain.stage == .running, !worker.isSuspended,
+            worker.worker.dispatch.canAnySend, !world.broker.messages(in: "push.requests").isEmpty,
+            worker.worker.dispatch.waiting.count >= Int(world.configuration.queues[0].prefetch)
+        else {
+            blockedSince = nil
+            return
+        }
+        let since = blockedSince ?? world.network.now
+        blockedSince = since
+        if world.network.now - since > Self.longestBlock {
+            complain("a closed app has held up the others for \(world.network.now - since)")
+        }
     }
 
     /// Every request is settled, queued, or held by a connection.
@@ -512,6 +531,11 @@ extension String {
 }
 
 extension Dispatch {
+    /// Whether APNs refuses nothing of an app.
+    var canAnySend: Bool {
+        configured.contains { id in app(in: id).lanes.allSatisfy(\.gate.isOpen) }
+    }
+
     /// The start of the longest wait for a paused app; `nil` if no notification is held.
     var oldestHeld: Instant? {
         notifications.handles.map { (handle: $0, entry: notifications[$0]) }

@@ -4,6 +4,8 @@ import SimulatedWorld
 import TestSupport
 import Testing
 
+@testable import Configuration
+
 @Suite("Checker of the simulation")
 struct CheckerTests {
     @Test("A worker's defect is detected by the checker", arguments: Sabotage.allCases)
@@ -59,6 +61,26 @@ struct CheckerTests {
             #expect(checker.complaints.isEmpty == expected)
         }
         #expect(checker.complaints.contains { $0.contains("has waited for its app") })
+    }
+
+    @Test("A closed app that holds the whole prefetch while another can send is detected by the checker")
+    func share() throws {
+        // The share of a closed app is at least one request, which is all of this prefetch.
+        let world = try World(script: "topic com.example.other: 403 TopicMismatch") {
+            $0.queues[0].prefetch = 1
+        }
+        let checker = Checker(world)
+        try world.start()
+        var random = SplitMix64(seed: 1)
+        try checker.publish(SimulatedRequest(number: 0, kind: .otherApp, random: &random))
+        try checker.publish(SimulatedRequest(number: 1, kind: .good, random: &random))
+        world.settle()
+        for expected in [true, true, false] {
+            checker.serves()
+            #expect(checker.complaints.isEmpty == expected)
+            world.pass(.seconds(16))
+        }
+        #expect(checker.complaints.contains { $0.contains("a closed app has held up the others") })
     }
 
     @Test("A lost request is detected by the checker")

@@ -150,6 +150,8 @@ final class Simulation {
             // Nor deliveries from before a standstill.
             let again = (world.worker?.counters[.suspensions] ?? 0) > 0 ? limit : 0
             checker.step(mayHold: isBounded ? limit + earlier + again : 1000)
+            // The share of a closed app is at least one request.
+            if limit > 1 { checker.serves() }
         }
         setChances(isOn: true)
         try world.start()

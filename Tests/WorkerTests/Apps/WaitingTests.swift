@@ -1,0 +1,246 @@
+import AMQP
+import Core
+import SimulatedWorld
+import Simulator
+import TestSupport
+import Testing
+
+@testable import Configuration
+@testable import Pipeline
+@testable import Runtime
+
+/// Rules of waiting that hold however often an app, APNs or the broker comes and goes: each test has two rounds.
+@Suite("Waiting")
+struct WaitingTests {
+    private static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
+        let name = String(number, radix: 16)
+        let token = "7" + String(repeating: "0", count: 63 - name.count) + name
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)"
+            + "\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
+    private static func publish(_ range: Range<Int>, topic: String = "com.example.other", to world: World) throws {
+        for number in range { try world.request(body(number, topic: topic), id: "\(topic) \(number)") }
+    }
+
+    private static func accepted(_ world: World) -> Int {
+        world.ledger.records.count { if case .responded(200, reason: _) = $0.ending { true } else { false } }
+    }
+
+    private static func connections(_ world: World) -> Int {
+        world.network.links.count { $0.endpoint == World.apns }
+    }
+
+    private static let refused = "topic com.example.other: 403 InvalidProviderToken"
+
+    // MARK: The broker's delivery timeout
+
+    @Test("Held requests that a delivery timeout returns are sent once, and are held for a shorter time")
+    func timeoutOfHeld() throws {
+        let world = try World(script: Self.refused) {
+            $0.queues[0].prefetch = 300
+            $0.hold = .seconds(300)
+        }
+        try world.start()
+        for round in 0..<2 {
+            try Self.publish(round * 30..<round * 30 + 30, to: world)
+            world.pass(.seconds(15))
+            world.broker.timeOut("push.requests")
+            world.pass(.seconds(4))
+            #expect(world.worker?.worker.longestHold == .seconds(5))
+        }
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
+        #expect(Self.accepted(world) == 60 && world.published(in: "push.results").count == 60)
+        #expect(world.published(in: "push.dead").isEmpty && world.broker.violations.isEmpty)
+    }
+
+    @Test("Requests in flight that a delivery timeout returns are not sent again")
+    func timeoutInFlight() throws {
+        let world = try World(script: "token *: delay 20s") { $0.queues[0].prefetch = 300 }
+        try world.start()
+        for round in 0..<2 {
+            try Self.publish(round * 5..<round * 5 + 5, topic: "com.example.app", to: world)
+            world.pass(.seconds(15))
+            world.broker.timeOut("push.requests") { $0.body.last != UInt8(ascii: "x") }
+            #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+        }
+        #expect(world.sent == 10 && world.published(in: "push.results").count == 10)
+        #expect(world.worker?.counters[.duplicatesAvoided] == 10)
+    }
+
+    @Test("A deleted queue does not shorten the hold time")
+    func deletedQueue() throws {
+        let world = try World(script: Self.refused) { $0.queues[0].prefetch = 300 }
+        try world.start()
+        for round in 0..<2 {
+            try Self.publish(round * 5..<round * 5 + 5, to: world)
+            world.pass(.seconds(60))
+            world.broker.delete("push.requests")
+            world.broker.declare("push.requests")
+            world.pass(.seconds(5))
+            try Self.publish(100 + round..<101 + round, topic: "com.example.app", to: world)
+            world.pass(.seconds(1))
+            #expect(world.worker?.worker.longestHold == nil)
+        }
+        #expect(world.published(in: "push.results").count == 2)
+    }
+
+    // MARK: Connections
+
+    @Test("A refused credential keeps no connection: probes open their own, and an accepted one the minimum")
+    func pausedPool() throws {
+        let world = try World(script: "topic *: 403 InvalidProviderToken") {
+            $0.apps.removeAll { $0.topic != "com.example.app" }
+            $0.apns.connections = 2...4
+        }
+        try world.start()
+        for round in 0..<2 {
+            try Self.publish(round..<round + 1, topic: "com.example.app", to: world)
+            world.pass(.seconds(5))
+            #expect(world.worker?.paused.count == 1 && Self.connections(world) == 0)
+            let attempts = world.network.attempts
+            world.pass(.seconds(90))
+            // Probes at 15 and 45 s, each on a fresh connection, and once more with a fresh token.
+            #expect((2...4).contains(world.network.attempts - attempts) && Self.connections(world) == 0)
+            try world.setScript("")
+            #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+            world.pass(.seconds(1))
+            #expect(world.worker?.paused == [] && Self.connections(world) == 2)
+            try world.setScript("topic *: 403 InvalidProviderToken")
+            world.cut(World.apns)
+            world.pass(.seconds(10))
+        }
+    }
+
+    @Test("Another app of the key keeps its connections")
+    func sharedPool() throws {
+        let world = try World(script: Self.refused) { $0.apns.connections = 2...4 }
+        try world.start()
+        for round in 0..<2 {
+            try Self.publish(round..<round + 1, to: world)
+            world.pass(.seconds(60))
+            #expect(world.worker?.paused.count == 1 && Self.connections(world) >= 2)
+        }
+    }
+
+    // MARK: Probes
+
+    @Test("A probe that expires, or that its broker connection takes along, leaves the lane to the next one")
+    func lostProbes() throws {
+        let world = try World(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 300 }
+        try world.start()
+        for round in 0..<2 {
+            let expiration = world.moment.wall.seconds + 25
+            try world.request(Self.body(10 * round, extra: "\"apns-expiration\":\(expiration),"), id: "a\(round)")
+            try Self.publish(10 * round + 1..<10 * round + 3, topic: "com.example.app", to: world)
+            #expect(world.worker?.paused.map(\.held) == [3])
+            world.pass(.seconds(10))
+            world.isAPNsDown = true
+            world.cut(World.apns)
+            // The probe waits for a connection, and expires there.
+            world.pass(.seconds(20))
+            // The next one is taken along.
+            world.cut(consuming: true)
+            world.pass(.seconds(5))
+            world.isAPNsDown = false
+            #expect(world.pass(atMost: .seconds(100)) { world.isQuiet }, "round \(round)")
+            #expect(world.worker?.paused == [])
+            try world.setScript("first 1 requests: 403 TopicMismatch")
+            world.cut(World.apns)
+        }
+        let outcomes = world.published(in: "push.results").map(\.outcome)
+        #expect(outcomes.count { $0 == "accepted" } == 4 && outcomes.count { $0 == "expired" } == 2)
+    }
+
+    // MARK: Returns
+
+    @Test("Requests that fifteen standstills return are never suspected of crashing workers")
+    func ownReturns() throws {
+        let world = try World(script: Self.refused) {
+            $0.queues[0].prefetch = 10
+            $0.hold = .seconds(30)
+        }
+        world.broker.countsDeliveries = true
+        try world.start()
+        try Self.publish(0..<10, to: world)
+        for round in 0..<15 {
+            world.isAPNsDown = true
+            world.cut(World.apns)
+            world.pass(.seconds(60))
+            #expect(world.worker?.isSuspended == true, "round \(round)")
+            world.isAPNsDown = false
+            try Self.publish(round..<round + 1, topic: "com.example.app", to: world)
+            world.pass(.seconds(120))
+        }
+        try world.setScript("")
+        world.cut(World.apns)
+        #expect(world.pass(atMost: .seconds(3 * 3600)) { world.isQuiet })
+        let outcomes = world.published(in: "push.results").map(\.outcome)
+        #expect(outcomes == Array(repeating: "accepted", count: 25))
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("A drain does not wait for requests that no retry queue takes")
+    func missingRetryQueue() throws {
+        let world = try World(script: Self.refused, hasRetryQueues: false) { $0.hold = .seconds(300) }
+        try world.start()
+        try Self.publish(0..<5, to: world)
+        for round in 0..<2 {
+            world.pass(.seconds(10))
+            let worker = try #require(world.worker)
+            worker.startDrain(deadline: world.network.now + .seconds(60))
+            #expect(world.pass(atMost: .seconds(10)) { worker.hasEnded }, "round \(round)")
+            #expect(!worker.wasCutShort && world.broker.messages(in: "push.requests").count == 5)
+            world.kill()
+            try world.start()
+        }
+    }
+
+    @Test("A broadcast with apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")
+    func broadcast() throws {
+        let world = try World(script: "type liveactivity: 503 ServiceUnavailable")
+        try world.start()
+        for round in 0..<2 {
+            try world.request(
+                #"{"apns-channel-id":"dHN0LXNyY2gtY2hubA==","apns-topic":"com.example.app","apns-expiration":0,"#
+                    + #""payload":{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}}"#, id: "b\(round)")
+            world.pass(.seconds(40))
+        }
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired"])
+        #expect(world.worker?.counters[.parked] == 0 && world.published(in: "push.dead").isEmpty)
+    }
+
+    // MARK: Large fan-outs
+
+    @Test("Large fan-outs of one app fill neither the worker nor the way of another app")
+    func fanOuts() throws {
+        let world = try World {
+            $0.queues[0].prefetch = 100
+            $0.apns.connections = 1...1
+            $0.apns.permitsPerSecond = 200
+            $0.apns.burst = 10
+        }
+        try world.start()
+        var most = 0
+        world.check = { [unowned world] in
+            most = max(most, world.worker?.worker.dispatch.notifications.count ?? 0)
+        }
+        for round in 0..<2 {
+            for number in 0..<20 {
+                let prefix = "\"7a" + String(repeating: "0", count: 52)
+                let tokens = (0..<300).map { "\(prefix)\(1_000_000_000 + round * 100_000 + number * 1000 + $0)\"" }
+                try world.request(
+                    "{\"device-tokens\":[\(tokens.joined(separator: ","))],\"apns-topic\":\"com.example.app\","
+                        + "\"payload\":{\"aps\":{\"badge\":1}}}", id: "fan-out \(round) \(number)")
+            }
+            try Self.publish(round..<round + 1, to: world)
+            let others = { world.ledger.records.count { $0.deviceToken.starts(with: "70000".utf8) } }
+            #expect(world.pass(atMost: .seconds(15)) { others() > round }, "round \(round)")
+            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        }
+        #expect(most <= Dispatch.maximumStarted + 2 * 300)
+        #expect(world.published(in: "push.results").count == 2 * (20 * 300 + 1))
+    }
+}
