@@ -18,14 +18,23 @@ final class ProcessTrial: Run {
         process.ask(Handle(0), delivery)
     }
 
+    /// A worker compares with other messages. Here there is none.
+    private static let maximumFailures = 2
+
     var isFinished: Bool { process.hasStopped }
 
     var nextDeadline: Instant? { process.nextDeadline }
 
     func step(at now: Moment) {
         process.step(at: now)
-        hasWorked = hasWorked || process.isWorking
+        hasWorked = hasWorked || process.hasStarted
         while case .decoded(_, let decoded)? = process.nextEvent() { self.decoded = decoded }
+        if decoded == nil, hasWorked, process.counters.restarts >= Self.maximumFailures,
+            let reason = process.lastFailure
+        {
+            decoded = .reject(
+                DecodingFailure("the decoder failed \(Self.maximumFailures) times with this message alone: \(reason)"))
+        }
         if decoded != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
     }
 

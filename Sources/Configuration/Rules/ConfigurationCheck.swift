@@ -158,10 +158,17 @@ private struct ConfigurationCheck: ConfigurationReader {
     /// Checks that the programs of decoders can be run.
     mutating func checkPrograms() {
         for entry in DecoderReader(values, of: file).entries {
-            guard case .process(let options) = entry.definition.options,
-                Executable.path(of: options.program.command[0]) == nil
-            else { continue }
-            error("\(entry.section).command[0]", "not an executable program: \(options.program.name)")
+            guard case .process(let options) = entry.definition.options else { continue }
+            let place = "\(entry.section).command[0]"
+            guard let path = Executable.path(of: options.program.command[0]) else {
+                error(place, "not an executable program: \(options.program.name)")
+                continue
+            }
+            do throws(LibraryError) {
+                _ = try TrustedFile.resolve(FilePath(path, shownAs: values.written(place)))
+            } catch {
+                self.error(place, error.message)
+            }
         }
     }
 

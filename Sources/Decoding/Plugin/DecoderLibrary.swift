@@ -17,7 +17,7 @@ package struct DecoderLibrary: Sendable {
 
     /// - Parameter path: relative to the working directory, if it is.
     package init(file path: FilePath) throws(LibraryError) {
-        let file = try LibraryFile.resolve(path)
+        let file = try TrustedFile.resolve(path)
         guard let handle = unsafe dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
             let reason = unsafe dlerror().map { unsafe String(cString: $0) } ?? "cannot load \(file)"
             throw LibraryError(.notLoaded, reason.replacing(file.path, with: "\(file)"))

@@ -63,8 +63,13 @@ package final class DecoderProcess {
         state = .down(until: now)
     }
 
-    /// Whether the program is running and accepts messages.
+    /// Whether the program is running, and has answered since its last failure if there was anything to answer.
     package var isWorking: Bool {
+        if case .working = state { failures == 0 || waiting == 0 } else { false }
+    }
+
+    /// Whether the program is running and has sent its hello.
+    package var hasStarted: Bool {
         if case .working = state { true } else { false }
     }
 
@@ -159,6 +164,10 @@ package final class DecoderProcess {
             log.notice("the decoder writes: \(text)")
         case .ended(let failure): ended(failure, at: now)
         case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumResponseFrame)")
+        case .text(let beginning):
+            violated(
+                "it wrote the text \"\(beginning)…\" to standard output, which is for frames: "
+                    + "write messages to standard error")
         case .frame(let frame):
             do throws(ProcessResponse.Violation) {
                 try responded(try ProcessResponse(frame), at: now)

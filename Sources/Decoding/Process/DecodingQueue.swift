@@ -3,7 +3,8 @@ package import Core
 /// The queue of messages for a decoder program: waiting, in flight, and suspected of crashing it.
 ///
 /// After a failure, the messages in flight are resent one by one, before all others. A message that is the only one in
-/// flight in two failures is to blame.
+/// flight in two failures, between which the program answered another one, is to blame. Without such an answer the
+/// program may be broken, and nothing is to blame.
 package struct DecodingQueue {
     package struct Limits: Equatable, Sendable {
         /// The maximum number of messages per batch.
@@ -24,6 +25,12 @@ package struct DecodingQueue {
         var outstanding: Int
     }
 
+    private struct Strikes {
+        var count: Int
+        /// The answers before the last one.
+        var answered: UInt64
+    }
+
     private struct Asked {
         let handle: Handle
         let batch: Int
@@ -32,8 +39,10 @@ package struct DecodingQueue {
     private let limits: Limits
     private var waiting = HandleQueue()
     private var suspects = HandleQueue()
-    /// The number of failures in which each was the only message in flight.
-    private var strikes: [Handle: Int] = [:]
+    /// The failures in which each was the only message in flight. Those without an answer in between count as one.
+    private var strikes: [Handle: Strikes] = [:]
+    /// The number of answers.
+    private var answered: UInt64 = 0
     private var asked: [UInt64: Asked] = [:]
     private var lastNumber: UInt64 = 0
     /// The batches in flight. The oldest has unanswered messages.
@@ -71,10 +80,11 @@ package struct DecodingQueue {
     /// - Returns: whether there was a message to send.
     package mutating func ask(at now: Instant, _ write: (UInt64, Handle) -> Bool) -> Bool {
         let isSuspicious = !suspects.isEmpty
+        let takesSuspect = isSuspicious && !needsAnswer
         guard isSuspicious ? asked.isEmpty : !isAlone && asked.count < limits.inFlight else { return false }
         let most = isSuspicious ? 1 : min(limits.batch, limits.inFlight - asked.count)
         var batch = Batch(sent: now, outstanding: 0)
-        while batch.outstanding < most, let handle = isSuspicious ? suspects.popFirst() : waiting.popFirst() {
+        while batch.outstanding < most, let handle = takesSuspect ? suspects.popFirst() : waiting.popFirst() {
             lastNumber += 1
             asked[lastNumber] = Asked(handle: handle, batch: finished + batches.count)
             batch.outstanding += 1
@@ -86,10 +96,18 @@ package struct DecodingQueue {
         return true
     }
 
+    /// Whether every suspect has failed alone since the last answer, so that another message has to show whether the
+    /// program works. Those that failed are at the end.
+    private var needsAnswer: Bool {
+        guard !waiting.isEmpty, let first = suspects.first, let strikes = strikes[first] else { return false }
+        return strikes.answered == answered
+    }
+
     /// - Returns: the message with this number; `nil` if it was not sent or already has a result.
     package mutating func responded(_ number: UInt64, at now: Instant) -> Handle? {
         guard let entry = asked.removeValue(forKey: number) else { return nil }
         strikes[entry.handle] = nil
+        answered += 1
         isAlone = false
         batches[entry.batch - finished].outstanding -= 1
         while let first = batches.first, first.outstanding == 0 {
@@ -112,12 +130,14 @@ package struct DecodingQueue {
             isAlone = false
         }
         if asked.count == 1, let handle = asked.values.first?.handle {
-            let count = strikes[handle, default: 0] + 1
-            if count >= Self.maximumStrikes {
+            var found = strikes[handle] ?? Strikes(count: 0, answered: .max)
+            if found.answered != answered { found.count += 1 }
+            found.answered = answered
+            if found.count >= Self.maximumStrikes {
                 strikes[handle] = nil
                 return handle
             }
-            strikes[handle] = count
+            strikes[handle] = found
         }
         for (_, entry) in asked.sorted(by: { $0.key < $1.key }) { suspects.append(entry.handle) }
         return nil

@@ -7,6 +7,8 @@ package final class ProcessConversation: ProgramEngine {
         case frame(ArraySlice<UInt8>)
         /// It announces a frame that is too large; the frame is not read.
         case oversize(Int)
+        /// In place of a frame's length it wrote these characters.
+        case text(String)
         case line(String)
         case ended(TransportError?)
     }
@@ -71,10 +73,12 @@ package final class ProcessConversation: ProgramEngine {
     /// The length prefix is complete.
     private func begin() {
         let length = input.reduce(0) { $0 << 8 | Int($1) }
+        let isText = input.allSatisfy { 0x20...0x7E ~= $0 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
+        let text = ControlCharacters.escaped(String(decoding: input, as: UTF8.self), quotes: true)
         input = []
         guard length <= maximumFrame else {
             ignoresInput = true
-            return events.append(.oversize(length))
+            return events.append(isText ? .text(text) : .oversize(length))
         }
         missing = length
         if length == 0 { finish() }

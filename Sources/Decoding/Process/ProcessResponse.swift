@@ -55,7 +55,8 @@ enum ProcessResponse {
         if let reason = members["ignore"]?.text { return .ignore(reason: self.reason(reason)) }
         if let reason = members["reject"]?.text { return .reject(DecodingFailure(self.reason(reason))) }
         if let seconds = members["later"]?.integer, (0...longestPause).contains(seconds) {
-            return .later(.seconds(seconds))
+            // Zero would ask again at once, for ever.
+            return .later(.seconds(max(1, seconds)))
         }
         return .reject(
             DecodingFailure(

@@ -94,20 +94,45 @@ struct DecodingQueueTests {
         #expect(Self.ask(&queue) == [[5: 2, 6: 3]])
     }
 
-    @Test("A message that is alone in two failures is blamed; an answer in between clears its first failure")
+    @Test("A message that is alone in two failures, with an answer to another one in between, is blamed")
     func blame() {
         var queue = Self.queue(batch: 1, inFlight: 1, messages: 1)
         _ = Self.ask(&queue)
         #expect(queue.failed() == nil)
+        // A success of its own clears the failure.
         #expect(Self.ask(&queue) == [[2: 0]])
         #expect(queue.responded(2, at: Self.start) == 0)
         queue.append(0)
-        _ = Self.ask(&queue)
-        #expect(queue.failed() == nil)
-        _ = Self.ask(&queue)
+        // Alone, nothing says whether the program works at all.
+        for _ in 0..<5 {
+            _ = Self.ask(&queue)
+            #expect(queue.failed() == nil)
+        }
+        // Another message has to show it: it is asked next, alone.
+        queue.append(1)
+        #expect(Self.ask(&queue).flatMap(\.values) == [1])
+        #expect(queue.responded(8, at: Self.start) == 1)
+        #expect(Self.ask(&queue).flatMap(\.values) == [0])
         #expect(queue.failed() == 0)
         #expect(queue.count == 0)
         #expect(Self.ask(&queue).isEmpty)
+    }
+
+    @Test("While the program fails over every message nothing is blamed, and afterwards each is answered")
+    func outage() {
+        var queue = Self.queue(batch: 2, inFlight: 4, messages: 6)
+        for _ in 0..<50 {
+            #expect(!Self.ask(&queue).isEmpty)
+            #expect(queue.failed() == nil)
+        }
+        var answered: Set<Handle> = []
+        for _ in 0..<20 {
+            for (number, handle) in Self.ask(&queue).flatMap({ $0 }) {
+                #expect(queue.responded(number, at: Self.start) == handle)
+                answered.insert(handle)
+            }
+        }
+        #expect(answered.count == 6 && queue.count == 0)
     }
 
     @Test(
@@ -118,6 +143,7 @@ struct DecodingQueueTests {
         var queue = Self.queue(
             batch: Int.random(in: 1...5, using: &random), inFlight: Int.random(in: 1...9, using: &random))
         let messages: Handle = 60
+        var spare = messages.value
         let poison = Set((0..<messages).filter { _ in Int.random(in: 0..<12, using: &random) == 0 })
         for handle in 0..<messages { queue.append(handle) }
         var ends: [Handle: Int] = [:]
@@ -136,7 +162,13 @@ struct DecodingQueueTests {
                 ends[culprit, default: 0] += 1
                 blamed.insert(culprit)
             }
+            // Where only the causes of failures are left, another message shows that the program works.
+            if queue.count > 0, queue.count == poison.count - blamed.count {
+                queue.append(Handle(spare))
+                spare += 1
+            }
         }
+        ends = ends.filter { $0.key < messages }
         #expect(ends.count == messages.index && ends.values.allSatisfy { $0 == 1 }, "seed \(seed)")
         #expect(blamed == poison, "seed \(seed)")
     }

@@ -1,11 +1,11 @@
 import Glibc
-import System
+package import System
 
-/// Checks a library file. The library runs with all permissions of this process, so only root and the process's user
-/// may be able to change it.
-enum LibraryFile {
+/// Checks the file of a library or a program. It runs with all permissions of this process, so only root and the
+/// process's user may be able to change it.
+package enum TrustedFile {
     /// - Returns: the file itself, with all links resolved. Messages keep the displayed name of `named`, if it has one.
-    static func resolve(_ named: FilePath) throws(LibraryError) -> FilePath {
+    package static func resolve(_ named: FilePath) throws(LibraryError) -> FilePath {
         guard let resolved = unsafe realpath(named.path, nil) else {
             throw LibraryError(.missing, "\(named): \(systemError)")
         }

@@ -1,0 +1,52 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Decoding
+
+@Suite("Frames of the protocol with decoder programs")
+struct ProcessFrameTests {
+    @Test("A frame has its length, the time in seconds, and all that a message says")
+    func golden() {
+        var delivery = OneOffDelivery(body: Array("{\"a\":1}".utf8))
+        delivery.add(header: "h", .integer(7))
+        let isSet = delivery.set(property: "message-id", "m1")
+        #expect(isSet)
+        var frame = ProcessFrame.beginMessages(at: WallTime(milliseconds: 1_790_000_000_999))
+        ProcessFrame.append(delivery.delivery, number: 3, to: &frame)
+        ProcessFrame.endMessages(&frame)
+        let text = String(decoding: frame.dropFirst(4), as: UTF8.self)
+        #expect(frame.prefix(4).reduce(0) { $0 << 8 | Int($1) } == text.utf8.count)
+        #expect(text.hasPrefix(#"{"now":1790000000,"messages":[{"id":3,"body":"{\"a\":1}","message-id":"m1","#))
+        #expect(text.hasSuffix(#""redelivered":false,"headers":{"h":7}}]}"#))
+    }
+
+    /// The events of what a program writes.
+    private static func events(_ output: String) -> [ProcessConversation.Event] {
+        let conversation = ProcessConversation(maximumFrame: 4_194_304)
+        let bytes = Array(output.utf8)
+        conversation.receive(bytes.span, at: Instant(nanoseconds: 0))
+        var events: [ProcessConversation.Event] = []
+        while let event = conversation.nextEvent() { events.append(event) }
+        return events
+    }
+
+    @Test("A print to standard output is recognised as text", arguments: ["hello\n", "Starting", "42 \n\n"])
+    func text(output: String) {
+        guard case .text(let beginning)? = Self.events(output).first else {
+            Issue.record("expected text")
+            return
+        }
+        #expect(output.hasPrefix(beginning.prefix(2)))
+    }
+
+    @Test("A program that asks to be asked again at once is asked after a second")
+    func later() throws {
+        guard case .later(let pause) = ProcessResponse.decoded(try JSONPart(Array(#"{"later":0}"#.utf8)[...])) else {
+            Issue.record("expected a delay")
+            return
+        }
+        #expect(pause == .seconds(1))
+    }
+}
