@@ -66,7 +66,7 @@ struct ConfigurationBuilder: ConfigurationReader {
                 caFile: path("broker.tls.ca_file"), certificateFile: path("broker.tls.certificate_file"),
                 privateKeyFile: path("broker.tls.private_key_file"), serverName: values.text("broker.tls.server_name")),
             heartbeat: seconds("broker.heartbeat_seconds"),
-            maximumMessage: integer("broker.maximum_message_bytes"))
+            maximumMessage: integer("broker.max_message_bytes"))
     }
 
     private func results() -> Configuration.Results {

@@ -48,7 +48,10 @@ package struct ConfigurationDocument: Sendable {
         do throws(YAMLError) {
             root = try YAMLParser.root(of: Array(text.utf8))
         } catch {
-            throw Self.error(file, .init(error.mark), "not YAML: \(error.message)")
+            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            let hasTab = lines.indices.contains(error.mark.line - 1) && lines[error.mark.line - 1].contains("\t")
+            let hint = hasTab ? "; the line has a tab: indent with spaces" : ""
+            throw Self.error(file, .init(error.mark), "not YAML: \(error.message)\(hint)")
         }
         var reader = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
         reader.read()

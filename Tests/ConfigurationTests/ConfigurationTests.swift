@@ -183,7 +183,7 @@ struct ConfigurationTests {
                   endpoints: ["amqps://a:b@one/", "amqps://a:b@two:5673/x"]
                   tls: { ca_file: ca.pem, certificate_file: c.pem, private_key_file: /k.pem, server_name: rabbit }
                   heartbeat_seconds: 20
-                  maximum_message_bytes: 10000
+                  max_message_bytes: 10000
                 queues:
                   - { name: a, decoder: apns-json, prefetch: 7 }
                   - { name: b, decoder: apns-headers, single_active_consumer: true, consumer_priority: -5 }

@@ -127,7 +127,7 @@ package final class World {
             """
         }
         let text = """
-            broker: { endpoints: ["amqp://guest:guest@\(World.broker)/%2f"], maximum_message_bytes: 16384 }
+            broker: { endpoints: ["amqp://guest:guest@\(World.broker)/%2f"], max_message_bytes: 16384 }
             queues: [{ name: push.requests, prefetch: 10 }]
             results: { routing_key: push.results }
             feedback: { routing_key: push.feedback }

@@ -93,7 +93,7 @@ extension DeadLetterRun {
             tally.done += 1
         case .replay(let target) where target.queue(from: letter.queue) == nil: refuseTarget(letter)
         case .replay, .export, .publish:
-            guard isWhole else { return tally.complain("its body is larger than broker.maximum_message_bytes") }
+            guard isWhole else { return tally.complain("its body is larger than broker.max_message_bytes") }
             backlog.append(item)
         case .discard: backlog.append(item)
         }

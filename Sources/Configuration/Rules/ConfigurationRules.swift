@@ -45,7 +45,8 @@ struct ConfigurationRules: ConfigurationReader {
                             + "slash, for the virtual host /")
                 }
             } catch {
-                report(.error, "broker.endpoints[\(index)]", "broker.endpoints[\(index)]: \(error.message)")
+                let hint = endpoint.contains("#") ? "; write # in a user's name or password as %23" : ""
+                report(.error, "broker.endpoints[\(index)]", "broker.endpoints[\(index)]: \(error.message)\(hint)")
             }
         }
         let files = ["ca_file", "certificate_file", "private_key_file", "server_name"].map { "broker.tls.\($0)" }

@@ -78,7 +78,7 @@ struct DecoderReader {
 
     private mutating func celery(_ section: String) -> CeleryDecoder.Options {
         var options = CeleryDecoder.Options()
-        options.ignoresOthers = values.text("\(section).other_tasks") == "ignore"
+        options.usesReplyTo = values.text("\(section).results") == "reply_to"
         for index in 0..<values.count("\(section).tasks") {
             let path = "\(section).tasks[\(index)]"
             let name = values.text("\(path).name") ?? ""

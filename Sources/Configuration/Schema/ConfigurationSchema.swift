@@ -6,7 +6,7 @@ extension Schema {
         Setting.beforeDecoders + Setting.decoders + Setting.afterDecoders,
         removed: DecoderFormat.removed.reduce(into: Setting.removed) { removed, format in
             removed["decoders[].\(format)"] = DecoderFormat.replacement
-        })
+        }, renamed: ["broker.maximum_message_bytes": "max_message_bytes"])
 }
 
 extension Setting {
@@ -40,7 +40,7 @@ extension Setting {
             "broker.heartbeat_seconds", .integer(1...600), default: "15",
             "Heartbeat to propose; a connection without traffic for two intervals is closed."),
         Setting(
-            "broker.maximum_message_bytes", .integer(8192...16_777_216), default: "262144",
+            "broker.max_message_bytes", .integer(8192...16_777_216), default: "262144",
             "A delivery with a larger body is invalid and is not buffered."),
     ]
 

@@ -62,8 +62,8 @@ extension Setting {
             "A JSON pointer to the request: below /args or /kwargs."),
         Setting("tasks[].decoder", .text(bytes: 1...64), default: "apns-json", "The decoder of this value."),
         Setting(
-            "other_tasks", .choice(["reject", "ignore"]), default: "reject",
-            "What happens to messages of other tasks."),
+            "results", .choice(["ignore_reply_to", "reply_to"]), default: "ignore_reply_to",
+            "Whether results go to reply_to, which Celery sets in every task, even if no queue has that name."),
     ]
 
     private static let library = [

@@ -14,6 +14,7 @@ extension Setting {
         "apps[].proxy": "apns.proxy is for all apps",
         "broker.connect_timeout_seconds": "it is always 10 seconds",
         "broker.poison_deliveries": "it is always 15",
+        "decoders[].celery.other_tasks": "other tasks are invalid: give the tasks that send notifications a queue",
         "decoders[].mapping.only_values": "only_if is a list of the source and its accepted values",
         "decoders[].process.batch": "a frame has at most 64 messages",
         "decoders[].process.environment": "start the program with env: command: [/usr/bin/env, NAME=value, program]",

@@ -6,10 +6,13 @@ package struct Schema: Sendable {
     let children: [String: [Setting]]
     /// What to do instead of each removed key, by its path.
     let removed: [String: String]
+    /// The new name of each renamed key, by its old path. For one release the old name is accepted with a warning.
+    let renamed: [String: String]
 
-    package init(_ settings: [Setting], removed: [String: String] = [:]) {
+    package init(_ settings: [Setting], removed: [String: String] = [:], renamed: [String: String] = [:]) {
         self.settings = settings
         self.removed = removed
+        self.renamed = renamed
         children = Dictionary(grouping: settings, by: \.parent)
     }
 }

@@ -48,6 +48,14 @@ package struct SettingReader {
             if let first = entry.first {
                 report(key, "duplicate key \"\(name)\"\(Self.within(path)); it is already on line \(first.line)")
             }
+            if let newName = self.schema.renamed[Self.join(schema, name)] {
+                warn(
+                    key, "\(Self.join(path, name)) is now \(newName); the old name will be an error in the next release"
+                )
+                given[newName] = entry.value
+                if let mark = entry.value.mark { values.locate(Self.join(path, newName), at: .init(mark)) }
+                continue
+            }
             guard settings.contains(where: { $0.key == name }) else {
                 if let replacement = self.schema.removed[Self.join(schema, name)] {
                     report(key, "\(Self.join(path, name)) was removed", hint: replacement)
@@ -122,10 +130,11 @@ package struct SettingReader {
             guard let scalar = node.scalar else { return mismatch(node, setting, path) }
             guard let text = expand(scalar, path) else { return }
             guard names.contains(text) else {
+                let meant = Environment.synonyms[text.lowercased()]?.rawValue ?? text
                 return report(
                     path, "\(path): \(Self.quote(scalar.string)) is not one of \(names.joined(separator: ", "))",
                     hint: text == scalar.string
-                        ? Suggestion.question(Suggestion.completion(of: text, among: names)) : nil)
+                        ? Suggestion.question(Suggestion.completion(of: meant, among: names)) : nil)
             }
             values.set(path, .text(text))
         }
@@ -141,7 +150,12 @@ package struct SettingReader {
                 let path = "\(path)[\(index)]"
                 if let mark = element.mark { values.locate(path, at: .init(mark)) }
                 guard let mapping = element.mapping else {
-                    report(path, "\(path): expected keys and values, found \(Self.kind(of: element))")
+                    // Lists of texts are common elsewhere, so `- push.requests` is a likely mistake.
+                    let key = self.schema.children[setting.childPrefix]?.first { $0.defaultValue == nil }?.key
+                    let isText = element.scalar?.string.isEmpty == false
+                    report(
+                        path, "\(path): expected keys and values, found \(Self.kind(of: element))",
+                        hint: isText ? key.map { "write - \($0): \(Self.quote(element.scalar?.string ?? ""))" } : nil)
                     continue
                 }
                 readSection(mapping, path: path, schema: setting.childPrefix)
@@ -245,11 +259,18 @@ package struct SettingReader {
     }
 
     private mutating func report(_ node: YAMLNode, _ message: String, hint: String? = nil) {
-        let location = node.mark.map { ConfigurationProblem.Location($0) }
         problems.append(
             ConfigurationProblem(
-                severity: .error, file: file, location: location ?? .init(line: 1, column: 1), message: message,
-                hint: hint))
+                severity: .error, file: file, location: Self.location(of: node), message: message, hint: hint))
+    }
+
+    private mutating func warn(_ node: YAMLNode, _ message: String) {
+        problems.append(
+            ConfigurationProblem(severity: .warning, file: file, location: Self.location(of: node), message: message))
+    }
+
+    private static func location(of node: YAMLNode) -> ConfigurationProblem.Location {
+        node.mark.map { .init($0) } ?? .init(line: 1, column: 1)
     }
 
     private mutating func report(_ path: String, _ message: String, hint: String? = nil) {

@@ -27,7 +27,7 @@ extension ProcessTests {
                 Case(body: text, encoding: "br", detail: "\"br\" is not one of gzip, deflate, identity"),
                 Case(
                     body: bomb, encoding: "gzip",
-                    detail: "larger than broker.maximum_message_bytes (\(limit)) allows after decompression"),
+                    detail: "larger than broker.max_message_bytes (\(limit)) allows after decompression"),
                 Case(
                     body: Compressor.gzip(text).dropLast(4), encoding: "gzip",
                     detail: "the body ends before its gzip data does"),
@@ -38,7 +38,7 @@ extension ProcessTests {
         }
 
         private func settings(_ stage: Stage) -> Stage.Settings {
-            Stage.Settings(moreBroker: "maximum_message_bytes: \(Self.limit)")
+            Stage.Settings(moreBroker: "max_message_bytes: \(Self.limit)")
         }
 
         private func text(_ bytes: ArraySlice<UInt8>?) -> String { string(bytes) ?? "" }
