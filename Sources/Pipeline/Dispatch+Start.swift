@@ -43,9 +43,9 @@ extension Dispatch {
                 if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
                 if done?.contains(place) != true {
                     let id = notificationID(refusal.id, position, of: request, key: decoded.key, &fanOut)
-                    let report = Report(outcome: .invalid, detail: refusal.failure.detail)
-                    actions.append(
-                        .conclude(Conclusion(request: request, position: position, id: id, report: report)))
+                    var end = Conclusion(request, refusal.failure, position: position, id: id)
+                    if let hint = decoded.hint { end.report.add(hint) }
+                    actions.append(.conclude(end))
                 }
                 continue
             }
@@ -54,7 +54,8 @@ extension Dispatch {
             if done?.contains(place) == true { continue }
             // The notifications of a fan-out usually share payload and app, which are checked once.
             if checked.map({ !all[index].sharesChecks(with: all[$0]) }) ?? true {
-                let finding = finding(in: all[index], of: request)
+                var finding = finding(in: all[index], of: request)
+                if let hint = decoded.hint { finding = finding.map { "\($0); \(hint)" } ?? hint }
                 checks = Checks(finding: finding, match: waiting.table.resolve(all[index]))
                 checked = index
             }
@@ -106,7 +107,8 @@ extension Dispatch {
     ) {
         switch checks.match {
         case .failure(let failure):
-            let report = Report(outcome: .invalid, detail: failure.detail)
+            var report = Report(outcome: .invalid, detail: failure.detail)
+            if let finding = checks.finding { report.add(finding) }
             actions.append(
                 .conclude(
                     Conclusion(

@@ -6,10 +6,7 @@ import Logging
 extension Dispatch {
     /// The violations of Apple's tables in a payload; `nil` if there are none.
     mutating func finding(in notification: Notification, of request: InFlightRequest) -> String? {
-        guard let isBroadcast = notification.target.isBroadcast else { return nil }
-        let findings = PayloadCheck.findings(
-            in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
-        guard !findings.isEmpty else { return nil }
+        guard let findings = PayloadCheck.findings(in: notification), !findings.isEmpty else { return nil }
         counters[.payloadFindings] += 1
         let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
         log.warning(
@@ -25,7 +22,7 @@ extension Notification {
     /// The notifications of a fan-out usually have one content. Slices of one array compare by address, so that the
     /// rest is fast, too.
     func sharesChecks(with other: borrowing Notification) -> Bool {
-        guard target.isBroadcast == other.target.isBroadcast else { return false }
+        guard target.isDevice == other.target.isDevice else { return false }
         let (one, other) = (content, other.content)
         return one === other
             || one.pushType == other.pushType && one.environment == other.environment && one.topic == other.topic
@@ -34,12 +31,7 @@ extension Notification {
 }
 
 extension Notification.Target {
-    /// `nil` for channel management, whose payload is not a notification.
-    fileprivate var isBroadcast: Bool? {
-        switch self {
-        case .device: false
-        case .channel: true
-        case .management: nil
-        }
+    fileprivate var isDevice: Bool {
+        if case .device = self { true } else { false }
     }
 }

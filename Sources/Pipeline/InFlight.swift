@@ -5,6 +5,8 @@ package import Core
 package final class InFlightRequest {
     var delivery: Delivery
     package let arrived: Moment
+    /// The destination of its results.
+    let reply: ReplyAddress
     /// Notifications without an outcome plus publications without a confirm; at zero the delivery is settled.
     var open = 0
     /// The connection was lost, so the delivery tag is invalid; a redelivery may adopt the request.
@@ -59,7 +61,9 @@ package final class InFlightRequest {
         }
     }
 
-    package init(delivery: Delivery, arrived: Moment) {
+    /// - Parameter usesReplyTo: whether results go to the queue that `reply_to` names.
+    package init(delivery: Delivery, arrived: Moment, usesReplyTo: Bool = true) {
+        reply = usesReplyTo ? ReplyAddress(delivery.replyTo) : .none
         self.delivery = delivery
         self.arrived = arrived
         let history = RequestHistory(delivery)
@@ -70,7 +74,9 @@ package final class InFlightRequest {
     package var queue: QueueID { delivery.queue }
 
     /// Whether its results have a destination of their own.
-    var namesReplyQueue: Bool { delivery.replyTo?.isEmpty == false }
+    var namesReplyQueue: Bool {
+        if case .queue = reply { true } else { false }
+    }
 
     /// The key of its redeliveries.
     var redeliveryKey: RedeliveryKey {
@@ -88,18 +94,18 @@ package final class InFlightRequest {
         return DoneBitmap(notifications: notifications, leaving: positions)
     }
 
-    /// The AMQP expiration, counted from the timestamp, else from the first arrival. The broker drops messages that
-    /// expire in a queue; this covers requests that expire while held or parked.
+    /// The AMQP expiration, counted from a plausible timestamp, else from the first arrival. The broker drops messages
+    /// that expire in a queue; this covers requests that expire while held or parked.
     var expiresAt: WallTime? {
         if let known = history.expiresAt { return known }
         guard let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)), lifetime > 0
         else { return nil }
-        guard let timestamp = delivery.timestamp else { return arrived.wall.adding(milliseconds: lifetime) }
-        guard let seconds = Int64(exactly: timestamp) else { return nil }
-        let (milliseconds, overflow) = seconds.multipliedReportingOverflow(by: 1000)
-        // Timestamps are whole seconds, rounded down.
-        return overflow
-            ? nil : WallTime(milliseconds: milliseconds).adding(milliseconds: 999)?.adding(milliseconds: lifetime)
+        // Timestamps may be whole seconds, rounded down.
+        let expires = delivery.published(before: arrived.wall)?.adding(milliseconds: 999)?.adding(
+            milliseconds: lifetime)
+        // The broker drops what expires in a queue, so a timestamp that says so is not the time of publishing.
+        if let expires, expires > arrived.wall { return expires }
+        return arrived.wall.adding(milliseconds: lifetime)
     }
 }
 

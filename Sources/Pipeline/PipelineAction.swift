@@ -65,7 +65,9 @@ package struct Conclusion {
     let id: NotificationID?
     /// `nil` if no app was found.
     var entry: InFlightNotification?
-    let report: Report
+    /// What could be read of an invalid request or of an entry of a fan-out.
+    private var known: DecodingFailure.Known?
+    var report: Report
     /// Whether an `unregistered` result goes to the feedback queue as well.
     var givesFeedback = true
 
@@ -86,9 +88,16 @@ package struct Conclusion {
         self.report = report
     }
 
-    var target: Notification.Target? { entry?.notification.target ?? notification?.target }
-    var topic: ArraySlice<UInt8>? { entry?.topic ?? notification?.topic }
-    var environment: Environment? { entry?.environment ?? notification?.environment }
+    /// An invalid request, or an entry of a fan-out.
+    init(_ request: InFlightRequest, _ failure: DecodingFailure, position: Int? = nil, id: NotificationID?) {
+        self.init(
+            request: request, position: position, id: id, report: Report(outcome: .invalid, detail: failure.detail))
+        known = failure.known
+    }
+
+    var target: Notification.Target? { entry?.notification.target ?? notification?.target ?? known?.target }
+    var topic: ArraySlice<UInt8>? { entry?.topic ?? notification?.topic ?? known?.topic }
+    var environment: Environment? { entry?.environment ?? notification?.environment ?? known?.environment }
     var pushType: PushType? { entry?.notification.pushType ?? notification?.pushType }
 }
 

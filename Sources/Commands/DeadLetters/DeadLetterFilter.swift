@@ -66,7 +66,7 @@ struct RequestReader: Sendable {
     /// - Returns: `nil` if it is not a valid request.
     func request(of delivery: Delivery, from queue: String?) -> Request? {
         let decoder = queue.flatMap { decoders[$0] } ?? standard
-        guard let delivery = try? delivery.decompressed(limit: maximumMessage),
+        guard let delivery = try? delivery.readable(limit: maximumMessage),
             case .request(let request) = decoder.decode(delivery, at: Self.afterAllWaiting)
         else { return nil }
         return request

@@ -59,7 +59,7 @@ struct DecodeCommand: ParsableCommand {
         let received = try readDelivery(limit)
         let delivery: Delivery
         do throws(DecodingFailure) {
-            delivery = try received.decompressed(limit: limit)
+            delivery = try received.readable(limit: limit)
         } catch {
             complain(error.detail)
             throw Status.refused
@@ -97,7 +97,7 @@ struct DecodeCommand: ParsableCommand {
         return decoded
     }
 
-    /// The default of `broker.maximum_message_bytes`.
+    /// The default of `broker.max_message_bytes`.
     private static let defaultLimit = 262_144
 
     private func readDelivery(_ limit: Int) throws -> Delivery {

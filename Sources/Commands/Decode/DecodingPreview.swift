@@ -70,7 +70,9 @@ struct DecodingPreview: Sendable {
             let id = RequestKey.notificationID(
                 own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: reader.queue,
                 key: request.key)
-            let finding = Self.finding(in: notification)
+            let findings = PayloadCheck.findings(in: notification).flatMap { $0.isEmpty ? nil : $0.detail }
+            let all = [findings, request.hint].compactMap(\.self)
+            let finding = all.isEmpty ? nil : all.joined(separator: "; ")
             switch apps?.resolve(notification) {
             case .failure(let failure)?:
                 return Entry(notification, id, finding, failure: failure.detail)
@@ -89,15 +91,6 @@ struct DecodingPreview: Sendable {
             apps.append(try PipelineApp(app, pools: pools))
         }
         return AppTable(apps)
-    }
-
-    private static func finding(in notification: Notification) -> String? {
-        if case .management = notification.target { return nil }
-        var isBroadcast = false
-        if case .channel = notification.target { isBroadcast = true }
-        let findings = PayloadCheck.findings(
-            in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
-        return findings.isEmpty ? nil : findings.detail
     }
 }
 

@@ -20,7 +20,7 @@ package struct Request: Sendable {
     /// All of them must end before the message is settled.
     package var notifications: [Notification]
     /// In order of position. Each has its own `invalid` result.
-    package let refusals: [Refusal]
+    package var refusals: [Refusal]
     /// The request's identifier in the message's own format. It identifies the request if the message has no message
     /// id.
     ///
@@ -29,6 +29,8 @@ package struct Request: Sendable {
     package var key: ArraySlice<UInt8>?
     /// In seconds since 1970 UTC. Until then the request waits in the retry queues.
     package var notBefore: Int64?
+    /// Keys or headers that look like misspelt fields, for the results' detail.
+    package var hint: String?
 
     /// - Precondition: at least one notification or refusal.
     package init(
@@ -71,10 +73,22 @@ package struct DecodingFailure: Error, Equatable, Sendable {
     package let detail: String
     /// The exceeded limit, if that is the reason.
     package let limit: DecodingLimit?
+    /// What could be read of the request nevertheless, for its result.
+    package var known: Known?
 
-    package init(_ detail: String, limit: DecodingLimit? = nil) {
+    package struct Known: Equatable, Sendable {
+        package var target: Notification.Target?
+        package var topic: ArraySlice<UInt8>?
+        package var environment: Environment?
+        package var id: NotificationID?
+
+        package init() {}
+    }
+
+    package init(_ detail: String, limit: DecodingLimit?, known: Known? = nil) {
         self.detail = detail
         self.limit = limit
+        self.known = known
     }
 
     /// - Parameter detail: the error and its location, for the producer. It appears in the result and in the dead
@@ -106,6 +120,8 @@ package enum Decoded: Sendable {
 package protocol Decoder: Sendable {
     /// The name of the format.
     var name: String { get }
+    /// Whether results go to the queue that `reply_to` names.
+    var usesReplyTo: Bool { get }
 
     /// Reads one message. The call blocks its worker thread, so it must not wait and should take time proportional to
     /// the message size. Return ``Decoded/reject(_:)`` for an unreadable message: a trap ends the process.
@@ -114,6 +130,10 @@ package protocol Decoder: Sendable {
     ///   - delivery: the result may contain slices of it, which avoids copies.
     ///   - now: for formats with relative times; nothing else may depend on it.
     func decode(_ delivery: Delivery, at now: WallTime) -> Decoded
+}
+
+extension Decoder {
+    package var usesReplyTo: Bool { true }
 }
 
 /// How a delivery is settled with the broker.

@@ -136,8 +136,19 @@ package struct Delivery: Sendable {
         field.lower == .max ? nil : content.storage[field.range]
     }
 
-    /// `timestamp` in seconds since 1970 UTC.
+    /// `timestamp` as the producer set it: seconds since 1970 UTC by AMQP, milliseconds with some clients.
     package var timestamp: UInt64? { content.timestamp }
+
+    /// When the message was published, by its `timestamp`, of which the unit is guessed.
+    ///
+    /// - Returns: `nil` for 0 and for a time more than a day after `arrival`, which are mistakes.
+    package func published(before arrival: WallTime) -> WallTime? {
+        guard let timestamp = timestamp.flatMap({ Int64(exactly: $0) }), timestamp > 0 else { return nil }
+        // Seconds reach this number in the year 5138.
+        let isMilliseconds = timestamp >= 100_000_000_000
+        let time = WallTime(milliseconds: isMilliseconds ? timestamp : timestamp * 1000)
+        return time.milliseconds <= arrival.milliseconds + 86_400_000 ? time : nil
+    }
 
     /// `priority`; 0 if absent, as in the broker.
     package var priority: UInt8 { content.layout.priority }
@@ -163,7 +174,7 @@ package struct Delivery: Sendable {
     package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
     /// `app_id`.
     package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
-    /// The body, at most `broker.maximum_message_bytes`.
+    /// The body, at most `broker.max_message_bytes`.
     package var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
 
     /// The value of a header; the last one if the name occurs several times. Names are compared byte by byte.
@@ -243,6 +254,13 @@ package struct Delivery: Sendable {
         var layout = content.layout
         layout.body = field(part)
         layout.contentType = contentType.map(field) ?? .absent
+        return copy(storage: content.storage, layout: layout)
+    }
+
+    /// The same message with a part of its body as the body. Nothing is copied.
+    package func trimmed(to part: Range<Int>) -> Delivery {
+        var layout = content.layout
+        layout.body = Field(body.startIndex + part.lowerBound..<body.startIndex + part.upperBound)
         return copy(storage: content.storage, layout: layout)
     }
 

@@ -83,4 +83,9 @@ package struct Report: Sendable {
         self.processed = processed
         self.detail = detail
     }
+
+    /// Adds a sentence to ``detail``.
+    package mutating func add(_ sentence: String) {
+        detail = detail.map { "\($0); \(sentence)" } ?? sentence
+    }
 }

@@ -54,6 +54,12 @@ package enum Priority: UInt8, CaseIterable, Sendable {
 package enum Environment: String, CaseIterable, Sendable {
     case production, development
 
+    /// Other names in use, for suggestions.
+    package static let synonyms: [String: Environment] = [
+        "sandbox": .development, "test": .development, "debug": .development, "live": .production,
+        "release": .production,
+    ]
+
     /// Apple's host. Source: "Establish a connection to APNs".
     package var host: String {
         switch self {

@@ -52,6 +52,8 @@ package struct JSONScanner {
 
     /// The current offset.
     package private(set) var position: Int
+    /// The number of `null`s that were read.
+    package private(set) var nulls = 0
 
     package init(at position: Int = 0) {
         self.position = position
@@ -179,6 +181,7 @@ package struct JSONScanner {
             return .boolean
         case UInt8(ascii: "n"):
             try literal(bytes, "null")
+            nulls += 1
             return .null
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             try number(bytes)

@@ -42,6 +42,22 @@ package enum JSONText {
         return unit
     }
 
+    /// Reads a whole number, however it is written: `10`, `10.0`, `1.0e1`.
+    package static func wholeNumber(_ text: ArraySlice<UInt8>) -> Int64? {
+        if let integer = integer(text) { return integer }
+        let isDecimal = text.allSatisfy { $0 &- UInt8(ascii: "0") < 10 || "+-.eE".utf8.contains($0) }
+        guard isDecimal, text.count <= longestNumber else { return nil }
+        return Double(String(decoding: text, as: UTF8.self)).flatMap(wholeNumber)
+    }
+
+    /// - Returns: `nil` for a fraction, or beyond the integers that a `Double` represents exactly.
+    package static func wholeNumber(_ number: Double) -> Int64? {
+        abs(number) <= 0x1p53 ? Int64(exactly: number) : nil
+    }
+
+    /// In characters; far above any way to write an integer that matters.
+    private static let longestNumber = 32
+
     /// Reads a decimal integer.
     ///
     /// - Returns: `nil` for a fraction, an exponent, any other text, or more than 64 bits.

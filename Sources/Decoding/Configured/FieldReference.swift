@@ -83,19 +83,11 @@ struct MappedMessage {
         case .pointer(let pointer, _):
             guard let part = part(at: pointer) else { return .missing }
             return RequestFields.Value(part.value, in: part.document)
-        case .header(let name): return Self.value(delivery.header(named: name.utf8))
+        case .header(let name): return delivery.header(named: name.utf8).map { .init($0) } ?? .missing
         case .property(let property): return property.value(of: delivery)
         }
     }
 
-    private static func value(_ header: Delivery.HeaderValue?) -> RequestFields.Value {
-        switch header {
-        case nil: .missing
-        case .text(let text): .text(text)
-        case .integer(let integer): .integer(integer)
-        default: .other
-        }
-    }
 }
 
 extension String {

@@ -16,15 +16,17 @@ package struct FieldSource: Equatable, Sendable {
     }
 
     private let parts: [Part]
+    /// As written in the configuration.
+    let description: String
     /// The reference that is the whole source: its value keeps its type.
     let reference: FieldReference?
 
     package init(_ source: String) throws(InvalidOption) {
         if let constant = source.dropPrefix("constant:") {
-            self.init([.text(Array(constant.utf8))])
+            self.init([.text(Array(constant.utf8))], description: source)
         } else if Self.beginsReference(source) {
             let reference = try FieldReference(source)
-            self.init([.value(reference, fallback: nil, isInString: false)], reference)
+            self.init([.value(reference, fallback: nil, isInString: false)], reference, description: source)
         } else {
             try self.init(template: source)
         }
@@ -60,10 +62,11 @@ package struct FieldSource: Equatable, Sendable {
                     isInString: string.isInside))
         }
         if !text.isEmpty { parts.append(.text(text)) }
-        self.init(parts)
+        self.init(parts, description: source)
     }
 
-    private init(_ parts: [Part], _ reference: FieldReference? = nil) {
+    private init(_ parts: [Part], _ reference: FieldReference? = nil, description: String) {
+        self.description = description
         self.parts = parts
         self.reference = reference
     }
@@ -92,7 +95,7 @@ package struct FieldSource: Equatable, Sendable {
                 case .missing:
                     guard let fallback else { return .missing }
                     text += fallback
-                case .other: return .other
+                case .other(let kind): return .other(kind)
                 }
             }
         }
@@ -123,7 +126,7 @@ package struct FieldSource: Equatable, Sendable {
     private func append(_ reference: FieldReference, of message: MappedMessage, to json: inout [UInt8]) -> Bool {
         if case .pointer(let pointer, _) = reference {
             guard let part = message.part(at: pointer) else { return false }
-            json += part.raw
+            part.append(to: &json)
             return true
         }
         switch message.value(of: reference) {
@@ -142,8 +145,9 @@ package struct FieldSource: Equatable, Sendable {
             guard part.kind != .object, part.kind != .array else {
                 throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
             }
-            // For a string, the bytes between its quotes, including escapes.
-            json += part.document.slice(part.value.range)
+            var string: [UInt8] = []
+            part.append(to: &string)
+            json += part.kind == .string ? string.dropFirst().dropLast() : string[...]
             return true
         }
         switch message.value(of: reference) {

@@ -12,10 +12,17 @@ package struct FieldSources: Equatable, Sendable {
     package init() {}
 
     /// The fields that can have a source.
-    package static let names = RequestFields.Name.allCases.filter { $0 != .payload && $0 != .channel }
+    package static let names = RequestFields.Name.allCases.filter {
+        $0 != .payload && $0 != .channel && $0 != .requestID
+    }
 
     package mutating func set(_ name: RequestFields.Name, _ source: FieldSource) {
         sources.append(Entry(name: name, source: source))
+    }
+
+    /// The source of a field as written in the configuration; `nil` if it has none.
+    func description(of name: RequestFields.Name) -> String? {
+        sources.first { $0.name == name }?.source.description
     }
 
     var readsBody: Bool {

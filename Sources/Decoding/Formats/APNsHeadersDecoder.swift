@@ -10,25 +10,51 @@ package struct APNsHeadersDecoder: RefusingDecoder {
     package init() {}
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        return .request(try Self.request(delivery))
+        let fields = try Self.fields(of: delivery)
+        do throws(DecodingFailure) {
+            try RequestFields.checkPayload(delivery.body, "payload")
+        } catch {
+            throw fields.explained(error, payload: nil)
+        }
+        return .request(try fields.request(payload: delivery.body))
     }
 
-    private static func request(_ delivery: Delivery) throws(DecodingFailure) -> Request {
-        let body = delivery.body
-        try RequestFields.checkPayload(body, "payload")
+    /// Whether a header names a target.
+    static func namesTarget(_ delivery: Delivery) -> Bool {
+        var isNamed = false
+        delivery.forEachHeader(named: { RequestFields.Name(header: $0) }) { name, _ in
+            if name.isTarget { isNamed = true }
+        }
+        return isNamed
+    }
+
+    /// What the headers say about a message that has no readable body.
+    package static func known(of delivery: Delivery) -> DecodingFailure.Known? {
+        try? fields(of: delivery).known
+    }
+
+    private static func fields(of delivery: Delivery) throws(DecodingFailure) -> RequestFields {
         var fields = RequestFields()
         fields.takesDigits = true
         var tokens = RequestFields.Value.missing
-        delivery.forEachHeader(named: { RequestFields.Name($0) }) { name, value in
+        func name(_ header: Span<UInt8>) -> RequestFields.Name? {
+            if let name = RequestFields.Name(header: header) { return name }
+            fields.notice(unknown: header)
+            return nil
+        }
+        delivery.forEachHeader(named: name) { name, value in
             let field = RequestFields.Value(value)
             if name == .deviceTokens { tokens = field } else { fields.set(name, field) }
         }
         switch tokens {
         case .missing: break
         case .text(let text): fields.deviceTokens = split(text)
-        default: throw DecodingFailure("device-tokens: expected a text with commas between the tokens")
+        default:
+            throw fields.explained(
+                DecodingFailure("device-tokens: expected a text with commas between the tokens"), payload: nil,
+                namesTarget: true)
         }
-        return try fields.request(payload: body)
+        return fields
     }
 
     static func split(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {

@@ -18,23 +18,53 @@ package struct APNsJSONDecoder: RefusingDecoder {
         do {
             try envelope.scan(body)
         } catch {
-            throw DecodingFailure(error)
+            let failure = DecodingFailure(error, of: body)
+            throw DecodingFailure(failure.detail, limit: failure.limit, known: envelope.fields.known)
         }
         if let kind = envelope.otherKind { throw DecodingFailure("body: expected a JSON object, found \(kind.name)") }
-        if let channel = envelope.channel {
+        if let channel = envelope.channel { return try request(about: channel, envelope, in: body) }
+        if let tokens = envelope.tokens {
+            do throws(DecodingFailure) {
+                envelope.fields.deviceTokens = try texts(tokens, in: body)
+            } catch {
+                throw envelope.fields.explained(error, payload: nil, namesTarget: true)
+            }
+        }
+        let payload: ArraySlice<UInt8>
+        do throws(DecodingFailure) {
+            payload = try Self.payload(envelope, in: body)
+        } catch {
+            throw envelope.fields.explained(error, payload: nil)
+        }
+        return try envelope.fields.request(payload: payload)
+    }
+
+    private static func request(
+        about channel: JSONValue, _ envelope: Envelope, in body: ArraySlice<UInt8>
+    ) throws(DecodingFailure) -> Request {
+        let operation: ChannelOperation
+        do throws(DecodingFailure) {
             guard envelope.payload == nil, envelope.tokens == nil else {
                 throw DecodingFailure("channel: expected neither payload nor device-tokens beside it")
             }
-            return try envelope.fields.request(about: try ChannelFields(channel, in: body).parse())
+            operation = try ChannelFields(channel, in: body).parse()
+        } catch {
+            throw DecodingFailure(error.detail, limit: error.limit, known: envelope.fields.known)
         }
+        return try envelope.fields.request(about: operation)
+    }
+
+    private static func payload(
+        _ envelope: Envelope, in body: ArraySlice<UInt8>
+    ) throws(DecodingFailure) -> ArraySlice<UInt8> {
         guard let payload = envelope.payload else { throw DecodingFailure("payload: missing, expected a JSON object") }
         guard payload.kind == .object else {
             throw DecodingFailure("payload: expected a JSON object, found \(payload.kind.name)")
         }
-        let bytes = body.slice(payload.range)
-        guard !payload.isEmptyObject(in: body) else { throw DecodingFailure("payload: expected at least one key") }
-        if let tokens = envelope.tokens { envelope.fields.deviceTokens = try texts(tokens, in: body) }
-        return try envelope.fields.request(payload: bytes)
+        guard !payload.isEmptyObject(in: body) else {
+            throw DecodingFailure("payload: expected at least one key, found none")
+        }
+        return body.slice(payload.range)
     }
 
     /// The elements of `device-tokens`. An element that is not a string becomes empty, which is not a valid device
@@ -55,7 +85,7 @@ package struct APNsJSONDecoder: RefusingDecoder {
                 texts.append(value.kind == .string ? body.text(of: value) ?? [] : [])
             }
         } catch {
-            throw DecodingFailure(error)
+            throw DecodingFailure(error, of: body)
         }
         return texts
     }
@@ -81,7 +111,11 @@ private struct Envelope {
         while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
             isFirst = false
             let value = try scanner.value(bytes, depth: 1)
-            guard let text = body.text(of: key), let name = RequestFields.Name(text) else { continue }
+            guard let text = body.text(of: key) else { continue }
+            guard let name = RequestFields.Name(text) else {
+                fields.notice(unknown: text.span)
+                continue
+            }
             switch name {
             case .payload: payload = value.kind == .null ? nil : value
             case .deviceTokens: tokens = value.kind == .null ? nil : value
@@ -90,27 +124,5 @@ private struct Envelope {
             }
         }
         try scanner.end(bytes)
-    }
-}
-
-extension RequestFields.Value {
-    /// A text or an integer is kept; `null` and an absent member become missing.
-    init(_ part: JSONPart?) {
-        if let part { self.init(part.value, in: part.document) } else { self = .missing }
-    }
-
-    /// A text from outside the message.
-    init(_ text: String) {
-        self = .text(ArraySlice(text.utf8))
-    }
-
-    /// A value that the scanner found in `body`.
-    init(_ value: JSONValue, in body: ArraySlice<UInt8>) {
-        switch value.kind {
-        case .null: self = .missing
-        case .string: self = body.text(of: value).map { .text($0) } ?? .other
-        case .number: self = JSONText.integer(body.slice(value.range)).map { .integer($0) } ?? .other
-        default: self = .other
-        }
     }
 }

@@ -1,8 +1,9 @@
 package import Core
 
-/// `auto`: selects between our formats and events by content type and headers. Without either, a header with the
-/// target identifies our header format.
-package struct AutoDecoder: Decoder {
+/// `auto`: reads our formats and events. The content type of one of them decides, then the headers, then the body.
+///
+/// Any other content type says nothing: many clients set `application/octet-stream` or `text/plain` for every message.
+package struct AutoDecoder: RefusingDecoder {
     package let name = "auto"
     private let json = APNsJSONDecoder()
     private let headers = APNsHeadersDecoder()
@@ -17,25 +18,31 @@ package struct AutoDecoder: Decoder {
         self.events = events
     }
 
-    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
-        guard let contentType = delivery.contentType, !contentType.isEmpty else {
-            if CloudEventsDecoder.isBinary(delivery), let events { return events.decode(delivery, at: now) }
-            return Self.namesTarget(delivery) ? headers.decode(delivery, at: now) : json.decode(delivery, at: now)
+    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        guard let text = delivery.contentType, !text.isEmpty else { return try byContent(delivery, at: now) }
+        let type = ContentType(text)
+        if type.matches("application/vnd.apple.apns+json") { return try headers.decoded(delivery, at: now) }
+        if type.matches("application/vnd.harebell.request+json") { return try json.decoded(delivery, at: now) }
+        if type.hasPrefix("application/cloudevents"), let events { return try events.decoded(delivery, at: now) }
+        do throws(DecodingFailure) {
+            guard !type.isForeign else {
+                var failure = DecodingFailure("the body is another format")
+                failure.known = APNsHeadersDecoder.known(of: delivery)
+                throw failure
+            }
+            return try byContent(delivery, at: now)
+        } catch {
+            guard !type.matches("application/json"), error.known?.target == nil else { throw error }
+            throw DecodingFailure(
+                "\(error.detail); content-type: \(RequestFields.quoted(text)) is not one that names a request, "
+                    + "such as application/json",
+                limit: error.limit, known: error.known)
         }
-        let type = ContentType(contentType)
-        if type.matches("application/vnd.apple.apns+json") { return headers.decode(delivery, at: now) }
-        if type.matches("application/vnd.harebell.request+json") { return json.decode(delivery, at: now) }
-        if CloudEventsDecoder.isBinary(delivery), let events { return events.decode(delivery, at: now) }
-        if type.matches("application/json") { return json.decode(delivery, at: now) }
-        if type.hasPrefix("application/cloudevents"), let events { return events.decode(delivery, at: now) }
-        return .reject(
-            DecodingFailure(
-                "content-type: expected application/json, application/vnd.harebell.request+json or "
-                    + "application/vnd.apple.apns+json; for another one set the queue's decoder"))
     }
 
-    private static func namesTarget(_ delivery: Delivery) -> Bool {
-        delivery.header("device-token") != nil || delivery.header("device-tokens") != nil
-            || delivery.header("apns-channel-id") != nil
+    private func byContent(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+        if CloudEventsDecoder.isBinary(delivery), let events { return try events.decoded(delivery, at: now) }
+        return try APNsHeadersDecoder.namesTarget(delivery)
+            ? headers.decoded(delivery, at: now) : json.decoded(delivery, at: now)
     }
 }

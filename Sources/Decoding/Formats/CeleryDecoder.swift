@@ -7,8 +7,8 @@ package import Core
 package struct CeleryDecoder: RefusingDecoder {
     package struct Options: Equatable, Sendable {
         package var tasks: [Task] = []
-        /// Whether messages of other tasks are ignored instead of rejected.
-        package var ignoresOthers = false
+        /// Whether results go to `reply_to`. Celery sets it in every task, whatever its result backend is.
+        package var usesReplyTo = false
 
         package init() {}
     }
@@ -35,6 +35,7 @@ package struct CeleryDecoder: RefusingDecoder {
     }
 
     package let name = "celery"
+    package var usesReplyTo: Bool { options.usesReplyTo }
     private let options: Options
     /// The decoders of the tasks' values, in their order.
     private let inner: [any Decoder]
@@ -48,18 +49,23 @@ package struct CeleryDecoder: RefusingDecoder {
         try Self.checkSerialization(delivery)
         let message = try CeleryMessage(delivery)
         guard let index = options.tasks.firstIndex(where: { $0.name.utf8.elementsEqual(message.task) }) else {
-            return options.ignoresOthers
-                ? .ignore(reason: "another task") : .reject(DecodingFailure("task: not a configured task"))
+            let names = options.tasks.map(\.name)
+            let hint = Suggestion.closest(to: String(decoding: message.task, as: UTF8.self), among: names)
+            throw DecodingFailure(
+                "task: \(RequestFields.quoted(message.task)) is not a configured task"
+                    + (Suggestion.question(hint).map { "; \($0)" } ?? ""))
         }
         let task = options.tasks[index]
         if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
         guard let part = message.find(task.pointer) else {
-            throw DecodingFailure("\(task.place) is missing in the task's arguments")
+            throw DecodingFailure("\(task.place): missing in the task's arguments")
         }
         let argument: Delivery
         if part.kind == .string {
             guard let text = part.text else { throw DecodingFailure("\(task.place): half of a surrogate pair") }
             argument = delivery.inner(unwrapped: text)
+        } else if KombuValue.isIn(part) {
+            argument = delivery.inner(unwrapped: try KombuValue.unwrapped(part, at: task.place))
         } else {
             argument = delivery.inner(part.value.range)
         }
@@ -72,11 +78,13 @@ package struct CeleryDecoder: RefusingDecoder {
 
     /// Rejects pickle, because unpickling executes code.
     private static func checkSerialization(_ delivery: Delivery) throws(DecodingFailure) {
-        if let type = delivery.contentType, !type.isEmpty, !ContentType(type).isJSON {
-            throw DecodingFailure("content-type: expected application/json: set task_serializer to json")
+        if let type = delivery.contentType, ContentType(type).isForeign {
+            throw DecodingFailure(
+                "content-type: \(RequestFields.quoted(type)) is not application/json; set task_serializer to json")
         }
         if case .text(let compression) = delivery.header("compression"), !compression.isEmpty {
-            throw DecodingFailure("compression: expected none")
+            throw DecodingFailure(
+                "compression: \(RequestFields.quoted(compression)) is not supported; leave out task_compression")
         }
     }
 }
@@ -101,9 +109,15 @@ private struct CeleryMessage {
                 throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
             }
             self.task = task
-            id = Self.text(delivery.header("id"))
-            eta = try Self.time(Self.text(delivery.header("eta")), "eta")
-            expires = try Self.time(Self.text(delivery.header("expires")), "expires")
+            if case .text(let text) = delivery.header("id") { id = text } else { id = nil }
+            let isUTC = delivery.header("utc") != .boolean(false)
+            func time(_ name: StaticString) throws(DecodingFailure) -> WallTime? {
+                // Celery writes None, which is a value of another type.
+                guard let value = delivery.header(name), value != .other else { return nil }
+                return try Self.time(.init(value), name, isUTC: isUTC)
+            }
+            eta = try time("eta")
+            expires = try time("expires")
             args = elements[0]
             kwargs = elements[1]
         } else {
@@ -111,11 +125,18 @@ private struct CeleryMessage {
                 throw DecodingFailure("task: missing in the headers, and the body is \(body.kind.name)")
             }
             let members = JSONMembers(body)
-            guard let task = members["task"]?.text else { throw DecodingFailure("task: missing, expected its name") }
+            guard let task = members["task"]?.text else {
+                throw DecodingFailure("task: missing in the headers and in the body")
+            }
             self.task = task
             id = members["id"]?.text
-            eta = try Self.time(members["eta"]?.text, "eta")
-            expires = try Self.time(members["expires"]?.text, "expires")
+            let isUTC = members["utc"].map { !$0.raw.equals("false") } ?? true
+            func time(_ name: StaticString) throws(DecodingFailure) -> WallTime? {
+                let value = members[name].map { RequestFields.Value($0.value, in: $0.document) } ?? .missing
+                return try Self.time(value, name, isUTC: isUTC)
+            }
+            eta = try time("eta")
+            expires = try time("expires")
             args = members["args"]
             kwargs = members["kwargs"]
         }
@@ -129,17 +150,30 @@ private struct CeleryMessage {
         }
     }
 
-    private static func text(_ header: Delivery.HeaderValue?) -> ArraySlice<UInt8>? {
-        if case .text(let text) = header { text } else { nil }
-    }
-
-    /// ISO 8601 as Python writes it. Without an offset it is UTC (`enable_utc`, Celery's default).
-    private static func time(_ text: ArraySlice<UInt8>?, _ name: String) throws(DecodingFailure) -> WallTime? {
-        guard let text else { return nil }
-        guard let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: Array(text) + [UInt8(ascii: "Z")]) else {
-            throw DecodingFailure("\(name): expected a date and time in ISO 8601")
+    /// A date in ISO 8601 as Python writes it, or seconds since 1970. Without an offset it is UTC (`enable_utc`,
+    /// Celery's default).
+    ///
+    /// - Parameter isUTC: whether a time without an offset is UTC; otherwise nothing says what it is.
+    private static func time(
+        _ value: RequestFields.Value, _ name: StaticString, isUTC: Bool
+    ) throws(DecodingFailure) -> WallTime? {
+        switch value {
+        case .missing: return nil
+        case .integer(let seconds) where 1_000_000_000...99_999_999_999 ~= seconds:
+            return WallTime(milliseconds: seconds * 1000)
+        case .text(let text):
+            if let time = WallTime(rfc3339: text) { return time }
+            guard let time = WallTime(rfc3339: Array(text) + [UInt8(ascii: "Z")]) else { break }
+            guard isUTC else {
+                throw DecodingFailure(
+                    "\(name): it has no offset, and utc is false, so its time is not known; set "
+                        + "enable_utc or a timezone"
+                )
+            }
+            return time
+        default: break
         }
-        return time
+        throw DecodingFailure("\(name): expected a date and time in ISO 8601, or seconds since 1970")
     }
 }
 

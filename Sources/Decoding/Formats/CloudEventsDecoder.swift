@@ -97,7 +97,7 @@ package struct CloudEventsDecoder: RefusingDecoder {
             }
             data = delivery.inner(unwrapped: bytes, contentType: contentType?.text)
         } else {
-            throw DecodingFailure("data: missing, expected it or data_base64")
+            throw DecodingFailure("data: missing; expected data or data_base64")
         }
         return try decoded(data, at: now) { members[$0.name]?.text }
     }
@@ -106,11 +106,11 @@ package struct CloudEventsDecoder: RefusingDecoder {
         _ data: Delivery, at now: WallTime, _ attribute: (Attribute) -> ArraySlice<UInt8>?
     ) throws(DecodingFailure) -> Decoded {
         for required in Attribute.allCases where attribute(required)?.isEmpty ?? true {
-            throw DecodingFailure("\(required.name): missing, expected a text")
+            throw DecodingFailure("\(required.name): missing; expected a text")
         }
         guard let version = attribute(.specversion), version.equals("1.0"), let type = attribute(.type),
             let source = attribute(.source), let id = attribute(.id)
-        else { throw DecodingFailure("specversion: expected 1.0") }
+        else { throw DecodingFailure("specversion: expected 1.0, found another version") }
         guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(type) }) else {
             return .ignore(reason: "another type of event")
         }

@@ -88,8 +88,15 @@ package struct MappingDecoder: RefusingDecoder {
     private func request(_ message: MappedMessage) throws(DecodingFailure) -> Request {
         var fields = RequestFields()
         fields.takesDigits = true
+        fields.sources = options.sources
         try options.sources.fill(&fields, from: message)
-        var request = try fields.request(payload: try payload(of: message))
+        let payload: ArraySlice<UInt8>
+        do throws(DecodingFailure) {
+            payload = try self.payload(of: message)
+        } catch {
+            throw fields.explained(error, payload: nil)
+        }
+        var request = try fields.request(payload: payload)
         switch options.key?.value(in: message) {
         case .text(let text): request.key = text
         case .integer(let integer): request.key = ArraySlice(String(integer).utf8)

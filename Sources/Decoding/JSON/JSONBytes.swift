@@ -23,9 +23,26 @@ extension JSONValue {
 }
 
 extension DecodingFailure {
-    init(_ failure: JSONFailure, in place: String = "body") {
+    /// - Parameter bytes: those that are not JSON.
+    init(_ failure: JSONFailure, of bytes: ArraySlice<UInt8>, in place: String = "body") {
+        let form = Self.form(of: bytes).map { "; it looks like \($0)" } ?? ""
         self.init(
-            "\(place): not JSON: expected \(failure.expectation) at byte \(failure.offset)",
+            "\(place): not JSON: expected \(failure.expectation) at byte \(failure.offset)\(form)",
             limit: failure.isTooDeep ? .depth : nil)
+    }
+
+    /// The format that bytes begin like.
+    private static func form(of bytes: ArraySlice<UInt8>) -> StaticString? {
+        let start = Array(bytes.prefix(2))
+        guard start.count == 2 else { return nil }
+        switch (start[0], start[1]) {
+        case (0xFE, 0xFF), (0xFF, 0xFE), (0, 0x7B), (0x7B, 0): return "UTF-16: expected UTF-8"
+        case (0x1F, 0x8B): return "gzip: set content_encoding to gzip"
+        case (0x78, 0x01), (0x78, 0x9C), (0x78, 0xDA): return "the zlib format: set content_encoding to deflate"
+        case (0x80, 2...5): return "a pickle of Python"
+        case (UInt8(ascii: "<"), _): return "XML"
+        case (UInt8(ascii: "'"), _), (UInt8(ascii: "{"), UInt8(ascii: "'")): return "Python's notation: use json.dumps"
+        default: return nil
+        }
     }
 }

@@ -14,6 +14,21 @@ package struct PayloadCheck {
     private var event: LiveActivityEvent?
     private var hasInteraction = false
 
+    /// - Returns: `nil` for channel management, whose payload is not a notification.
+    package static func findings(in notification: Notification) -> PayloadFindings? {
+        var isBroadcast = false
+        switch notification.target {
+        case .management: return nil
+        case .channel: isBroadcast = true
+        case .device: break
+        }
+        var findings = findings(in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
+        if notification.pushType == .liveactivity, notification.content.priority == .low {
+            findings.add("apns-priority", "expected 10 or 5 for push type liveactivity, found 1")
+        }
+        return findings
+    }
+
     /// - Parameter isBroadcast: whether it is sent to a channel instead of a device.
     package static func findings(
         in payload: ArraySlice<UInt8>, for type: PushType, isBroadcast: Bool
@@ -40,10 +55,8 @@ package struct PayloadCheck {
                 if hasAps { findings.add("\(PayloadTable.aps.path)", "comes twice") }
                 hasAps = true
                 try checkAps(bytes)
-            } else if try scanner.value(bytes, depth: 1).kind == .null {
-                findings.add(
-                    "payload", foreignPath: bytes.pathPart(key),
-                    "expected an object, an array, a string, a number or a boolean, found null")
+            } else {
+                try readForeign(bytes, "payload", bytes.pathPart(key), depth: 1)
             }
         }
         try scanner.end(bytes)
@@ -84,8 +97,8 @@ package struct PayloadCheck {
         while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
             isFirst = false
             guard let row = bytes.withText(of: name, { table.row(named: $0, for: type) }) else {
-                _ = try scanner.value(bytes, depth: depth)
                 let part = bytes.pathPart(name)
+                try readForeign(bytes, "\(table.path)", part, depth: depth)
                 findings.add("\(table.path)", foreignPath: part, Self.unknown(part, in: table, for: type))
                 continue
             }
@@ -97,7 +110,7 @@ package struct PayloadCheck {
                 findings.add("\(table.path).\(key.name)", "not for push type \(type) (for \(key.scope))")
                 continue
             }
-            if key.need == .oneInAlert { hasInteraction = true }
+            if key.need == .oneInAlert || key.need == .oneInAlertOrToStart { hasInteraction = true }
             try checkValue(of: key, in: table, bytes, depth: depth)
         }
         return seen
@@ -113,12 +126,54 @@ package struct PayloadCheck {
         if key.kinds.contains(.strings), scanner.open(bytes, "[") {
             return try checkElements(of: key, in: table, bytes, depth: depth + 1)
         }
+        let nulls = scanner.nulls
         let value = try scanner.value(bytes, depth: depth)
+        if scanner.nulls > nulls { try findNulls(in: value, bytes, "\(table.path).\(key.name)", "") }
         if !key.kinds.take(value.kind) {
             findings.add("\(table.path).\(key.name)", "expected \(key.expectation), found \(value.kind.name)")
         } else if !takes(value, key.values, bytes) {
             findings.add("\(table.path).\(key.name)", "expected \(key.expectation)")
         }
+    }
+
+    /// Reads a value that Apple's tables do not describe.
+    private mutating func readForeign(
+        _ bytes: Span<UInt8>, _ path: @autoclosure () -> String, _ foreignPath: @autoclosure () -> String, depth: Int
+    ) throws(JSONFailure) {
+        let nulls = scanner.nulls
+        let value = try scanner.value(bytes, depth: depth)
+        guard scanner.nulls > nulls else { return }
+        if value.kind == .null { return addNull(path(), foreignPath()) }
+        try findNulls(in: value, bytes, path(), foreignPath())
+    }
+
+    /// Adds a finding for each null within an object or an array.
+    private mutating func findNulls(
+        in container: JSONValue, _ bytes: Span<UInt8>, _ path: String, _ foreignPath: String
+    ) throws(JSONFailure) {
+        guard container.kind == .object || container.kind == .array else { return }
+        var inner = JSONScanner(at: container.range.lowerBound)
+        _ = inner.open(bytes, container.kind == .object ? "{" : "[")
+        var index = 0
+        while true {
+            let part: String
+            if container.kind == .object {
+                guard let key = try inner.nextKey(bytes, isFirst: index == 0) else { return }
+                part = foreignPath + bytes.pathPart(key)
+            } else {
+                guard try inner.nextElement(bytes, isFirst: index == 0) else { return }
+                part = "\(foreignPath)[\(index)]"
+            }
+            index += 1
+            let value = try inner.value(bytes, depth: 0)
+            if value.kind == .null { addNull(path, part) }
+            try findNulls(in: value, bytes, path, part)
+        }
+    }
+
+    private mutating func addNull(_ path: String, _ foreignPath: String) {
+        findings.add(
+            path, foreignPath: foreignPath, "expected an object, an array, a string, a number or a boolean, found null")
     }
 
     private mutating func checkElements(
@@ -169,6 +224,7 @@ package struct PayloadCheck {
     /// The finding for an unknown key.
     private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
         let names = table.keys.filter { $0.scope.contains(type) }.map(\.name.description)
+        if table.isFormer(part.dropFirst()) { return "no longer in Apple's tables" }
         if let meant = Suggestion.closest(to: String(part.dropFirst()), among: names) {
             return "not a key of Apple's; did you mean \"\(meant)\"?"
         }

@@ -52,6 +52,8 @@ struct PayloadKey: Sendable {
         case optional, always
         /// At least one of the keys with this need, in an alert.
         case oneInAlert
+        /// The same, and required at the start of a Live Activity.
+        case oneInAlertOrToStart
         case toStart, toStartOrUpdate
     }
 
@@ -137,7 +139,7 @@ extension PayloadKey.Need {
         switch self {
         case .optional, .oneInAlert: false
         case .always: true
-        case .toStart: event == .start
+        case .toStart, .oneInAlertOrToStart: event == .start
         case .toStartOrUpdate: event == .start || event == .update
         }
     }
@@ -149,6 +151,7 @@ extension PayloadKey.Need: CustomStringConvertible {
         case .optional: ""
         case .always: "yes"
         case .oneInAlert: "one of the three for alert"
+        case .oneInAlertOrToStart: "one of the three for alert; for start"
         case .toStart: "for start"
         case .toStartOrUpdate: "for start and update"
         }

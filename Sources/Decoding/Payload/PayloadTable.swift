@@ -16,7 +16,7 @@ struct PayloadTable: Sendable {
         path: "payload.aps",
         keys: [
             PayloadKey(
-                "alert", [.object, .string], .any, .except(.background), need: .oneInAlert, nested: .alert),
+                "alert", [.object, .string], .any, .except(.background), need: .oneInAlertOrToStart, nested: .alert),
             PayloadKey("badge", .number, .any, .except(.background), need: .oneInAlert),
             PayloadKey("sound", [.object, .string], .any, .except(.background), need: .oneInAlert, nested: .sound),
             PayloadKey("thread-id", .string),
@@ -84,6 +84,15 @@ struct PayloadTable: Sendable {
         case .sound: sound
         case .title: title
         case .body: body
+        }
+    }
+
+    /// Whether Apple described this key in earlier editions of the table.
+    func isFormer(_ key: Substring) -> Bool {
+        switch path.description {
+        case "payload.aps": key == "url-args"
+        case "payload.aps.alert": ["action", "action-loc-key", "summary-arg", "summary-arg-count"].contains(key)
+        default: false
         }
     }
 

@@ -16,8 +16,8 @@ package struct Timings: Sendable, Equatable {
     /// Records the queue wait of a delivery with a timestamp. A timestamp in the future is ignored: a clock or the unit
     /// is wrong.
     mutating func arrived(_ delivery: borrowing Delivery, at now: WallTime) {
-        guard let timestamp = delivery.timestamp, timestamp <= UInt64(max(now.seconds, 0)) else { return }
-        queueWait.record(nanoseconds: (now.milliseconds - Int64(timestamp) * 1000) * 1_000_000)
+        guard let published = delivery.published(before: now), published <= now else { return }
+        queueWait.record(nanoseconds: (now.milliseconds - published.milliseconds) * 1_000_000)
     }
 
     /// Adds what another worker measured.

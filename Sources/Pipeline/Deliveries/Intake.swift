@@ -93,7 +93,8 @@ package struct Intake: ~Copyable {
         stopAfterProbe()
         let limit = settings.maximumMessage
         let failure = DecodingFailure(
-            "body: \(bodySize) bytes, more than broker.maximum_message_bytes (\(limit)) allows", limit: .body)
+            "body: \(bodySize) bytes, more than broker.max_message_bytes (\(limit)) allows", limit: .body,
+            known: APNsHeadersDecoder.known(of: delivery))
         actions.append(
             .refuse(
                 makeRequest(delivery, at: now), failure,
@@ -102,11 +103,13 @@ package struct Intake: ~Copyable {
 
     /// The results and copies of a traced request continue its trace.
     private func makeRequest(_ delivery: Delivery, at now: Moment) -> InFlightRequest {
+        let usesReplyTo = settings.queues[delivery.queue.index].decoder.usesReplyTo
         guard let trace = tracer?.trace(delivery, arrived: now) else {
-            return InFlightRequest(delivery: delivery, arrived: now)
+            return InFlightRequest(delivery: delivery, arrived: now, usesReplyTo: usesReplyTo)
         }
         let request = InFlightRequest(
-            delivery: delivery.settingHeader("traceparent", to: trace.context.traceparent), arrived: now)
+            delivery: delivery.settingHeader("traceparent", to: trace.context.traceparent), arrived: now,
+            usesReplyTo: usesReplyTo)
         request.trace = trace
         return request
     }
@@ -174,7 +177,7 @@ package struct Intake: ~Copyable {
         let queue = settings.queues[request.delivery.queue.index]
         let delivery: Delivery
         do throws(DecodingFailure) {
-            delivery = try request.delivery.decompressed(limit: settings.maximumMessage)
+            delivery = try request.delivery.readable(limit: settings.maximumMessage)
         } catch {
             return take(.reject(error), of: request, at: now)
         }
@@ -195,8 +198,10 @@ package struct Intake: ~Copyable {
         case .ignore:
             counters[.ignored] += 1
             complete(request, at: now)
-        case .reject(let failure):
-            actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
+        case .reject(var failure):
+            if failure.known == nil { failure.known = APNsHeadersDecoder.known(of: request.delivery) }
+            let id = failure.known?.id ?? settings.notificationID(of: request.delivery)
+            actions.append(.refuse(request, failure, id))
         case .later(let pause): actions.append(.postpone(request, pause))
         }
     }

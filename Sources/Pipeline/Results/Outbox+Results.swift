@@ -7,7 +7,7 @@ extension Outbox {
     package mutating func finish(
         _ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
-        if let finding = entry.finding { report.detail = report.detail.map { "\($0); \(finding)" } ?? finding }
+        if let finding = entry.finding { report.add(finding) }
         conclude(Conclusion(entry, report, givesFeedback: givesFeedback), at: now)
     }
 
@@ -17,19 +17,19 @@ extension Outbox {
     ) {
         request.open = 1
         if let limit = failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
-        let report = Report(outcome: .invalid, detail: failure.detail)
-        conclude(Conclusion(request: request, id: id, report: report), at: now)
+        conclude(Conclusion(request, failure, id: id), at: now)
     }
 
     /// A notification ended, or a message that could not be decoded.
     package mutating func conclude(_ end: consuming Conclusion, at now: Moment) {
         let request = end.request
         let outcome = end.report.outcome
+        if request.reply == .unusable { end.report.add(ReplyAddress.complaint) }
         let isFailure = settings.callsForDeadLetter(outcome)
         counters.outcomes[Int(outcome.rawValue)] += 1
         tally.count(app: end.entry?.app, end.pushType, outcome, end.report.reason)
         if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
-        if let route = resultRoute(for: request.delivery, outcome: outcome) {
+        if let route = resultRoute(of: request, outcome: outcome) {
             var note = ResultNote(report: end.report, id: end.id, position: end.position, unfailed: isFailure ? 0 : 1)
             if settings.resultsPer == .request {
                 note.json = encoder.body(of: end)
@@ -66,7 +66,7 @@ extension Outbox {
         }
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
-        guard let route = resultRoute(for: request.delivery, outcome: note.report.outcome) else { return false }
+        guard let route = resultRoute(of: request, outcome: note.report.outcome) else { return false }
         let result = encoder.encode(results, of: request.delivery, to: route)
         publish(result, for: request, .result(note, isReply: request.namesReplyQueue), at: now)
         return true
@@ -81,10 +81,8 @@ extension Outbox {
     }
 
     /// `reply_to` through the default exchange; otherwise the configured route.
-    private func resultRoute(for delivery: Delivery, outcome: Outcome) -> PublishRoute? {
-        if let replyTo = delivery.replyTo, !replyTo.isEmpty {
-            return PublishRoute(exchange: [], routingKey: replyTo)
-        }
+    private func resultRoute(of request: InFlightRequest, outcome: Outcome) -> PublishRoute? {
+        if case .queue(let name) = request.reply { return PublishRoute(exchange: [], routingKey: name) }
         return settings.results(for: outcome)
     }
 

@@ -66,8 +66,11 @@ struct OneOffRequestTests {
             (["apns-topic": nil], "apns-topic: missing, and more than one app is configured"),
             (["apns-topic": .text("com.example.none")], "apns-topic: no app \\\"com.example.none\\\" is configured"),
             (["environment": .text("development")], "environment: no app \\\"com.example.app\\\" is configured"),
-            (["device-token": .text("7")], "device-token: expected an even number of hexadecimal digits"),
-            (["apns-push-type": .text("alarm")], "apns-push-type: expected one of"),
+            (
+                ["device-token": .text("7")],
+                "device-token: it has 1 digits; expected an even number of hexadecimal digits"
+            ),
+            (["apns-push-type": .text("alarm")], "apns-push-type: \\\"alarm\\\" is not one of"),
             (["apns-priority": .integer(7)], "apns-priority: expected"),
             (["apns-channel-id": .text("QUJD")], "device-token: expected only one of"),
         ] as [([String: OneOffRequest.Value?], String)])

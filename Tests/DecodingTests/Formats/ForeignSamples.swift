@@ -38,11 +38,11 @@ enum ForeignSamples {
     ]
 
     static let refused = [
-        ("cloudevents", #"{"id":"1"}"#, "data: missing, expected it or data_base64"),
+        ("cloudevents", #"{"id":"1"}"#, "data: missing; expected data or data_base64"),
         (
             "cloudevents", #"{"specversion":"0.3","id":"1","source":"s","type":"t","data":{}}"#,
             "specversion: expected 1.0"
         ),
-        ("cloudevents", #"{"specversion":"1.0","source":"s","type":"t","data":{}}"#, "id: missing, expected a text"),
+        ("cloudevents", #"{"specversion":"1.0","source":"s","type":"t","data":{}}"#, "id: missing; expected a text"),
     ].map { Refused(message: DecoderSample($0.1, decoder: $0.0), complaint: $0.2) }
 }

@@ -104,11 +104,11 @@ struct MappingDecoderTests {
             ("/p", "{", "body: not JSON: expected a key at byte 1"),
             (
                 "/p", #"{"p":{"aps":{}}}"#,
-                "device-token: missing, expected it or device-tokens or apns-channel-id"
+                "no target: device-token (/t) found nothing"
             ),
             (
                 "/p", #"{"t":[],"p":{"aps":{}}}"#,
-                "device-token: expected an even number of hexadecimal digits, at most 1024"
+                "device-token (/t): expected a string of hexadecimal digits, found an array"
             ),
             ("/p", #"{"t":"00"}"#, "payload: /p is missing"),
             ("/p", #"{"t":"00","p":[1]}"#, "payload: expected a JSON object with a key, found an array"),

@@ -99,17 +99,52 @@ struct PayloadCheckTests {
                 "payload.aps.content-state: missing, expected an object for event update"
             ),
             (
-                "{\"aps\":{\"timestamp\":1,\"attributes-type\":\"A\",\"attributes\":{},\"event\":\"start\"}}",
+                "{\"aps\":{\"timestamp\":1,\"attributes-type\":\"A\",\"attributes\":{},"
+                    + "\"event\":\"start\",\"alert\":\"x\"}}",
                 .liveactivity,
                 "payload.aps.content-state: missing, expected an object for event start"
             ),
             (
-                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes\":{},\"event\":\"start\"}}", .liveactivity,
+                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes\":{},\"event\":\"start\","
+                    + "\"alert\":\"x\"}}",
+                .liveactivity,
                 "payload.aps.attributes-type: missing, expected a string for event start"
             ),
             (
-                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"event\":\"start\"}}",
+                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\","
+                    + "\"event\":\"start\",\"alert\":\"x\"}}",
                 .liveactivity, "payload.aps.attributes: missing, expected an object for event start"
+            ),
+            (
+                "{\"aps\":{\"timestamp\":1,\"content-state\":{},\"attributes-type\":\"A\",\"attributes\":{},"
+                    + "\"event\":\"start\"}}",
+                .liveactivity, "payload.aps.alert: missing, expected an object or a string for event start"
+            ),
+            // Nulls below the first level
+            (
+                "{\"aps\":{\"alert\":{\"title\":\"x\",\"subtitle\":null}}}", .alert,
+                "payload.aps.alert.subtitle: expected a string, found null"
+            ),
+            (
+                "{\"aps\":{\"badge\":1},\"extra\":{\"a\":null}}", .alert,
+                "payload.extra.a: expected an object, an array, a string, a number or a boolean, found null"
+            ),
+            (
+                "{\"aps\":{\"badge\":1},\"list\":[1,{\"b\":[2,null]}]}", .alert,
+                "payload.list[1].b[1]: expected an object, an array, a string, a number or a boolean, found null"
+            ),
+            (
+                "{\"aps\":{\"timestamp\":1,\"event\":\"update\",\"content-state\":{\"a\":null}}}", .liveactivity,
+                "payload.aps.content-state.a: expected an object, an array, a string, a number or a boolean, found null"
+            ),
+            // Former keys
+            (
+                "{\"aps\":{\"alert\":\"x\",\"url-args\":[]}}", .alert,
+                "payload.aps.url-args: no longer in Apple's tables"
+            ),
+            (
+                "{\"aps\":{\"alert\":{\"body\":\"x\",\"action-loc-key\":\"y\"}}}", .alert,
+                "payload.aps.alert.action-loc-key: no longer in Apple's tables"
             ),
             // Not JSON: a third-party decoder may pass it through.
             ("", .alert, "payload: not JSON: expected a value at byte 0"),
@@ -127,7 +162,8 @@ struct PayloadCheckTests {
     @Test("A broadcast does not start a Live Activity, a push to a device does")
     func broadcastStart() {
         let start =
-            #"{"aps":{"timestamp":1,"content-state":{},"attributes-type":"A","attributes":{},"event":"start"}}"#
+            #"{"aps":{"timestamp":1,"content-state":{},"attributes-type":"A","attributes":{},"event":"start","#
+            + #""alert":"x"}}"#
         #expect(findings(start, .liveactivity) == [])
         #expect(
             findings(start, .liveactivity, isBroadcast: true) == [

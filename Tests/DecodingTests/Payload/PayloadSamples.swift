@@ -98,7 +98,7 @@ struct PayloadSample: CustomTestStringConvertible {
             "title-loc-args":[],"subtitle-loc-key":"k","subtitle-loc-args":["a"],"loc-key":"k","loc-args":["a","b"]},
             "badge":0,"sound":{"critical":1,"name":"alarm.aiff","volume":0.8},"thread-id":"t","category":"c",
             "content-available":1,"mutable-content":1,"target-content-id":"w","interruption-level":"time-sensitive",
-            "relevance-score":0.75,"filter-criteria":"f"},"custom":{"aps":[null]},"list":[1,2],"flag":false}
+            "relevance-score":0.75,"filter-criteria":"f"},"custom":{"aps":[1]},"list":[1,2],"flag":false}
             """),
         PayloadSample("Silence", .background, "{\"aps\":{\"content-available\":1},\"custom-key\":\"sync-update\"}"),
         PayloadSample(
@@ -113,7 +113,7 @@ struct PayloadSample: CustomTestStringConvertible {
             "A Live Activity starts on a channel", .liveactivity,
             """
             {"aps":{"timestamp":1709913600,"event":"start","content-state":{},"attributes-type":"GameAttributes",
-            "attributes":{},"input-push-channel":"dHN0LXNyY2gtY2hubA=="}}
+            "attributes":{},"alert":"x","input-push-channel":"dHN0LXNyY2gtY2hubA=="}}
             """),
         PayloadSample(
             "A Live Activity ends", .liveactivity,

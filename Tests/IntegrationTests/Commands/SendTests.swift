@@ -45,7 +45,7 @@ extension ProcessTests {
             for (arguments, outcome) in [
                 (["--device-token", "dead00"], "unregistered"),
                 (["--device-token", "00aa", "--priority", "3"], "invalid"),
-                (["--device-token", "00aa", "--expiration", "5"], "expired"),
+                (["--device-token", "00aa", "--expiration", "1000000000"], "expired"),
                 (["--channel", "QUJD", "--push-type", "liveactivity"], "unregistered"),
             ] {
                 let end = try Self.send(stage, arguments)

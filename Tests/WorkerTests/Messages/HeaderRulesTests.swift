@@ -87,7 +87,7 @@ struct HeaderRulesTests {
             if type == .background, value != "5" {
                 #expect(record == nil)
                 #expect(result.outcome == "invalid")
-                #expect(result.body.contains("\"detail\":\"apns-priority: expected 5 for background\""))
+                #expect(result.body.contains("\"detail\":\"apns-priority: expected 5 for background, found \(value)\""))
             } else {
                 #expect(text(record?.fields.priority) == value)
                 #expect(result.outcome == "accepted")

@@ -14,7 +14,7 @@ struct ChannelFields {
         do {
             try scan(object, in: body)
         } catch {
-            throw DecodingFailure(error)
+            throw DecodingFailure(error, of: body)
         }
     }
 

@@ -5,18 +5,18 @@ struct PayloadContent {
     private var hasAlert = false
     private var hasContentAvailable = false
     private var hasEvent = false
-    private var hasContentState = false
 
     /// - Parameter payload: a validated JSON object.
     init(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
         try scan(payload)
     }
 
-    /// The push type, if the payload determines it. A Live Activity's update can also contain an alert.
+    /// The push type, if the payload determines it. An event of a Live Activity can have an alert, and its end needs
+    /// no content state.
     ///
     /// Source: "Know when to use push types".
     var pushType: PushType? {
-        if hasEvent && hasContentState { return .liveactivity }
+        if hasEvent { return .liveactivity }
         if hasAlert { return .alert }
         return hasContentAvailable ? .background : nil
     }
@@ -53,8 +53,6 @@ struct PayloadContent {
                 hasContentAvailable = value.kind == .number && bytes.number(value) == 1
             } else if bytes.isText(name, "event") {
                 hasEvent = value.kind == .string
-            } else if bytes.isText(name, "content-state") {
-                hasContentState = value.kind == .object
             }
         }
     }

@@ -10,10 +10,12 @@ export interface HarebellRequest {
   'apns-channel-id'?: string | null
   /** The app's bundle ID, with or without the suffix of the push type. Required unless one app is configured, or one app's certificate names one topic. */
   'apns-topic'?: string | null
-  /** Required unless the payload shows it: aps with event and content-state is liveactivity; with alert, badge or sound it is alert; with content-available 1 alone it is background. */
+  /** Required unless the payload shows it: a broadcast, and aps with a text as event, is liveactivity; with alert, badge or sound it is alert; with content-available 1 alone it is background. */
   'apns-push-type'?: 'alert' | 'background' | 'complication' | 'controls' | 'fileprovider' | 'liveactivity' | 'location' | 'mdm' | 'pushtotalk' | 'voip' | 'widgets' | null
   /** The notification's ID; without it, Harebell makes one from the message ID. */
   'apns-id'?: string | null
+  /** The same as apns-id, for broadcasts and channel operations. */
+  'apns-request-id'?: string | null
   /** 10 sends immediately, 5 considers the device's power, 1 does not wake it. Background notifications take 5 only. */
   'apns-priority'?: 1 | 5 | 10 | null
   /** Seconds since 1970 (UTC) after which the notification is not delivered; 0 for now or never. */

@@ -1,0 +1,225 @@
+import Core
+import TestSupport
+import Testing
+
+@testable import Commands
+@testable import Decoding
+
+/// What client libraries set by default, and how their messages are read.
+@Suite("Messages of real clients")
+struct ProducerTests {
+    private static let token = DecoderSample.token
+    private static let ok =
+        #"{"device-token":"\#(token)","apns-topic":"com.example.app","payload":{"aps":{"alert":"Hello"}}}"#
+    private static let payload = #"{"aps":{"alert":"Hello"}}"#
+
+    /// A message after the steps that come before every decoder.
+    private static func decode(_ sample: DecoderSample) throws -> Request {
+        let decoder = try #require(try DecoderSample.set(sample.decoders)[sample.decoder])
+        switch decoder.decode(try sample.delivery.readable(limit: 65536), at: DecoderSample.now) {
+        case .request(let request): return request
+        case .reject(let failure): throw failure
+        case .ignore, .later: throw DecodingFailure("neither a request nor a failure")
+        }
+    }
+
+    private static func failure(_ sample: DecoderSample) throws -> DecodingFailure {
+        do {
+            _ = try decode(sample)
+        } catch let failure as DecodingFailure {
+            return failure
+        }
+        throw DecodingFailure("expected a refusal")
+    }
+
+    /// The defaults in the table of docs/produce/clients.md.
+    struct Client: Sendable, CustomTestStringConvertible {
+        let name: String
+        var properties: [(String, String)] = []
+        var headers: [(String, OneOffDelivery.HeaderValue)] = []
+        var body = Array(ProducerTests.ok.utf8)
+
+        var testDescription: String { name }
+
+        static let all = [
+            Client(name: "pika"), Client(name: "aio-pika"),
+            Client(name: "kombu", properties: [("content-type", "application/json"), ("content-encoding", "utf-8")]),
+            Client(name: "Bunny", properties: [("content-type", "application/octet-stream")]),
+            Client(name: "node amqplib"), Client(name: "php-amqplib"),
+            Client(name: "php-amqplib", properties: [("content-type", "text/plain")]),
+            Client(name: "amqp091-go"),
+            Client(name: "Spring AMQP", properties: [("content-type", "text/plain"), ("content-encoding", "UTF-8")]),
+            Client(
+                name: "Spring AMQP",
+                properties: [("content-type", "application/json"), ("content-encoding", "UTF-8")],
+                headers: [("__TypeId__", .text("com.example.Push"))]),
+            Client(
+                name: "MassTransit", properties: [("content-type", "application/json")],
+                headers: [("Content-Type", .text("application/json")), ("publishId", .text("1"))]),
+            Client(name: "AMQP 1.0", properties: [("type", "amqp-1.0")], body: section(0xB1, ok)),
+            Client(name: "AMQP 1.0", body: section(0xA0, #"{"device-token":"00","payload":{"aps":{"badge":1}}}"#)),
+        ]
+
+        /// A value section of AMQP 1.0.
+        static func section(_ code: UInt8, _ text: String) -> [UInt8] {
+            let count = text.utf8.count
+            let length = code < 0xB0 ? [UInt8(count)] : [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
+            return [0x00, 0x53, 0x77, code] + length + Array(text.utf8)
+        }
+    }
+
+    @Test("What each client sets by default is read", arguments: Client.all)
+    func defaults(client: Client) throws {
+        let sample = DecoderSample(
+            bytes: client.body, decoder: "auto", headers: client.headers, properties: client.properties)
+        let request = try Self.decode(sample)
+        #expect(request.count == 1 && request.refusals.isEmpty)
+        #expect(request.hint == nil)
+        #expect(request.notifications[0].pushType == .alert)
+        let page = try DocumentationPage("produce/clients.md").text
+        #expect(page.contains(client.name))
+    }
+
+    @Test("A byte order mark is skipped in both modes, and UTF-16 is named")
+    func byteOrderMark() throws {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        _ = try Self.decode(DecoderSample(bytes: mark + Array(Self.ok.utf8), decoder: "auto"))
+        let header = DecoderSample(
+            bytes: mark + Array(Self.payload.utf8), decoder: "auto", headers: [("device-token", .text(Self.token))])
+        #expect(string(try Self.decode(header).notifications[0].payload) == Self.payload)
+        let wide: [UInt8] = Self.ok.utf8.flatMap { byte -> [UInt8] in [byte, 0] }
+        for body in [[0xFF, 0xFE] + wide, wide] {
+            #expect(try Self.failure(DecoderSample(bytes: body, decoder: "auto")).detail.contains("UTF-16"))
+        }
+    }
+
+    @Test("Only a whole value section is unwrapped", arguments: [0xA0, 0xA1, 0xB0, 0xB1] as [UInt8])
+    func valueSections(code: UInt8) throws {
+        let small = #"{"device-token":"00","payload":{"aps":{"badge":1}}}"#
+        let body = Client.section(code, small)
+        #expect(try Self.decode(DecoderSample(bytes: body, decoder: "apns-json")).notifications.map(\.hex) == ["00"])
+        for damaged in [Array(body.dropLast()), body + [0x20], Array(body.prefix(4))] {
+            _ = try Self.failure(DecoderSample(bytes: damaged, decoder: "apns-json"))
+        }
+    }
+
+    @Test("Whole numbers may have a fraction of zero or an exponent", arguments: ["10.0", "1.0e1", "1E1", "10.00"])
+    func wholeNumbers(number: String) throws {
+        let json = #"{"device-token":"00","apns-priority":\#(number),"payload":\#(Self.payload)}"#
+        #expect(try Self.decode(DecoderSample(json, decoder: "auto")).notifications[0].priority == .immediate)
+        let header = DecoderSample(
+            Self.payload, decoder: "auto", headers: [("device-token", .text("00")), ("apns-priority", .text(number))])
+        #expect(try Self.decode(header).notifications[0].priority == .immediate)
+    }
+
+    @Test("Header names are matched without case, as is the push type")
+    func letterCase() throws {
+        let sample = DecoderSample(
+            Self.payload, decoder: "auto",
+            headers: [
+                ("Device-Token", .text(Self.token)), ("Apns-Priority", .integer(5)),
+                ("APNS-PUSH-TYPE", .text("Liveactivity")),
+            ])
+        let found = try Self.decode(sample).notifications[0]
+        #expect(found.hex == Self.token && found.priority == .considerate && found.pushType == .liveactivity)
+    }
+
+    @Test("apns-request-id is an alias for broadcasts and channel operations")
+    func requestID() throws {
+        let id = "123e4567-e89b-12d3-a456-426655440000"
+        for target in [#""apns-channel-id":"YQ==","payload":{"aps":{}}"#, #""channel":{"operation":"list"}"#] {
+            let body = #"{"apns-request-id":"\#(id)",\#(target)}"#
+            #expect(try Self.decode(DecoderSample(body, decoder: "auto")).notifications[0].id?.description == id)
+        }
+        let device = #"{"apns-request-id":"\#(id)","device-token":"00","payload":{"aps":{"badge":1}}}"#
+        #expect(try Self.decode(DecoderSample(device, decoder: "auto")).notifications[0].id == nil)
+    }
+
+    @Test("A pass is updated with an empty aps and a push type")
+    func wallet() throws {
+        let body =
+            #"{"device-token":"00","apns-topic":"pass.com.example","apns-push-type":"alert","payload":{"aps":{}}}"#
+        #expect(
+            string(try Self.decode(DecoderSample(body, decoder: "auto")).notifications[0].payload) == #"{"aps":{}}"#)
+    }
+
+    @Test(
+        "A form in which a device token often arrives is named",
+        arguments: [
+            ("{length = 32, bytes = 0x965b251c 11111111 … 376eab7c }", "NSData"),
+            ("<00fc13ad ff785122 b4ad2880>", "remove brackets and spaces"), ("0x00fc13ad", "begins with 0x"),
+            ("APwTrf94USK0rSiAmjQgmCNBIkE0ITSAl4eP+FV8mZ4=", "base64"), ("00fc13a", "7 digits"),
+        ])
+    func tokenForms(token: String, hint: String) throws {
+        let body = #"{"device-token":"\#(token)","payload":{"aps":{"badge":1}}}"#
+        let detail = try Self.failure(DecoderSample(body, decoder: "auto")).detail
+        #expect(detail.contains(hint) && !detail.contains(token), "\(detail)")
+    }
+
+    @Test(
+        "An unknown key that looks like a field is named with its correction",
+        arguments: [
+            ("apns-colapse-id", "apns-collapse-id"), ("apnsTopic", "apns-topic"), ("topic", "apns-topic"),
+            ("priority", "apns-priority"), ("enviroment", "environment"), ("not_before", "not-before"),
+        ])
+    func nearMisses(key: String, field: String) throws {
+        let hint = "\(key): not a field; did you mean \"\(field)\"?"
+        let body = #"{"\#(key)":1,"device-token":"00","payload":{"aps":{"badge":1}}}"#
+        #expect(try Self.decode(DecoderSample(body, decoder: "auto")).hint == hint)
+        let header = DecoderSample(
+            Self.payload, decoder: "auto", headers: [("device-token", .text("00")), (key, .text("1"))])
+        #expect(try Self.decode(header).hint == hint)
+    }
+
+    @Test("Where a field is missing, the error names what looks like it")
+    func missingFields() throws {
+        let camel = try Self.failure(
+            DecoderSample(#"{"deviceToken":"00","payload":{"aps":{"badge":1}}}"#, decoder: "auto"))
+        #expect(camel.detail.hasPrefix("no target: "))
+        #expect(camel.detail.hasSuffix("deviceToken: not a field; did you mean \"device-token\"?"))
+        let aps = try Self.failure(DecoderSample(#"{"device-token":"00","aps":{"badge":1}}"#, decoder: "auto"))
+        #expect(aps.detail == "payload: missing, expected a JSON object; aps: belongs in payload")
+    }
+
+    @Test("Headers of frameworks are no near misses")
+    func otherHeaders() throws {
+        let names = ["traceparent", "x-death", "__TypeId__", "content-type", "correlation-id", "MT-Activity-Id", "b3"]
+        let headers: [(String, OneOffDelivery.HeaderValue)] = names.map { ($0, .text("1")) }
+        let sample = DecoderSample(Self.payload, decoder: "auto", headers: headers + [("device-token", .text("00"))])
+        #expect(try Self.decode(sample).hint == nil)
+    }
+
+    @Test("A failure lists all that is wrong, and keeps what can be read")
+    func knownFields() throws {
+        let body = #"""
+            {"device-token":"00aa","apns-topic":"com.example.app","environment":"development","apns-priority":7,
+            "apns-collapse-id":"","payload":{"aps":{"badge":1}}}
+            """#
+        let failure = try Self.failure(DecoderSample(body, decoder: "auto"))
+        #expect(
+            failure.detail
+                == "apns-priority: expected 1, 5 or 10, found 7; apns-collapse-id: 0 bytes, expected 1 to 64")
+        let known = try #require(failure.known)
+        #expect(known.target == DeviceToken("00aa").map { .device($0) })
+        #expect(string(known.topic) == "com.example.app" && known.environment == .development)
+        let fanOut =
+            #"{"device-tokens":["00","x"],"apns-topic":"t","environment":"development","payload":{"aps":{"badge":1}}}"#
+        let refusal = try #require(try Self.decode(DecoderSample(fanOut, decoder: "auto")).refusals.first)
+        #expect(string(refusal.failure.known?.topic) == "t" && refusal.failure.known?.environment == .development)
+    }
+
+    @Test("Composed payloads have characters in place of escapes")
+    func composed() throws {
+        let sample = DecoderSample(
+            #"{"t":"00","a":"\u00e9\u20ac\"","b":{"\u00e9":["\u00e9\n"]}}"#, decoder: "m",
+            decoders: """
+                  - name: m
+                    mapping:
+                      device-token: /t
+                      payload: '{"aps":{"alert":"Hi {/a}"},"a":{/a},"b":{/b}}'
+                """)
+        #expect(
+            string(try sample.notification().payload)
+                == #"{"aps":{"alert":"Hi é€\""},"a":"é€\"","b":{"é":["é\n"]}}"#)
+    }
+}
