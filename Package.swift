@@ -17,7 +17,7 @@ let page = ["page.css", "page.js"]
 
 /// The files of the dashboard's page, likewise.
 let dashboard = [
-    "dashboard.html", "dashboard.css", "elements.js", "chart.js", "sections.js", "main.js",
+    "dashboard.html", "runbook.md", "dashboard.css", "elements.js", "chart.js", "sections.js", "main.js",
 ]
 
 /// The files of the inbox's page, likewise.

@@ -42,6 +42,8 @@ package struct ProcessSnapshot: Sendable {
     /// Whether one unusable app makes the process unready.
     package var needsEveryApp: Bool
     package var credentials: [Credential]
+    /// Why the last reload failed; `nil` after a success.
+    package var reloadFailure: String?
     /// Seconds until the broker's password expires; `nil` where it does not.
     package var passwordExpiresIn: Int64?
     package var spans: SpanCounts
@@ -50,13 +52,14 @@ package struct ProcessSnapshot: Sendable {
     package var at: Moment
 
     package init(
-        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential],
+        workers: [Worker], needsEveryApp: Bool = false, credentials: [Credential], reloadFailure: String? = nil,
         passwordExpiresIn: Int64? = nil, spans: SpanCounts = SpanCounts(), process: ProcessUsage = ProcessUsage(),
         at: Moment
     ) {
         self.workers = workers
         self.needsEveryApp = needsEveryApp
         self.credentials = credentials
+        self.reloadFailure = reloadFailure
         self.passwordExpiresIn = passwordExpiresIn
         self.spans = spans
         self.process = process

@@ -52,6 +52,26 @@ struct AppPlanTests {
         #expect(try newContexts { $0.apps[0].topic = "com.example.new" } == [true, true])
     }
 
+    @Test("A reload names the apps that it adds, changes and removes")
+    func names() throws {
+        func changes(_ edit: (inout Configuration) -> Void) throws -> [String: [String]] {
+            var configuration = world.configuration
+            let before = try AppPlan(configuration)
+            edit(&configuration)
+            let after = try AppPlan(configuration, after: before)
+            return after.changes(after: before, with: try after.makeContexts(after: before))
+        }
+        let (app, other) = ("com.example.app (production)", "com.example.other (production)")
+        #expect(try changes { _ in } == ["added": [], "changed": [], "removed": []])
+        #expect(try changes { $0.apps.removeFirst() } == ["added": [], "changed": [], "removed": [app]])
+        #expect(
+            try changes { $0.apps[1].credential = world.otherKey } == [
+                "added": [], "changed": [other], "removed": [],
+            ])
+        #expect(
+            try changes { $0.apps[0].topic = "com.example.new" }["added"] == ["com.example.new (production)"])
+    }
+
     @Test("A key is identified by its content, not its path: it keeps its provider token, a new key does not")
     func keys() throws {
         let directory = try TemporaryDirectory()

@@ -58,6 +58,7 @@ extension APNsPool {
         connector.lastDivisor = connection.brake.divisor
         counters.add(connection.engine.limitCounts)
         counters.count(disconnect: error)
+        if let error, !isConnected { outage = .after(outage, error, at: now) }
         if error != nil, connection.trial.isUseless(at: now) {
             counters[.failures] += 1
             if !connection.trial.isEndCounted { noteFailure(at: now) }
@@ -202,6 +203,7 @@ extension APNsPool {
             counters[.failures] += 1
             noteFailure(at: now)
             counters.count(disconnect: error)
+            if !isConnected { outage = .after(outage, error, at: now) }
             events.append(.disconnected(error))
         }
     }

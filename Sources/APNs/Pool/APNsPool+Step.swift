@@ -45,6 +45,7 @@ extension APNsPool {
         switch event {
         case .ready:
             connection.trial.becameReady(at: now.instant)
+            outage = nil
             events.append(.connected)
         case .responded(let handle, let response): responded(handle, response, on: connection, at: now)
         case .lost(let handle, let loss):

@@ -150,6 +150,8 @@ package final class APNsPool {
     var events = Deque<Event>()
     var counters = PoolCounters()
     var lastGoaway: PoolSnapshot.Goaway?
+    /// Why the pool has no connection; `nil` while it has one, and before the first failure.
+    package internal(set) var outage: Outage?
     /// `nil` if no request waits for a connection.
     var shortage: Shortage?
     var schedule = Schedule()

@@ -22,4 +22,5 @@ function status(text, kind) {
 function notice(text) {
   $('notice').textContent = text;
   $('notice').hidden = text === '';
+  $('notice').className = 'notice';
 }

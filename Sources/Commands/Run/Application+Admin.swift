@@ -67,6 +67,7 @@ extension Application {
                     expiresIn: certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
+            reloadFailure: file.failure ?? file.password?.problem,
             passwordExpiresIn: file.password?.secondsLeft(at: now.wall), spans: traces?.counts ?? SpanCounts(),
             process: admin.process.read(), at: now)
     }
@@ -75,14 +76,15 @@ extension Application {
 extension Application: AdminPages {
     package var pages: [AdminPage] {
         [
-            AdminPage("/", .unrestricted), AdminPage("/livez", .unrestricted), AdminPage("/readyz"),
-            AdminPage("/metrics"), AdminPage("/state"),
+            AdminPage("/", .unrestricted), AdminPage("/livez", .unrestricted),
+            AdminPage("/runbook", .unrestricted), AdminPage("/readyz"), AdminPage("/metrics"), AdminPage("/state"),
         ]
     }
 
     package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         let path = request.page.path.description
         if path == "/" { return DashboardPage.document.response }
+        if path == "/runbook" { return DashboardPage.runbook }
         if path == "/livez" { return livez(at: now) }
         guard request.isRepeated else {
             workers.ask(workers.watch.want(at: now.instant))

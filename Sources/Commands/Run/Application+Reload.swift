@@ -16,8 +16,8 @@ extension Application {
     func checkFiles(at now: Moment) {
         guard !shutdown.isDraining, file.watch.nextCheck <= now.instant else { return }
         let paths = plan.configuration.files(file.path)
-        guard file.watch.checked(Self.stamps(paths), of: paths.count, at: now.instant) else { return }
-        log.notice("a file has changed: reloading the configuration")
+        guard file.watch.checked(Self.stamps(paths), at: now.instant) else { return }
+        log.notice("a file has changed or is gone: reloading the configuration")
         reload(at: now)
     }
 
@@ -87,13 +87,14 @@ extension Application {
         for (mailbox, contexts) in zip(workers.commands, contexts) { mailbox.post(.reload(next, contexts)) }
         threshold.level = next.configuration.log.level
         certificates = CertificateWatch(next.certificates, at: now.instant)
-        let made = contexts.first?.count { $0 != nil } ?? 0
-        log.notice(
-            "reloaded", metadata: ["apps": .stringConvertible(next.apps.count), "new_pools": .stringConvertible(made)])
+        let changes = next.changes(after: plan, with: contexts.first ?? [])
+        log.notice("reloaded", metadata: changes.mapValues { .array($0.map { "\($0)" }) })
         plan = next
+        file.failure = nil
     }
 
     private func refuse(_ problems: [String]) {
+        file.failure = problems.first.map { problems.count > 1 ? "\($0) (and \(problems.count - 1) more)" : $0 }
         for problem in problems { log.error("the configuration was not changed: \(problem)") }
     }
 }

@@ -33,6 +33,8 @@ package final class Application: LoopOwner {
     struct ConfigurationFile {
         let path: String
         var watch: FileWatch
+        /// Why the last reload failed; `nil` after a success.
+        var failure: String?
         /// `nil` where the broker's password is not in a file.
         var password: SecretWatch?
     }

@@ -39,6 +39,11 @@ package protocol ComponentError: Error, CustomStringConvertible {
 extension ComponentError {
     package var underlying: (any Error)? { nil }
 
+    /// The message of the innermost error, which names what failed and where.
+    package var cause: String {
+        (underlying as? any ComponentError)?.cause ?? message
+    }
+
     package var description: String {
         if let underlying { "\(message) (\(code.rawValue)): \(underlying)" } else { "\(message) (\(code.rawValue))" }
     }

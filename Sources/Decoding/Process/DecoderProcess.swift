@@ -48,6 +48,8 @@ package final class DecoderProcess {
     private var failures = 0
     /// The reason of the last failure; `nil` before the first.
     package private(set) var lastFailure: String?
+    /// Since when it has not worked; `nil` while it works.
+    private var downSince: Instant?
 
     /// The time that the program has to exit when it is no longer needed.
     package static let exitTimeout = Duration.seconds(5)
@@ -61,6 +63,12 @@ package final class DecoderProcess {
         self.log = log
         queue = DecodingQueue(options.queue)
         state = .down(until: now)
+        downSince = now
+    }
+
+    /// Why it serves no messages: the program does not run, or it failed and has answered nothing since.
+    package var outage: Outage? {
+        downSince.map { Outage(since: $0, cause: lastFailure ?? "it has not started yet") }
     }
 
     /// Whether the program is running, and has answered since its last failure if there was anything to answer.
@@ -181,6 +189,7 @@ package final class DecoderProcess {
         switch (state, response) {
         case (.starting, .hello(ProcessFrame.protocolVersion)):
             state = .working
+            if failures == 0 || waiting == 0 { downSince = nil }
             log.info("the decoder's program is there")
         case (.starting, .hello(let version)):
             throw ProcessResponse.Violation(
@@ -191,6 +200,7 @@ package final class DecoderProcess {
                     throw ProcessResponse.Violation(message: "a response has an unknown id, or came twice")
                 }
                 failures = 0
+                downSince = nil
                 deliveries[handle] = nil
                 events.append(.decoded(handle, ProcessResponse.decoded(response)))
             }
@@ -229,12 +239,15 @@ package final class DecoderProcess {
         counters.restarts += 1
         failures += 1
         lastFailure = reason
+        downSince = downSince ?? now
         let held = queue.inFlight
         if let culprit = queue.failed() {
             counters.quarantined += 1
             failures = 0
-            deliveries[culprit] = nil
-            log.error("a message that makes the decoder fail is quarantined", metadata: ["reason": "\(reason)"])
+            let id = deliveries.removeValue(forKey: culprit)?.messageID.map { String(decoding: $0, as: UTF8.self) }
+            log.error(
+                "a message that makes the decoder fail is quarantined",
+                metadata: ["reason": "\(reason)", "messaging.message.id": "\(id ?? "")"])
             let times = DecodingQueue.maximumStrikes
             events.append(
                 .decoded(

@@ -10,4 +10,8 @@ package enum DashboardPage {
         html: PackageResources.dashboard_html, style: PackageResources.dashboard_css,
         script: PackageResources.elements_js + PackageResources.chart_js + PackageResources.sections_js
             + PackageResources.main_js)
+
+    /// The runbook in Markdown: the banner shows its sections.
+    package static let runbook = AdminResponse(
+        contentType: "text/markdown; charset=utf-8", body: PackageResources.runbook_md)
 }

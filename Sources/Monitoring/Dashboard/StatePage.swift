@@ -29,6 +29,7 @@ package struct StatePage {
             // Monotonic, so that clock changes do not distort rates.
             ("clock_seconds", .seconds(seen.at.instant - Instant(nanoseconds: 0))),
             ("ready", .boolean(health.isReady)), ("missing", .array(health.missing.map { .text($0) })),
+            ("problems", health.problemsJSON), ("waiting", waiting),
             ("blocked", .boolean(health.isBlocked)), ("publishing", .integer(health.publishing)),
             ("standstill", .integer(snapshots.count(where: \.isSuspended))),
             ("unsettled", .integer(snapshots.reduce(0) { $0 + $1.counters.unsettled })),
@@ -38,6 +39,23 @@ package struct StatePage {
             ("workers", .array(seen.workers.enumerated().map(worker))), ("queues", .array(health.queues.map(queue))),
             ("apps", .array(health.apps.map(app))), ("pools", .array(pools)),
         ]
+    }
+
+    /// What waits, by what it waits for; notifications in flight at APNs are not part of it.
+    private var waiting: JSONOutput {
+        let depths = health.queues.compactMap { snapshots.messages[$0.name] }
+        let pools = snapshots.flatMap(\.pools)
+        let pauses = health.apps.flatMap(\.pauses)
+        func sum(_ pools: [WorkerSnapshot.Pool]) -> Int { pools.reduce(0) { $0 + $1.statistics.waiting } }
+        return .object([
+            ("queue", depths.isEmpty ? .null : .integer(depths.reduce(0) { $0 + Int($1) })),
+            ("paused", .integer(pauses.reduce(0) { $0 + $1.held })),
+            ("connection", .integer(sum(pools.filter { $0.statistics.ready == 0 }))),
+            ("limits", .integer(sum(pools.filter { $0.statistics.ready > 0 }))),
+            ("pace", .integer(snapshots.flatMap(\.queues).reduce(0) { $0 + ($1.paceWaiting ?? 0) })),
+            ("decoder", .integer(snapshots.flatMap(\.processes).reduce(0) { $0 + $1.waiting })),
+            ("confirm", .integer(snapshots.reduce(0) { $0 + $1.counters.unconfirmed })),
+        ])
     }
 
     // MARK: Totals

@@ -10,7 +10,7 @@ function sampleOf(state) {
     at: state.clock_seconds, groups: groupsOf(state), all: sum(state.notifications, (entry) => entry.total),
     accepted: sum(state.notifications.filter((entry) => entry.outcome === 'accepted'), (entry) => entry.total),
     queues: new Map(state.queues.map((queue) => [queue.name, queue.deliveries])),
-    counts: state.latency.request.counts, bounds: state.latency.bounds_seconds,
+    deadLetters: state.totals.dead_letters, counts: state.latency.request.counts, bounds: state.latency.bounds_seconds,
   };
 }
 // A percentile of a histogram, interpolated linearly within a bucket.
@@ -47,9 +47,32 @@ function lately(now) {
   const spread = [0.5, 0.99].map((share) => percentile(now.bounds, counts, share));
   return {
     rate: (now.all - before.all) / seconds, accepted: (now.accepted - before.accepted) / seconds,
-    groups: differences(now.groups, before.groups), queues: differences(now.queues, before.queues),
+    deadLetters: now.deadLetters - samples[0].deadLetters, groups: differences(now.groups, before.groups), queues: differences(now.queues, before.queues),
     request: spread[0] === null ? null : spread,
   };
+}
+
+// The banner: each problem with its section of the runbook.
+function showProblems(problems) {
+  $('notice').hidden = problems.length === 0;
+  $('notice').className = 'notice bad';
+  $('notice').replaceChildren(...problems.map((problem) => h('div', {}, problem.text, ' ',
+    h('button', { type: 'button', class: 'link', onclick: () => advise(problem.runbook) }, 'Runbook'))));
+}
+let runbook = null;
+async function advise(section) {
+  runbook = runbook || await (await ask('/runbook')).text();
+  const found = runbook.split(/^(?=##)/m).find((part) => part.toLowerCase().startsWith('### ' + section.toLowerCase()));
+  const [title, ...lines] = (found || '### ' + section).trim().split('\n');
+  const parts = lines.join('\n').trim().split(/(\[[^\]]*\]\([^)]*\))/).map((part) => {
+    const [, text, target] = part.match(/^\[([^\]]*)\]\(([^)]*)\)$/) || [];
+    if (text === undefined) return part.replaceAll('`', '');
+    if (!target.startsWith('#harebell')) return text.replaceAll('`', '');
+    return h('button', { type: 'button', class: 'link', onclick: () => advise(target.slice(1)) }, text);
+  });
+  $('advice').replaceChildren(h('h2', {}, title.replace(/^#+ /, '')), h('div', { class: 'advice' }, parts),
+    h('button', { type: 'button', class: 'link', onclick: () => { $('advice').hidden = true; } }, 'Close'));
+  $('advice').hidden = false;
 }
 
 let answeredAt = 0;
@@ -73,7 +96,7 @@ async function refresh() {
 }
 function render(state) {
   status(state.ready ? 'ready' : 'not ready', state.ready ? 'good' : 'bad');
-  notice(state.missing.join('. '));
+  showProblems(state.problems);
   $('about').textContent = state.host + ' · ' + state.version + ' · '
     + state.time.replace('T', ' ').replace(/\.\d+/, '').replace('Z', ' UTC');
   const recent = lately(sampleOf(state));

@@ -13,28 +13,46 @@ function bar(share, kind) {
 }
 const sum = (list, value) => list.reduce((total, item) => total + value(item), 0);
 
-function tile(name, value, unit, more) {
-  return h('div', { class: 'tile' }, h('span', { class: 'quiet' }, name),
+// A name that may break after its dots and the like, and nowhere else.
+const breakable = (name) => name.split(/(?<=[._\/:@-])/).flatMap((part) => [h('wbr', {}), part]).slice(1);
+const words = {
+  Unsettled: 'Deliveries that are not acknowledged yet: they wait, are being sent, or their results are not confirmed.',
+  Unconfirmed: 'Results, retries and dead letters that the broker has not confirmed yet.',
+  Parked: 'Notifications that were put into a retry queue, to be sent again later.',
+};
+const term = (name) => words[name] ? h('abbr', { title: words[name], tabindex: 0 }, name) : name;
+function tile(name, value, unit, more, kind) {
+  return h('div', { class: 'tile ' + (kind || '') }, h('span', { class: 'quiet' }, term(name)),
     h('b', {}, value, unit ? h('small', {}, unit) : null), h('span', { class: 'quiet' }, more || '\u00a0'));
 }
+// What waits, and what for.
+const reasons = {
+  queue: 'in the queues', paused: 'app paused', connection: 'no connection', limits: 'permits or streams',
+  pace: 'rate limit of the queue', decoder: 'decoder', confirm: 'confirm of the broker',
+};
+function waitingTile(waiting) {
+  const parts = Object.keys(reasons).filter((name) => waiting[name]);
+  const kind = waiting.paused || waiting.connection ? 'bad' : '';
+  return tile('Waiting', number(sum(parts, (name) => waiting[name])), '',
+    parts.map((name) => number(waiting[name]) + ' ' + reasons[name]).join(' · ') || 'nothing', 'waiting ' + kind);
+}
 function showTiles(state, recent) {
-  const waiting = sum(state.pools, (pool) => pool.waiting);
   const streams = sum(state.pools, (pool) => sum(pool.connections, (c) => c.streams));
   const spread = recent ? recent.request : null;
-  const depths = state.queues.map((queue) => queue.messages).filter((messages) => messages !== null);
-  const backlog = depths.length ? sum(depths, (n) => n) : null;
-  const source = [backlog, recent ? rate(recent.rate) : null, spread, waiting, streams, state.unsettled,
+  const letters = recent && recent.deadLetters > 0;
+  const source = [state.waiting, recent ? rate(recent.rate) : null, spread, streams, state.unsettled, letters,
     state.unconfirmed, Math.round(state.oldest_unsettled_seconds * 10), state.totals];
   show('tiles', source, () => [
-    tile('Backlog', backlog === null ? '–' : number(backlog), '', 'messages'),
+    waitingTile(state.waiting),
     tile('Throughput', recent ? rate(recent.rate) : '–', '/s', 'notifications'),
     tile('Latency p99', spread ? time(spread[1]) : '–', '', spread ? 'p50 ' + time(spread[0]) : ''),
-    tile('In flight', number(streams), '', number(waiting) + ' waiting'),
+    tile('In flight', number(streams), '', 'at APNs'),
     tile('Unsettled', number(state.unsettled), '',
       state.unsettled ? 'oldest ' + time(state.oldest_unsettled_seconds) : 'deliveries'),
     tile('Unconfirmed', number(state.unconfirmed), '', 'publishes'),
     tile('Parked', number(state.totals.parked), '', 'since start'),
-    tile('Dead letters', number(state.totals.dead_letters), '', 'since start'),
+    tile('Dead letters', number(state.totals.dead_letters), '',
+      letters ? 'growing' : 'since start', letters ? 'bad' : ''),
   ]);
 }
 
@@ -86,8 +104,9 @@ function showApps(state) {
         h('span', { class: 'quiet' }, (pause.topic === app.topic ? '' : pause.topic + ', ')
           + 'for ' + time(pause.seconds) + ', ' + number(pause.held) + ' waiting')));
       return [
-        [app.topic, h('div', {}, h('small', {}, app.environment))],
-        [app.usable ? pill('healthy', 'good') : pill(app.paused.length ? 'paused' : 'not connected', 'bad'), ...pauses],
+        [breakable(app.topic), h('div', {}, h('small', {}, app.environment))].flat(),
+        [app.usable ? pill(app.authenticated ? 'healthy' : 'connected', app.authenticated ? 'good' : '')
+          : pill(app.connections ? 'paused' : 'not connected', 'bad'), ...pauses],
         credential, [number(app.connections), h('small', {}, ' (' + number(app.authenticated) + ' authenticated)')],
       ].map((cell) => (Array.isArray(cell) ? h('div', {}, cell) : cell));
     }), 'No app is configured.'));
@@ -96,7 +115,7 @@ function showApps(state) {
 function connectionTile(connection) {
   const { streams, permits, burst, phase } = connection;
   const limit = connection.maximum_streams;
-  return h('div', { class: 'connection ' + phase },
+  return h('div', { class: 'connection ' + (phase === 'ready' && !connection.authenticated ? '' : phase) },
     h('div', { class: 'row' }, h('b', {}, '#' + connection.number),
       h('span', { class: 'quiet' },
         phase === 'ready' && connection.age_seconds !== null ? time(Math.floor(connection.age_seconds)) : phase)),
@@ -120,9 +139,9 @@ function showPools(state) {
     ].filter((text) => text !== null).join(' · ');
     return h('div', { class: 'pool' },
       h('div', { class: 'row' },
-        h('h3', {}, (pool.topic === null ? 'closing' : pool.topic + ' ' + pool.environment), ' ',
-          h('small', {}, (pool.cargo === 'notifications' || pool.cargo === null ? '' : pool.cargo + ', ')
-            + pool.endpoint + (state.workers.length > 1 ? ', worker ' + pool.worker : ''))),
+        h('h3', {}, pool.topic === null ? 'closing' : [...breakable(pool.topic), ' ', pool.environment], ' ',
+          h('small', {}, (pool.cargo === 'notifications' || pool.cargo === null ? '' : pool.cargo + ', '),
+            breakable(pool.endpoint), (state.workers.length > 1 ? ', worker ' + pool.worker : ''))),
         h('span', { class: 'quiet' }, about)),
       pool.connections.length ? h('div', { class: 'connections' }, pool.connections.map(connectionTile))
         : h('p', { class: 'empty' }, 'No connection. The next notification opens one.'));
@@ -132,9 +151,9 @@ function showPools(state) {
 function showQueues(state, recent) {
   const workers = state.workers.length;
   const rows = state.queues.map((queue) => [
-    queue.name, queue.messages === null ? '–' : number(queue.messages),
+    h('span', {}, breakable(queue.name)), queue.messages === null ? '–' : number(queue.messages),
     queue.consumers < workers ? pill(queue.consumers + ' of ' + workers, 'bad') : number(queue.consumers),
-    number(queue.prefetch_in_force), recent ? rate(recent.queues.get(queue.name) || 0) : '–',
+    (state.standstill ? number(queue.prefetch_in_force) + ' of ' : '') + number(queue.prefetch), recent ? rate(recent.queues.get(queue.name) || 0) : '–',
     number(queue.deliveries),
   ]);
   show('queues', rows.map((row) => row.map((cell) => cell.textContent || cell)), () => table(
@@ -144,12 +163,12 @@ function showQueues(state, recent) {
 
 function showWorkers(state) {
   const rows = state.workers.map((worker) => [
-    worker.name,
+    h('span', {}, breakable(worker.name)),
     worker.ended ? pill('ended', 'warn')
       : !worker.alive ? pill('not responding for ' + time(worker.silence_seconds), 'bad')
       : worker.draining ? pill('draining', 'warn') : pill('running', 'good'),
     number(worker.unsettled), number(worker.unconfirmed),
   ]);
   show('workers', rows.map((row) => row.map((cell) => cell.textContent || cell)), () => table(
-    [['Worker', 'name'], ['State'], ['Unsettled', 'number'], ['Unconfirmed', 'number']], rows, 'No worker yet.'));
+    [['Worker', 'name'], ['State'], [term('Unsettled'), 'number'], [term('Unconfirmed'), 'number']], rows, 'No worker yet.'));
 }

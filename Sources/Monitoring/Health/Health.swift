@@ -13,14 +13,26 @@ package struct Health: Sendable, Equatable {
         /// The app's pauses.
         package var pauses: [Pause] = []
 
+        /// Why it has no connection, and for how long.
+        fileprivate var outage: String?
+
         /// Why none of its notifications can be sent, in one sentence; `nil` if they can.
         package var problem: String? {
             let app = "\(name.topic) (\(name.environment.rawValue))"
-            if let pause = pauses.first(where: { $0.topic == name.topic && $0.isForDevices }) {
-                return "\(app) is paused: \(pause.explanation)"
-            }
-            return connections > 0 ? nil : "\(app) has no connection to APNs"
+            if let pause = refusal { return "\(app) is paused: \(pause.explanation)" }
+            return connections > 0 ? nil : "\(app) has no connection to APNs\(outage ?? "")"
         }
+
+        /// The pause of all its notifications to devices.
+        fileprivate var refusal: Pause? {
+            pauses.first { $0.topic == name.topic && $0.isForDevices && $0.cause != "unreachable" }
+        }
+
+        fileprivate var runbook: Runbook {
+            guard let refusal else { return .noConnection }
+            return refusal.isOfCredential ? .credentialRefused : .appPaused
+        }
+
         /// Whether its notifications can be sent.
         package var isUsable: Bool {
             problem == nil
@@ -33,9 +45,35 @@ package struct Health: Sendable, Equatable {
         /// Whether it affects notifications to devices, not only broadcasts or channels.
         package var isForDevices = true
         package let cause: String
+        package var isOfCredential = false
         package let explanation: String
         package let seconds: Int64
         package var held: Int
+    }
+
+    /// What an operator has to mend.
+    package struct Problem: Sendable, Equatable {
+        /// One sentence.
+        package let text: String
+        package let runbook: Runbook
+        /// Whether the process is not ready because of it.
+        package let isMissing: Bool
+    }
+
+    /// The sections of the runbook, each named like its alert.
+    package enum Runbook: String, CaseIterable, Sendable {
+        case workerStuck = "HarebellWorkerStuck"
+        case down = "HarebellDown"
+        case notConsuming = "HarebellNotConsuming"
+        case notPublishing = "HarebellNotPublishing"
+        case brokerBlocked = "HarebellBrokerBlocked"
+        case queueRefuses = "HarebellQueueRefuses"
+        case queueMissing = "HarebellQueueMissing"
+        case decoderDown = "HarebellDecoderDown"
+        case reloadFailed = "HarebellReloadFailed"
+        case credentialRefused = "HarebellCredentialRefused"
+        case appPaused = "HarebellAppPaused"
+        case noConnection = "HarebellNoConnection"
     }
 
     package struct Queue: Sendable, Equatable {
@@ -49,14 +87,11 @@ package struct Health: Sendable, Equatable {
     package private(set) var apps: [App] = []
     package private(set) var publishing = 0
     package private(set) var isBlocked = false
-    /// The queues of the configuration that have not taken publishes for longer than ``refusalPatience``, and why.
-    package private(set) var troubled: Set<String> = []
-    /// Why the process is not ready, one sentence each; empty if it is.
-    package private(set) var missing: [String] = []
+    package private(set) var problems: [Problem] = []
 
-    /// How long a queue may refuse publishes before the process is not ready: queues refuse some during a leader
-    /// change.
-    package static let refusalPatience = Duration.seconds(10)
+    /// How long a queue may refuse publishes, or a decoder restart, before it is a problem: queues refuse some during
+    /// a leader change.
+    package static let patience = Duration.seconds(10)
 
     package init(_ processSnapshot: ProcessSnapshot) {
         workers = processSnapshot.workers.count
@@ -64,16 +99,12 @@ package struct Health: Sendable, Equatable {
             guard let snapshot = worker.snapshot, !worker.hasEnded else { continue }
             add(snapshot)
         }
-        findMissing(processSnapshot)
+        findProblems(processSnapshot)
     }
 
     private mutating func add(_ snapshot: WorkerSnapshot) {
         publishing += snapshot.isPublisherOpen ? 1 : 0
-        isBlocked = isBlocked || snapshot.isBlocked
-        for destination in snapshot.troubled
-        where snapshot.takenAt.instant - destination.since > Self.refusalPatience {
-            troubled.insert("\(destination.name) \(destination.problem)")
-        }
+        isBlocked = isBlocked || snapshot.blocked != nil
         for queue in snapshot.queues {
             let index = queues.firstIndex { $0.name == queue.name } ?? queues.count
             if index == queues.count { queues.append(Queue(name: queue.name)) }
@@ -84,6 +115,7 @@ package struct Health: Sendable, Equatable {
             if index == apps.count { apps.append(App(name: app.name)) }
             apps[index].connections += app.connections
             apps[index].authenticated += app.authenticated
+            if let outage = app.outage { apps[index].outage = outage.text(at: snapshot.takenAt.instant) }
             for paused in snapshot.paused where paused.app == app.name {
                 addPause(paused, to: &apps[index], at: snapshot.takenAt.instant)
             }
@@ -103,36 +135,91 @@ package struct Health: Sendable, Equatable {
             app.pauses.append(
                 Pause(
                     topic: paused.topic, isForDevices: paused.isForDevices, cause: cause,
-                    explanation: paused.explanation, seconds: seconds, held: paused.held))
+                    isOfCredential: paused.cause.isOfCredential, explanation: paused.explanation, seconds: seconds,
+                    held: paused.held))
         }
     }
 
-    private mutating func findMissing(_ processSnapshot: ProcessSnapshot) {
-        for (index, worker) in processSnapshot.workers.enumerated() {
-            if worker.hasEnded { missing.append("worker \(index) has ended") }
-            if !worker.isAlive { missing.append("worker \(index) does not respond") }
+    private mutating func note(_ text: String, _ runbook: Runbook, isMissing: Bool = true) {
+        let problem = Problem(text: text, runbook: runbook, isMissing: isMissing)
+        if !problems.contains(problem) { problems.append(problem) }
+    }
+
+    private mutating func findProblems(_ seen: ProcessSnapshot) {
+        for (index, worker) in seen.workers.enumerated() {
+            if worker.hasEnded { note("worker \(index) has ended", .down) }
+            if !worker.isAlive { note("worker \(index) does not respond", .workerStuck) }
         }
-        let snapshots = processSnapshot.snapshots
-        if snapshots.count < workers { missing.append("not every worker has started") }
-        if snapshots.contains(where: \.isDraining) { missing.append("draining") }
-        for queue in queues where queue.consumers < workers {
-            missing.append("queue \(queue.name) is consumed by \(queue.consumers) of \(workers) workers")
+        let snapshots = seen.snapshots
+        if snapshots.count < workers { note("not every worker has started", .down) }
+        let isDraining = snapshots.contains(where: \.isDraining)
+        if isDraining {
+            note("draining", .down)
+        } else {
+            findConsuming(snapshots)
         }
-        if publishing < workers {
-            missing.append("the publishing connection of \(workers - publishing) workers is not open")
-        }
-        missing += troubled.sorted()
-        if isBlocked { missing.append("the broker blocks publishing") }
-        if processSnapshot.needsEveryApp || !apps.contains(where: \.isUsable) {
-            missing += apps.compactMap(\.problem)
+        // Connections that a drain has closed are not missing.
+        if !isDraining || snapshots.contains(where: { $0.counters.unsettled > 0 }) { findSending(seen, snapshots) }
+        if let failure = seen.reloadFailure {
+            note("the configuration was not reloaded: \(failure)", .reloadFailed, isMissing: false)
         }
     }
+
+    private mutating func findConsuming(_ snapshots: [WorkerSnapshot]) {
+        let outage = snapshots.compactMap { $0.outages["consuming"]?.text(at: $0.takenAt.instant) }.first ?? ""
+        // A worker that stands still, because no app can send, takes probes only.
+        let consuming = workers - snapshots.count(where: \.isSuspended)
+        for queue in queues where queue.consumers < consuming {
+            note("queue \(queue.name) is consumed by \(queue.consumers) of \(workers) workers\(outage)", .notConsuming)
+        }
+        var decoders: Set<String> = []
+        for snapshot in snapshots {
+            let now = snapshot.takenAt.instant
+            for process in snapshot.processes where !decoders.contains(process.name) {
+                guard let outage = process.outage, now - outage.since > Self.patience else { continue }
+                decoders.insert(process.name)
+                let queues = process.queues.joined(separator: ", ")
+                note("the decoder \(process.name) of \(queues) does not work\(outage.text(at: now))", .decoderDown)
+            }
+        }
+    }
+
+    private mutating func findSending(_ seen: ProcessSnapshot, _ snapshots: [WorkerSnapshot]) {
+        if publishing < workers {
+            let outage = snapshots.compactMap { $0.outages["publishing"]?.text(at: $0.takenAt.instant) }.first ?? ""
+            note("the publishing connection of \(workers - publishing) workers is not open\(outage)", .notPublishing)
+        }
+        if let reason = snapshots.compactMap(\.blocked).first {
+            note("the broker blocks publishing" + (reason.isEmpty ? "" : ": \(reason)"), .brokerBlocked)
+        }
+        for snapshot in snapshots {
+            for destination in snapshot.troubled {
+                if destination.isMissing {
+                    note("no queue receives what is published to \(destination.name)", .queueMissing)
+                } else if snapshot.takenAt.instant - destination.since > Self.patience {
+                    note("\(destination.name) \(destination.problem)", .queueRefuses)
+                }
+            }
+        }
+        let isMissing = seen.needsEveryApp || !apps.contains(where: \.isUsable)
+        for app in apps {
+            if let problem = app.problem { note(problem, app.runbook, isMissing: isMissing) }
+        }
+    }
+
+    /// Why the process is not ready, one sentence each; empty if it is.
+    package var missing: [String] { problems.filter(\.isMissing).map(\.text) }
 
     package var isReady: Bool { missing.isEmpty }
 }
 
 extension Health {
-    /// The content of `/readyz`: one object with `ready`, `missing`, `queues`, `publishing`, `blocked` and `apps`.
+    var problemsJSON: JSONOutput {
+        .array(
+            problems.map { .object([("text", .text($0.text)), ("runbook", .text($0.runbook.rawValue))]) })
+    }
+
+    /// The content of `/readyz`.
     package var json: [UInt8] {
         let queues = queues.map { queue in
             JSONOutput.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
@@ -147,6 +234,7 @@ extension Health {
         }
         let text = JSONOutput.text(of: [
             ("ready", .boolean(isReady)), ("missing", .array(missing.map { .text($0) })),
+            ("problems", problemsJSON),
             ("workers", .integer(workers)), ("publishing", .integer(publishing)), ("blocked", .boolean(isBlocked)),
             ("queues", .array(queues)), ("apps", .array(apps)),
         ])
@@ -164,6 +252,12 @@ extension Health.Pause {
     }
 }
 
+extension LaneGate.Cause {
+    fileprivate var isOfCredential: Bool {
+        if case .credential = self { true } else { false }
+    }
+}
+
 extension PausedTopic {
     /// The cause as a sentence.
     fileprivate var explanation: String {
@@ -173,5 +267,12 @@ extension PausedTopic {
         case .deviceTokens: "\(cause): check the environment"
         case .unreachable: "\(cause)"
         }
+    }
+}
+
+extension Outage {
+    /// ` since 14 s: cannot connect to …`
+    fileprivate func text(at now: Instant) -> String {
+        " since \((now - since).components.seconds) s: \(cause)"
     }
 }

@@ -133,9 +133,9 @@ package struct MetricsPage {
             sum: { $0.counters[.divertedResults] })
         write(
             .gauge(
-                "harebell_queue_refusing", by: ["destination"],
-                "Worker threads for which a queue of the configuration does not take publishes."),
-            sums: snapshots.flatMap(\.troubled).map { ($0.name, 1) })
+                "harebell_queue_refusing", by: ["destination", "cause"],
+                "Worker threads for which a queue of the configuration takes no publishes: `refuses` or `missing`."),
+            sums: snapshots.flatMap(\.troubled).map { ([$0.name, $0.isMissing ? "missing" : "refuses"], 1) })
         write(
             .counter("harebell_quarantined_publishes_total", "Publishes that made the broker close the connection."),
             sum: { $0.counters[.quarantined] })
@@ -157,7 +157,7 @@ package struct MetricsPage {
             sum: { $0.isPublisherOpen ? 1 : 0 })
         write(
             .gauge("harebell_broker_blocked", "1 while the broker blocks publishing."),
-            .integer(snapshots.contains(where: \.isBlocked) ? 1 : 0))
+            .integer(snapshots.contains { $0.blocked != nil } ? 1 : 0))
         write(
             .gauge(
                 "harebell_broker_secret_expiry_seconds",
@@ -268,6 +268,11 @@ package struct MetricsPage {
             .gauge("harebell_standstill", "Worker threads that consume nothing because no app can send."),
             sum: { $0.isSuspended ? 1 : 0 })
         write(.gauge("harebell_workers", "Worker threads."), .integer(seen.workers.count))
+        write(
+            .gauge(
+                "harebell_reload_failed",
+                "1 while the old configuration stays in force, because a reload or a file that it names failed."),
+            .integer(seen.reloadFailure == nil ? 0 : 1))
         text.begin(
             .gauge("harebell_worker_silence_seconds", by: ["worker"], "Time since a worker thread last responded."))
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }

@@ -44,10 +44,13 @@ final class Destination {
         switch state {
         case .open: "accepts publishes"
         case .slow: "does not confirm publishes"
-        case .refusing: replyText.isEmpty ? "refuses publishes" : "receives no publishes (\(replyText))"
+        case .refusing: isMissing ? "receives no publishes (\(replyText))" : "refuses publishes"
         case .harmful: "makes the broker close the connection (\(replyText))"
         }
     }
+
+    /// No queue receives its publishes.
+    var isMissing: Bool { state == .refusing && !replyText.isEmpty }
 
     /// The publish for the next attempt.
     var nextPublish: PendingPublication? {
@@ -238,5 +241,7 @@ struct Destinations {
 package struct TroubledDestination: Sendable {
     package let name: String
     package let problem: String
+    /// No queue receives its publishes.
+    package let isMissing: Bool
     package let since: Instant
 }

@@ -37,7 +37,8 @@ package struct Outbox: ~Copyable {
     /// The destinations of the configuration that are not open although publishes are meant for them.
     package var troubled: [TroubledDestination] {
         destinations.troubled.filter { $0.isConfigured && $0.publishes > 0 }.map {
-            TroubledDestination(name: $0.route.name, problem: $0.problem, since: $0.since)
+            TroubledDestination(
+                name: $0.route.name, problem: $0.problem, isMissing: $0.isMissing, since: $0.since)
         }
     }
 

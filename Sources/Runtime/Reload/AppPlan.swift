@@ -64,6 +64,22 @@ package struct AppPlan: Sendable {
         }
     }
 
+    /// The names of the apps that a reload has added, changed or removed.
+    ///
+    /// - Parameter contexts: of one worker, made after `previous`.
+    package func changes(after previous: AppPlan, with contexts: Contexts) -> [String: [String]] {
+        func names(_ apps: [App]) -> [String] { apps.map { "\($0.topic) (\($0.environment.rawValue))" } }
+        func isIn(_ plan: AppPlan) -> (App) -> Bool {
+            { app in plan.apps.contains { $0.topic == app.topic && $0.environment == app.environment } }
+        }
+        let kept = apps.filter(isIn(previous))
+        return [
+            "added": names(apps.filter { !isIn(previous)($0) }),
+            "changed": names(kept.filter { app in app.pools.all.contains { contexts[$0.index] != nil } }),
+            "removed": names(previous.apps.filter { !isIn(self)($0) }),
+        ]
+    }
+
     /// One worker's TLS contexts, by pool; `nil` if a pool of `previous` can be kept.
     package typealias Contexts = [Handoff<TLSContext>?]
 

@@ -21,14 +21,12 @@ package struct FileWatch {
         seen = stamps
     }
 
-    /// - Parameters:
-    ///   - stamps: of the files that exist now.
-    ///   - count: the number of files that must exist.
-    /// - Returns: whether they differ from the files that were read, are complete, and did not change since the last
-    ///   poll.
-    package mutating func checked(_ stamps: [String: FileStamp], of count: Int, at now: Instant) -> Bool {
+    /// - Parameter stamps: of the files that exist now.
+    /// - Returns: whether they differ from the files that were read, and did not change since the last poll. A file that
+    ///   stays away counts: a reload then says that it is missing.
+    package mutating func checked(_ stamps: [String: FileStamp], at now: Instant) -> Bool {
         nextCheck = now + Self.interval
         defer { seen = stamps }
-        return stamps != read && stamps == seen && stamps.count == count
+        return stamps != read && stamps == seen
     }
 }

@@ -29,7 +29,8 @@ package struct SecretWatch {
     package private(set) var nextCheck: Instant
     /// What the last look found instead of ``secret``.
     private var candidate: Secret?
-    private var problem: String?
+    /// Why the file cannot be read; `nil` after a success.
+    package private(set) var problem: String?
     /// When a warning is due; `nil` without an end, and after the warning.
     private var warning: WallTime?
 

@@ -35,6 +35,10 @@ package struct Worker: ~Copyable {
     let logThrottle: LogThrottle
     /// The connections that were open and have not ended since, by their purpose.
     var opened: Set<String> = []
+    /// The broker connections that are lost or could not be opened, by their purpose.
+    var outages: [String: Outage] = [:]
+    /// Why the broker blocks publishing; `nil` while it does not.
+    var blocked: String?
     var events = Deque<Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
@@ -228,7 +232,7 @@ package struct Worker: ~Copyable {
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
             case .engine(.cancelled(let queue)): queues[queue.index].isConsuming = false
             case .engine(.channelClosed(let queue, let error)): channelClosed(queue, error)
-            case .engine(.opened): opened.insert("consuming")
+            case .engine(.opened): connectionOpened("consuming")
             case .disconnected(_, let error, _):
                 for index in queues.indices { queues[index].channelEnded() }
                 consumerLost()
@@ -332,10 +336,11 @@ package struct Worker: ~Copyable {
                 outbox.confirmed(sequence, confirmation, on: role, at: now)
                 performActions()
             case .engine(.opened):
-                opened.insert(Self.name(role))
+                connectionOpened(Self.name(role))
                 if role == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 outbox.publisher(role, isBlocked: true, at: now)
+                blocked = "\(reason)"
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked):
                 outbox.publisher(role, isBlocked: false, at: now)
@@ -363,9 +368,17 @@ package struct Worker: ~Copyable {
 
     mutating func connectionLost(_ which: String, _ error: AMQPError) {
         let wasOpen = opened.remove(which) != nil
+        outages[which] = .after(outages[which], error, at: now.instant)
         log.warning(
             "the \(which) connection \(wasOpen ? "is lost" : "cannot be opened"); trying again",
             metadata: ["error.message": "\(error)"])
+    }
+
+    mutating func connectionOpened(_ which: String) {
+        opened.insert(which)
+        guard let outage = outages.removeValue(forKey: which) else { return }
+        let seconds = (now.instant - outage.since).components.seconds
+        log.notice("the \(which) connection is open again", metadata: ["outage_seconds": .stringConvertible(seconds)])
     }
 
     private mutating func channelLost(_ queue: String, _ error: AMQPError) {

@@ -24,6 +24,8 @@ package struct WorkerSnapshot: Sendable {
         /// Connections for its notifications, and the number on which APNs has accepted the credential.
         package let connections: Int
         package let authenticated: Int
+        /// Why there is no connection.
+        package let outage: Outage?
     }
 
     package struct Pool: Sendable {
@@ -40,7 +42,11 @@ package struct WorkerSnapshot: Sendable {
     /// A decoder that is a program.
     package struct Process: Sendable {
         package let name: String
+        /// Those that it decodes.
+        package let queues: [String]
         package let isWorking: Bool
+        /// Why it decodes nothing; `nil` while it does.
+        package let outage: Outage?
         /// Messages without a response.
         package let waiting: Int
         package let counters: DecoderProcess.Counters
@@ -61,8 +67,10 @@ package struct WorkerSnapshot: Sendable {
     package let isPublisherOpen: Bool
     /// The destinations of the configuration that do not take publishes.
     package let troubled: [TroubledDestination]
-    /// The broker blocks publishing.
-    package let isBlocked: Bool
+    /// Why the broker blocks publishing; `nil` while it does not.
+    package let blocked: String?
+    /// The broker connections that are not open, by their purpose.
+    package let outages: [String: Outage]
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]
@@ -123,11 +131,12 @@ extension Worker {
                     paceWaiting: dispatch.paceWaiting(ofQueue: index))
             },
             isSuspended: dispatch.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
-            troubled: outbox.troubled, isBlocked: isBlocked,
+            troubled: outbox.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(
-                    name: app.name, connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0)
+                    name: app.name, connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0,
+                    outage: pools.roster.pools[app.pools.notifications.index]?.outage)
             },
             pools: pools.roster.pools.indices.compactMap { number in
                 guard let pool = pools.roster.pools[number], let statistics = statistics[number] else { return nil }
@@ -139,9 +148,12 @@ extension Worker {
                     connectionsSnapshot: pool.snapshot(at: now.instant))
             },
             formerPools: pools.formerCounters, paused: paused,
-            processes: decoders.map {
+            processes: decoders.enumerated().map { index, decoder in
                 WorkerSnapshot.Process(
-                    name: $0.name, isWorking: $0.isWorking, waiting: $0.waiting, counters: $0.counters)
+                    name: decoder.name,
+                    queues: intake.settings.queues.filter { $0.process == index }.map(\.name),
+                    isWorking: decoder.isWorking, outage: decoder.outage, waiting: decoder.waiting,
+                    counters: decoder.counters)
                 // Those of the process count once.
             }, suppressedLogLines: logThrottle.suppressed + (index == 0 ? LineLogHandler.droppedLines : 0))
     }

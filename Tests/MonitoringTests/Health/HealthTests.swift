@@ -1,6 +1,7 @@
 import Admin
 import Core
 import Foundation
+import Logging
 import Runtime
 import SimulatedWorld
 import TestSupport
@@ -39,32 +40,45 @@ struct HealthTests {
     @Test("Without the broker it is not ready, and reports what is missing, until the broker is back")
     func broker() throws {
         let world = try World()
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
         try world.start()
-        world.isBrokerDown = true
-        world.cut(World.broker)
-        #expect(
-            health(world).missing == [
-                "queue push.requests is consumed by 0 of 1 workers",
-                "the publishing connection of 1 workers is not open",
-            ])
-        world.isBrokerDown = false
-        world.pass(.seconds(60))
-        #expect(health(world).isReady)
+        // The second round shows whether the outage was forgotten.
+        for _ in 0..<2 {
+            world.isBrokerDown = true
+            world.cut(World.broker)
+            world.pass(.seconds(14))
+            let problems = health(world).problems
+            #expect(problems.map(\.runbook) == [.notConsuming, .notPublishing])
+            #expect(problems[0].text.hasPrefix("queue push.requests is consumed by 0 of 1 workers since "))
+            #expect(problems[1].text.hasPrefix("the publishing connection of 1 workers is not open since "))
+            #expect(problems.allSatisfy { $0.text.contains(" since 14 s: ") }, "\(problems)")
+            world.isBrokerDown = false
+            world.pass(.seconds(60))
+            #expect(health(world).problems.isEmpty)
+        }
+        for which in ["consuming", "publishing"] {
+            #expect(lines.all.count { $0.message == "the \(which) connection is open again" } == 2)
+        }
     }
 
     @Test("Without APNs no app is usable")
     func apns() throws {
         let world = try World()
-        world.isAPNsDown = true
         try world.start()
-        #expect(
-            health(world).missing == [
-                "com.example.app (production) has no connection to APNs",
-                "com.example.other (production) has no connection to APNs",
-            ])
-        world.isAPNsDown = false
-        world.pass(.seconds(60))
-        #expect(health(world).isReady)
+        for _ in 0..<2 {
+            world.isAPNsDown = true
+            world.cut(World.apns)
+            world.pass(.seconds(14))
+            let problems = health(world).problems
+            #expect(problems.map(\.runbook) == [.noConnection, .noConnection])
+            #expect(
+                problems.allSatisfy { $0.isMissing && $0.text.contains(" has no connection to APNs since 14 s: ") },
+                "\(problems)")
+            world.isAPNsDown = false
+            world.pass(.seconds(60))
+            #expect(health(world).problems.isEmpty)
+        }
     }
 
     @Test("A paused app is not usable, with its cause; another app is enough to be ready")
@@ -78,7 +92,7 @@ struct HealthTests {
         #expect(
             paused.apps[0].pauses == [
                 Health.Pause(
-                    topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken",
+                    topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken", isOfCredential: true,
                     explanation: "APNs refuses the credential (BadEnvironmentKeyIdInToken)", seconds: 3, held: 2)
             ])
         #expect(paused.apps.map(\.isUsable) == [false, true])
@@ -89,6 +103,11 @@ struct HealthTests {
         #expect(health(world) { $0.needsEveryApp = true }.missing == [problem])
         try world.request(Self.body.replacing("example.app", with: "example.other"))
         world.pass(.seconds(1))
+        #expect(
+            health(world).missing == [problem, problem.replacing("example.app", with: "example.other")])
+        // A standstill consumes nothing on purpose.
+        world.pass(.seconds(30))
+        #expect(health(world).queues.map(\.consumers) == [0])
         #expect(
             health(world).missing == [problem, problem.replacing("example.app", with: "example.other")])
     }
@@ -118,7 +137,57 @@ struct HealthTests {
         try world.request(Self.body)
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(missing { _ in }.contains("draining"))
+        #expect(missing { _ in } == ["draining"])
+        #expect(missing { $0.needsEveryApp = true } == ["draining"])
+    }
+
+    @Test("A failed reload is a problem, and the process stays ready")
+    func reload() throws {
+        let world = try World()
+        try world.start()
+        let failed = health(world) { $0.reloadFailure = "harebell.yaml:3:1: unknown key" }
+        #expect(failed.isReady)
+        #expect(failed.problems.map(\.text) == ["the configuration was not reloaded: harebell.yaml:3:1: unknown key"])
+        #expect(failed.problems.map(\.runbook) == [.reloadFailed])
+    }
+
+    @Test("It is not ready while one of two workers is blocked, also if it is the first one")
+    func oneBlocked() throws {
+        let world = try World()
+        try world.start()
+        let seen = world.processSnapshot()
+        let free = seen.workers[0]
+        world.broker.setAlarm(true)
+        try world.request(Self.body)
+        world.pass(.seconds(1))
+        let blocked = world.processSnapshot().workers[0]
+        for workers in [[blocked, free], [free, blocked]] {
+            let health = health(world) { $0.workers = workers }
+            #expect(health.isBlocked)
+            #expect(health.missing == ["the broker blocks publishing: low on memory"], "\(health.missing)")
+        }
+    }
+
+    @Test("A dead-letter queue that is missing makes it not ready, and a missing results queue does not")
+    func missingQueues() throws {
+        let world = try World()
+        try world.start()
+        for _ in 0..<2 {
+            world.broker.delete("push.dead")
+            try world.request("{", id: "broken")
+            world.pass(.seconds(5))
+            #expect(health(world).missing == ["no queue receives what is published to push.dead"])
+            #expect(health(world).problems.map(\.runbook) == [.queueMissing])
+            world.broker.declare("push.dead")
+            world.pass(.seconds(60))
+            #expect(health(world).problems.isEmpty)
+        }
+    }
+
+    @Test("Each problem has a section in the runbook, which has the name of an alert")
+    func runbook() throws {
+        let page = String(decoding: DashboardPage.runbook.body, as: UTF8.self)
+        for section in Health.Runbook.allCases { #expect(page.contains("### \(section.rawValue)\n"), "\(section)") }
     }
 
     @Test("Its JSON contains all of that")
@@ -131,7 +200,13 @@ struct HealthTests {
             JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)
         let explanation = "APNs refuses the credential (BadEnvironmentKeyIdInToken)"
         let expected: NSDictionary = [
-            "ready": true, "missing": [], "workers": 1, "publishing": 1, "blocked": false,
+            "ready": true, "missing": [],
+            "problems": [
+                [
+                    "text": "com.example.app (production) is paused: \(explanation)",
+                    "runbook": "HarebellCredentialRefused",
+                ]
+            ], "workers": 1, "publishing": 1, "blocked": false,
             "queues": [["name": "push.requests", "consumers": 1]],
             "apps": [
                 [

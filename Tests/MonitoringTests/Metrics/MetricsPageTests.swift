@@ -111,6 +111,17 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_max_concurrent_streams", ["app": "com.example.app"]) == 1000)
     }
 
+    @Test("A notification that is sent again because its provider token was refused is counted once")
+    func rebinds() throws {
+        let world = try World(script: "first 1 request: 403 InvalidProviderToken")
+        try world.start()
+        try world.request(Self.body("7"), id: "m1")
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let page = try page(world)
+        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 1)
+        #expect(page.sum("harebell_retries_total", ["kind": "token"]) == 1)
+    }
+
     @Test("A timestamp in the future is not counted")
     func futureTimestamp() throws {
         let world = try World()

@@ -7,7 +7,7 @@ from pathlib import Path
 from browser import LOOKS, check_look, chromium, expect, page
 
 PICTURES = {("light", 1280): "dashboard.png", ("dark", 390): "dashboard-narrow.png"}
-TILES = ["Backlog", "Throughput", "Latency p99", "In flight", "Unsettled", "Unconfirmed", "Parked", "Dead letters"]
+TILES = ["Waiting", "Throughput", "Latency p99", "In flight", "Unsettled", "Unconfirmed", "Parked", "Dead letters"]
 
 address, token_file, folder = sys.argv[1:]
 with chromium() as browser:

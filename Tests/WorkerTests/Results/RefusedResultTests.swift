@@ -164,7 +164,7 @@ struct RefusedResultTests {
         #expect(lines.all.contains { $0.message.contains("a queue of the configuration refuses publishes") })
         #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
         let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
-        #expect(page.contains("harebell_queue_refusing{destination=\"push.results\"} 1\n"))
+        #expect(page.contains("harebell_queue_refusing{destination=\"push.results\",cause=\"refuses\"} 1\n"))
         world.broker.queues["push.results"]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
