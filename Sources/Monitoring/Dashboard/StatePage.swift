@@ -134,16 +134,12 @@ package struct StatePage {
 
     private func app(_ app: Health.App) -> JSONOutput {
         let credential = seen.credentials.first { $0.app == app.name }
-        return .object([
-            ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
-            ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
-            ("connections", .integer(app.connections)),
-            ("authenticated", .integer(app.authenticated)),
-            ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
-            ("provider_token_age_seconds", .optional(credential?.tokenAge)),
-            ("certificate_expires_in_seconds", credential?.expiresIn.map { .integer(Int($0)) } ?? .null),
-            ("paused", .array(app.pauses.map(\.json))),
-        ])
+        return .object(
+            app.members + [
+                ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
+                ("provider_token_age_seconds", .optional(credential?.tokenAge)),
+                ("certificate_expires_in_seconds", credential?.expiresIn.map { .integer(Int($0)) } ?? .null),
+            ])
     }
 
     private var pools: [JSONOutput] {

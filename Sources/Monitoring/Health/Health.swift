@@ -224,26 +224,28 @@ extension Health {
         let queues = queues.map { queue in
             JSONOutput.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
         }
-        let apps = apps.map { app in
-            JSONOutput.object([
-                ("topic", .text(app.name.topic)), ("environment", .text(app.name.environment.rawValue)),
-                ("usable", .boolean(app.isUsable)), ("problem", .optional(app.problem)),
-                ("connections", .integer(app.connections)),
-                ("authenticated", .integer(app.authenticated)), ("paused", .array(app.pauses.map(\.json))),
-            ])
-        }
         let text = JSONOutput.text(of: [
             ("ready", .boolean(isReady)), ("missing", .array(missing.map { .text($0) })),
             ("problems", problemsJSON),
             ("workers", .integer(workers)), ("publishing", .integer(publishing)), ("blocked", .boolean(isBlocked)),
-            ("queues", .array(queues)), ("apps", .array(apps)),
+            ("queues", .array(queues)), ("apps", .array(apps.map { .object($0.members) })),
         ])
         return Array((text + "\n").utf8)
     }
 }
 
+extension Health.App {
+    var members: [(String, JSONOutput)] {
+        [
+            ("topic", .text(name.topic)), ("environment", .text(name.environment.rawValue)),
+            ("usable", .boolean(isUsable)), ("problem", .optional(problem)), ("connections", .integer(connections)),
+            ("authenticated", .integer(authenticated)), ("paused", .array(pauses.map(\.json))),
+        ]
+    }
+}
+
 extension Health.Pause {
-    var json: JSONOutput {
+    fileprivate var json: JSONOutput {
         .object([
             ("topic", .text(topic)), ("cause", .text(cause)), ("explanation", .text(explanation)),
             ("seconds", .integer(Int(seconds))),

@@ -53,7 +53,7 @@ package struct MetricsPage {
             .gauge(
                 "harebell_decoder_running", by: ["decoder"],
                 "Worker threads whose process for a decoder is running and accepts messages."),
-            perProcess: { $0.isWorking ? 1 : 0 })
+            perProcess: { $0.outage == nil ? 1 : 0 })
         write(
             .gauge(
                 "harebell_decoder_waiting", by: ["decoder"], "Messages without a response from a decoder's process."),

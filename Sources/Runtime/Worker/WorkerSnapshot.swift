@@ -44,7 +44,6 @@ package struct WorkerSnapshot: Sendable {
         package let name: String
         /// Those that it decodes.
         package let queues: [String]
-        package let isWorking: Bool
         /// Why it decodes nothing; `nil` while it does.
         package let outage: Outage?
         /// Messages without a response.
@@ -152,7 +151,7 @@ extension Worker {
                 WorkerSnapshot.Process(
                     name: decoder.name,
                     queues: intake.settings.queues.filter { $0.process == index }.map(\.name),
-                    isWorking: decoder.isWorking, outage: decoder.outage, waiting: decoder.waiting,
+                    outage: decoder.outage, waiting: decoder.waiting,
                     counters: decoder.counters)
                 // Those of the process count once.
             }, suppressedLogLines: logThrottle.suppressed + (index == 0 ? LineLogHandler.droppedLines : 0))
