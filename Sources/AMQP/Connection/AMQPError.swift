@@ -118,7 +118,8 @@ extension AMQPError {
         case 406 where text.contains("timed out") || text.contains("consumer timeout"):
             code = .consumerTimeout
             isTransient = true
-        case 406 where text.contains("low on ") || text.contains("disk") || text.contains("memory"), 530 where text.contains("limit"):
+        case 406 where text.contains("low on ") || text.contains("disk") || text.contains("memory"),
+            530 where text.contains("limit"):
             isTransient = true
         default: break
         }

@@ -279,7 +279,8 @@ package struct MetricsPage {
         write(
             .counter(
                 "harebell_log_lines_suppressed_total",
-                "Log lines that were dropped by the rate limit, or because standard error was full."), sum: { $0.suppressedLogLines })
+                "Log lines that were dropped by the rate limit, or because standard error was full."),
+            sum: { $0.suppressedLogLines })
         write(
             .counter(
                 "harebell_spans_total", by: ["result"],
