@@ -1,9 +1,15 @@
+/// The hosts that a request without a token may name.
+package enum AdminHosts {
+    case any
+    /// - advice: for a client that names another one: how the server allows it.
+    case loopback(advice: StaticString)
+}
+
 /// Access control for pages that are not public.
 struct AdminAccess {
     /// `nil` allows every client.
     let token: [UInt8]?
-    /// Whether requests without a token may use a host other than loopback.
-    let anyHost: Bool
+    let hosts: AdminHosts
 
     /// - Parameter authorization: the header's value.
     func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
@@ -27,8 +33,11 @@ struct AdminAccess {
     /// Without a token, a malicious site could access the server through a browser on this host, under a name that
     /// resolves to it (DNS rebinding). So only loopback names are accepted. A client that sends no `Host` is not a
     /// browser.
-    func knows(_ host: HostName?) -> Bool {
-        token != nil || anyHost || host?.isLoopback ?? true
+    ///
+    /// - Returns: the advice for a client whose request is refused.
+    func refusal(of host: HostName?) -> StaticString? {
+        guard case .loopback(let advice) = hosts, token == nil, host?.isLoopback == false else { return nil }
+        return advice
     }
 
     /// Compares in constant time, so that the token cannot be guessed byte by byte.

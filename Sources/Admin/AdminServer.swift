@@ -42,7 +42,6 @@ package final class AdminServer {
     private var limits: AdminConnections
     private var now: Moment
     /// What allows other hosts than loopback.
-    private let hostAdvice: StaticString
     private var isBusy = false
 
     package var connectionCount: Int { connections.count }
@@ -53,16 +52,12 @@ package final class AdminServer {
     ///   - listen: a numeric address; port 0 takes any free one.
     ///   - token: the token for `Authorization: Bearer` on pages that are not public.
     ///   - longest: the maximum duration of a connection.
-    ///   - anyHost: whether requests without a token may use a host other than loopback.
-    ///   - hostAdvice: for a client that uses one: how the server allows it.
     package init(
         loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = AdminConnections.longest,
-        anyHost: Bool = false, hostAdvice: StaticString = "set admin.token_file to allow others",
-        pages: any AdminPages
+        hosts: AdminHosts = .loopback(advice: "set admin.token_file to allow others"), pages: any AdminPages
     ) throws(EventLoopError) {
         self.pages = pages
-        self.hostAdvice = hostAdvice
-        access = AdminAccess(token: token.map { Array($0.utf8) }, anyHost: anyHost)
+        access = AdminAccess(token: token.map { Array($0.utf8) }, hosts: hosts)
         limits = AdminConnections(longest: longest)
         endpoint = listen
         now = loop.now
@@ -184,10 +179,8 @@ package final class AdminServer {
         } catch {
             return respond(connection, .text(400, "400 \(error.message)"))
         }
-        guard access.knows(host) else {
-            return respond(
-                connection,
-                .text(403, "403 only loopback host names are allowed; \(hostAdvice)"))
+        if let advice = access.refusal(of: host) {
+            return respond(connection, .text(403, "403 only loopback host names are allowed; \(advice)"))
         }
         guard access.allows(page, connection.header("Authorization")) else {
             return respond(connection, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))

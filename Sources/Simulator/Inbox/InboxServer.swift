@@ -32,7 +32,8 @@ package final class InboxServer {
         accepted = InboxRing(size: size)
         server = try AdminServer(
             loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
-            anyHost: anyHost, hostAdvice: "listen on another address (--inbox) to allow others", pages: self)
+            hosts: anyHost ? .any : .loopback(advice: "listen on another address (--inbox) to allow others"),
+            pages: self)
     }
 
     /// For tests without a socket.

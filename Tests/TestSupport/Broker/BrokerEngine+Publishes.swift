@@ -1,0 +1,108 @@
+import AMQP
+import Core
+
+/// Publishes and their confirms.
+extension BrokerEngine {
+    func publish(_ fields: inout FieldCursor) -> Bool? {
+        guard fields.number(UInt16.self) != nil, let exchange = fields.short(), let key = fields.short(),
+            let flags = fields.number(UInt8.self)
+        else { return nil }
+        let message = Broker.Message(exchange: exchange, routingKey: key, properties: [], body: [])
+        channelState.incoming = Incoming(message: message, mandatory: flags & 1 != 0)
+        return true
+    }
+
+    func headerReceived(_ payload: ArraySlice<UInt8>) {
+        guard channelState.isOpen else { return }
+        var fields = FieldCursor(payload)
+        guard channelState.incoming != nil, channelState.incoming?.missing == nil, fields.number(UInt16.self) == 60,
+            fields.number(UInt16.self) != nil, let size = fields.number(UInt64.self)
+        else { return violation(code: 505, "a content header out of order") }
+        channelState.incoming?.message.properties = fields.remaining()
+        channelState.incoming?.missing = Int(size)
+        if size == 0 { published() }
+    }
+
+    func bodyReceived(_ payload: ArraySlice<UInt8>) {
+        guard channelState.isOpen else { return }
+        guard let missing = channelState.incoming?.missing, payload.count <= missing, !payload.isEmpty else {
+            return violation(code: 505, "a body frame out of order")
+        }
+        channelState.incoming?.message.body += payload
+        channelState.incoming?.missing = missing - payload.count
+        if missing == payload.count { published() }
+    }
+
+    private func published() {
+        guard let publish = channelState.incoming else { return }
+        channelState.incoming = nil
+        let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
+        if let refusal = broker.refuses(publish.message) {
+            return refusal.closesConnection
+                ? closeConnection(code: refusal.code, text: refusal.text)
+                : closeChannel(code: refusal.code, text: refusal.text)
+        }
+        guard broker.hasExchange(exchange) else {
+            return closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(exchange)' in vhost '/'")
+        }
+        let queues = broker.route(exchange: exchange, routingKey: publish.message.routingKey)
+        // A direct reply is not routed, whether its requester is there or not: rabbitmq.com/docs/direct-reply-to.
+        let isDirectReply = exchange.isEmpty && publish.message.routingKey.starts(with: DirectReplies.prefix.utf8)
+        if publish.mandatory, queues.isEmpty || isDirectReply { giveBack(publish.message) }
+        if let queue = queues.first(where: \.hasNoMajority) {
+            let tag = (channelState.publishes ?? 0) + 1
+            channelState.publishes = tag
+            channelState.undecided.append((tag, publish.message, queue))
+            return stopWithoutMajority()
+        }
+        let isAccepted = !queues.contains { $0.rejectsPublishes }
+        if isAccepted {
+            for queue in queues {
+                broker.observe?(.enqueued(publish.message, queue: queue.name))
+                broker.enqueue(publish.message, into: queue, at: now)
+            }
+        }
+        if let count = channelState.publishes {
+            channelState.publishes = count + 1
+            if isAccepted, !queues.isEmpty { channelState.unconfirmed[count + 1] = publish.message }
+            if broker.holdsConfirms, isAccepted {
+                heldConfirms.append(count + 1)
+            } else {
+                writeConfirm(count + 1, multiple: false, acked: isAccepted)
+            }
+        }
+        stopWithoutMajority()
+        if broker.isAlarmed {
+            isStopped = true
+            writeMethod(channel: 0, 10, 60) { $0.append(short: "low on memory") }
+        }
+    }
+
+    private func stopWithoutMajority() {
+        guard channelState.undecided.count > Self.undecidedLimit else { return }
+        channelState.credit -= 1
+        if channelState.credit <= 0 { isStopped = true }
+    }
+
+    func majorityRestored(of name: String) {
+        let decided = channelState.undecided.filter { $0.queue.name == name }
+        channelState.undecided.removeAll { $0.queue.name == name }
+        channelState.credit = Self.credit
+        isStopped = false
+        for (tag, message, queue) in decided {
+            broker.enqueue(message, into: queue, at: now)
+            writeConfirm(tag, multiple: false, acked: true)
+        }
+        readInput()
+    }
+
+    private func giveBack(_ message: Broker.Message) {
+        writeMethod(60, 50) { frame in
+            frame.append(312 as UInt16)
+            frame.append(short: "NO_ROUTE")
+            frame.append(short: message.exchange)
+            frame.append(short: message.routingKey)
+        }
+        writeContent(message)
+    }
+}
