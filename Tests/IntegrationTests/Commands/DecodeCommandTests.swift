@@ -53,7 +53,9 @@ extension ProcessTests {
         func refused() throws {
             let process = try run("{}", [])
             #expect(process.exit == .exited(65))
-            #expect(process.text() == "reject: payload: missing, expected a JSON object\n")
+            #expect(
+                process.text() == "reject: payload: missing, expected a JSON object; "
+                    + "no target: expected device-token, device-tokens or apns-channel-id\n")
         }
 
         @Test("The app is the one that a worker would choose, and 65 if it would choose none")

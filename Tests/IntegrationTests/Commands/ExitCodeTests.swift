@@ -27,6 +27,7 @@ extension ProcessTests {
                 \(more)
                 apps:
                   - topic: com.example.app
+                    endpoint: https://127.0.0.1:1
                     token: { key_file: \(key), key_id: LEDGER1234, team_id: TEAM123456 }
                 """, to: "harebell.yaml")
         }
