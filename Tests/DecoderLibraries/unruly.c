@@ -175,7 +175,7 @@ static void decode(void *decoder, const struct harebell_host *host, const struct
         one->id = TEXT("0b5bbbb0-7a2f-4f3c-9a4c-7d4a3c2b1a00");
         one->collapse_id = TEXT("c");
         one->environment = TEXT("development");
-        one->expiration = 7;
+        one->expiration = 1795300000;
         one->has_expiration = 1;
         one->priority = 5;
     } else if (is(word, "broadcast")) {

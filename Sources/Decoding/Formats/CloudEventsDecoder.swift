@@ -108,9 +108,10 @@ package struct CloudEventsDecoder: RefusingDecoder {
         for required in Attribute.allCases where attribute(required)?.isEmpty ?? true {
             throw DecodingFailure("\(required.name): missing; expected a text")
         }
-        guard let version = attribute(.specversion), version.equals("1.0"), let type = attribute(.type),
-            let source = attribute(.source), let id = attribute(.id)
-        else { throw DecodingFailure("specversion: expected 1.0, found another version") }
+        let version = attribute(.specversion) ?? []
+        guard version.equals("1.0"), let type = attribute(.type), let source = attribute(.source),
+            let id = attribute(.id)
+        else { throw DecodingFailure("specversion: expected 1.0, found \(RequestFields.quoted(version))") }
         guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(type) }) else {
             return .ignore(reason: "another type of event")
         }

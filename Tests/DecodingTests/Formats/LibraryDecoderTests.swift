@@ -278,7 +278,7 @@ struct LibraryDecoderTests {
             #expect(notification.id?.description == "0b5bbbb0-7a2f-4f3c-9a4c-7d4a3c2b1a00")
             #expect(string(notification.collapseID) == "c")
             #expect(notification.environment == .development)
-            #expect(notification.expiration == 7)
+            #expect(notification.expiration == 1_795_300_000)
             #expect(notification.priority == .considerate)
             #expect(string(notification.payload) == #"{"aps":{"alert":"a"}}"#)
             #expect(string(try sample("all fields").request().key) == "the key")

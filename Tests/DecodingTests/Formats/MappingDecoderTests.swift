@@ -53,7 +53,9 @@ struct MappingDecoderTests {
         #expect(try string(sample.request().key) == "4711")
     }
 
-    @Test("A payload template inserts values unchanged, inside and outside of strings, and defaults")
+    @Test(
+        "A payload template inserts values, inside and outside of strings, with characters in place of escapes, and defaults"
+    )
     func template() throws {
         let found = try Self.sample(
             Self.order,
@@ -65,8 +67,8 @@ struct MappingDecoderTests {
         ).notification()
         #expect(
             string(found.payload)
-                == #"{"aps":{"alert":{"title":"Sch\u00f6n \"neu\"","body":"№ 4711 true"},"badge":7}, "#
-                + #""order":{"id": 4711, "title": "Sch\u00f6n \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
+                == #"{"aps":{"alert":{"title":"Schön \"neu\"","body":"№ 4711 true"},"badge":7}, "#
+                + #""order":{"id":4711,"title":"Schön \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
     }
 
     @Test("The body is the payload, even if it is not parsed, and a string may hold it")

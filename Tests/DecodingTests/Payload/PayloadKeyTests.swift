@@ -48,7 +48,7 @@ struct PayloadKeyTests {
         "an object": "{}", "an array": "[]", "a string": "\"x\"", "a number": "7", "a boolean": "true", "null": "null",
     ]
     private static let text = ["\"\"", "\"Hello\"", "\"\\u00e9\""]
-    private static let object = ["{}", "{\"a\":[1,null]}"]
+    private static let object = ["{}", "{\"a\":[1,{}]}"]
     private static let fraction = ["0", "1", "0.5", "1.0", "1e-1", "-0", "0.000000000000000000000000000000000001"]
     private static let notFraction = ["-0.1", "1.01", "2", "1e400", "-1e400", "1e99999999999999999999"]
     private static let date = ["0", "1709913600", "1709913600.5", "1.7e9"]
