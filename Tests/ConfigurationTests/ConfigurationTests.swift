@@ -377,7 +377,10 @@ struct ConfigurationTests {
                 ("broker: { endpoints: [[]] }", "1:23: broker.endpoints[0]: expected text, found a list"),
                 ("broker: { tls: { ca_file: [] } }", "1:27: broker.tls.ca_file: expected a file's path, found a list"),
                 ("queues: push", "1:9: queues: expected a list of sections, found text"),
-                ("queues: [push]", "1:10: queues[0]: expected keys and values, found text"),
+                (
+                    "queues: [push]",
+                    "1:10: queues[0]: expected keys and values, found text; write - name: \"push\""
+                ),
                 ("queues: [{ name: }]", "1:18: queues[0].name: expected text, found nothing"),
                 (
                     "retry: { delays_seconds: 3 }",
