@@ -85,7 +85,7 @@ struct OneOffRequestTests {
     @Test("An expired request is not sent, and neither is one that is not JSON")
     func neverSent() throws {
         let world = try World()
-        #expect(try Self.send(world, Self.request(["apns-expiration": .integer(1)]))?.outcome == .expired)
+        #expect(try Self.send(world, Self.request(["apns-expiration": .integer(1_000_000_000)]))?.outcome == .expired)
         #expect(try Self.send(world, Self.request(payload: "Hello"))?.outcome == .invalid)
         #expect(world.network.attempts == 0)
     }

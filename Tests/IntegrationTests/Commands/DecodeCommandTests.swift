@@ -54,8 +54,8 @@ extension ProcessTests {
             let process = try run("{}", [])
             #expect(process.exit == .exited(65))
             #expect(
-                process.text() == "reject: payload: missing, expected a JSON object; "
-                    + "no target: expected device-token, device-tokens or apns-channel-id\n")
+                process.text() == "reject: payload: missing, expected a JSON object; no target: expected device-token, "
+                    + "device-tokens or apns-channel-id\n")
         }
 
         @Test("The app is the one that a worker would choose, and 65 if it would choose none")

@@ -127,10 +127,13 @@ struct MetricsPageTests {
         let world = try World()
         try world.start()
         let milliseconds = UInt64(world.moment.wall.milliseconds)
-        for stamp in [milliseconds, .max, UInt64(world.moment.wall.seconds) + 1] {
+        for stamp in [milliseconds + 1000, .max, UInt64(world.moment.wall.seconds) + 1] {
             try world.request(Self.body("7"), id: "m\(stamp)") { $0.timestamp = stamp }
         }
         #expect(try page(world).sum("harebell_queue_wait_seconds_count") == 0)
+        // Milliseconds of the past are counted, as seconds are.
+        try world.request(Self.body("7"), id: "past") { $0.timestamp = milliseconds - 1000 }
+        #expect(try page(world).sum("harebell_queue_wait_seconds_count") == 1)
     }
 
     @Test("Requests that wait for a connection are counted, with their waiting time")
