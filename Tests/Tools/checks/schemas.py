@@ -53,10 +53,11 @@ PAYLOADS = [
 VALUES = {
     "apns-push-type": ["alert", "background", "complication", "fileprovider", "location", "voip", "liveactivity"],
     "apns-id": ["123e4567-e89b-12d3-a456-426655440000", "123E4567-E89B-12D3-A456-426655440000"],
-    "apns-priority": [1, 5, 10],
-    "apns-expiration": [0, 1, 4102444800, 2**63 - 1],
+    "apns-priority": [1, 5, 10, 10.0],
+    "apns-request-id": ["123e4567-e89b-12d3-a456-426655440001"],
+    "apns-expiration": [0, 1000000000, 4102444800, 4102444800.0, 99999999999],
     # Times that have passed: a request does not wait for them.
-    "not-before": [0, 1, 1700000000],
+    "not-before": [0, 1000000000, 1700000000],
     "apns-collapse-id": ["a", "score 42", "x" * 64, "\u00e9"],
     "environment": ["production"],
 }
@@ -66,14 +67,15 @@ DAMAGE = {
     "device-tokens": [[], "00", {}, 1, [TOKEN, "zz"], [TOKEN, 1], [None], ["00"] * 501, ["00", "01"]],
     "apns-channel-id": ["", "a b", 1, "a" * 257, "dHN0", {}],
     "apns-topic": ["", "a b", "com.example.\u00e4", 1, "x" * 256, [], {}],
-    "apns-push-type": ["", "alarm", "Alert", 1, True, [], "liveactivity", "background"],
+    "apns-push-type": ["", "alarm", 1, True, [], "liveactivity", "background"],
     "apns-id": ["", "x", 1, "123e4567e89b12d3a456426655440000", []],
-    "apns-priority": [0, 7, -5, 255, "10", 1.5, True, 10, 5],
-    "apns-expiration": [-1, 1.5, "1", True, [], 2**63],
-    "not-before": [-1, 1.5, "1", True, [], 253402300800, 2**63, 0, 1700000000],
+    "apns-priority": [0, 7, -5, 255, "10", 1.5, 10.5, True, 10, 5],
+    "apns-expiration": [-1, 1.5, "1", True, [], 1, 999999999, 100000000000, 2**63 - 1, 2**63],
+    "not-before": [-1, 1.5, "1", True, [], 1, 999999999, 100000000000, 2**63, 0, 1700000000],
     "apns-collapse-id": ["", " a", "a ", "a\tb", "x" * 65, "\u007f", 1, []],
     "environment": ["staging", "Production", 1, [], ""],
-    "payload": [{}, [], "x", 1, True, {"aps": {}}, {"aps": 1}, {"aps": {"alert": None}}, {"x": 1}],
+    "payload": [{}, [], "x", 1, True, {"aps": {}}, {"aps": 1}, {"aps": {"alert": None}}, {"x": 1},
+                {"aps": {"event": "end"}}, {"aps": {"event": 1}}, {"aps": {"event": None, "alert": "x"}}],
     "channel": [
         {}, [], 1, {"operation": "create"}, {"operation": "create", "message-storage-policy": 2}, {"operation": "make"},
         {"operation": "create", "message-storage-policy": "1"}, {"operation": "read"}, {"operation": "list"},
@@ -97,22 +99,26 @@ def valid_request(source):
             {"operation": "create", "message-storage-policy": source.choice([0, 1])}, {"operation": "list"},
             {"operation": "read", "apns-channel-id": "dHN0"}, {"operation": "delete", "apns-channel-id": "dHN0"},
         ])
+        add(request, ["apns-request-id"], source)
         return request
-    request["payload"] = copy.deepcopy(source.choice(PAYLOADS[4:] if kind == "broadcast" else PAYLOADS))
-    for name in ("apns-id", "apns-priority", "apns-expiration", "not-before", "environment"):
-        if source.random() < 0.3:
-            request[name] = source.choice(VALUES[name])
+    request["payload"] = copy.deepcopy(source.choice(PAYLOADS))
+    add(request, ["apns-id", "apns-priority", "apns-expiration", "not-before", "environment"], source)
     if kind == "broadcast":
         request["apns-channel-id"] = "dHN0LXNyY2gtY2hubA=="
+        add(request, ["apns-request-id"], source)
         return request
     if kind == "device":
         request["device-token"] = device_token(source)
     else:
         request["device-tokens"] = [device_token(source) for _ in range(source.choice([1, 2, 5]))]
-    for name in ("apns-push-type", "apns-collapse-id"):
-        if source.random() < 0.5:
-            request[name] = source.choice(VALUES[name])
+    add(request, ["apns-push-type", "apns-collapse-id"], source)
     return request
+
+
+def add(request, names, source):
+    for name in names:
+        if source.random() < 0.4:
+            request[name] = source.choice(VALUES[name])
 
 
 def generated(source):

@@ -1,6 +1,6 @@
 // Made from docs/reference/schemas by Tests/Tools/checks/schemas.py --types.
 
-/** The body of a request in JSON (content type application/json or application/vnd.harebell.request+json). A key with null counts as missing; unknown keys are ignored. Limits that JSON Schema cannot express: a payload has at most 4096 bytes (5120 for voip and for broadcasts) and 64 levels of brackets, apns-collapse-id at most 64 bytes of UTF-8, and not-before is at most 30 days ahead. */
+/** The body of a request in JSON (content type application/json or application/vnd.harebell.request+json). A key with null counts as missing; unknown keys are ignored. Push types may have capitals, too. Limits that JSON Schema cannot express: a payload has at most 4096 bytes (5120 for voip and for broadcasts) and 64 levels of brackets, apns-collapse-id at most 64 bytes of UTF-8, and not-before is at most 30 days ahead. */
 export interface HarebellRequest {
   /** The device token, in hexadecimal digits. */
   'device-token'?: string | null
