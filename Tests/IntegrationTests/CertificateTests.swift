@@ -218,13 +218,14 @@ extension ProcessTests {
             let human = try run(["check", "--config", file])
             #expect(human.exit == .exited(0), "\(human.output)")
             let lines = human.output.split(separator: "\n")
-            #expect(lines.count == 4)
+            #expect(lines.count == 6)
+            #expect(lines[0].hasPrefix("broker ") && lines[1].hasPrefix("queue "))
             #expect(
-                lines[0].hasPrefix(
+                lines[2].hasPrefix(
                     "app \(Self.topic) (production): certificate for production and development, expires on 20"))
-            #expect(lines[1] == "    \(Self.topic)       app")
-            #expect(lines[2] == "    \(Self.topic).voip  voip")
-            #expect(lines[3] == "ok")
+            #expect(lines[3] == "    \(Self.topic)       app")
+            #expect(lines[4] == "    \(Self.topic).voip  voip")
+            #expect(lines[5] == "ok")
 
             let machine = try run(["check", "--config", file, "--json"])
             let object = try #require(
@@ -246,8 +247,9 @@ extension ProcessTests {
             let file = try configuration("token: { key_file: \(key), key_id: ABC123DEFG, team_id: DEF123GHIJ }")
             let human = try run(["check", "--config", file])
             #expect(
-                human.output
-                    == "app \(Self.topic) (production): signing key ABC123DEFG of team DEF123GHIJ, \(key)\nok\n")
+                human.output.hasSuffix(
+                    "\napp \(Self.topic) (production): signing key ABC123DEFG of team DEF123GHIJ, \(key)\nok\n"),
+                "\(human.output)")
             let machine = try run(["check", "--config", file, "--json"])
             #expect(
                 machine.output.contains(

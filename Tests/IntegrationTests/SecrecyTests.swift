@@ -26,7 +26,7 @@ extension ProcessTests {
             }
             return [
                 body(0), body(1, beginning: "bad0"), body(2, beginning: "dead"), body(3, beginning: "4e7"),
-                body(4, ",\"apns-push-type\":\"\(words)\""), body(5, alert: "{\"title\":[\"\(words)\"]}"),
+                body(4, ",\"apns-push-type\":\"alarm\""), body(5, alert: "{\"title\":[\"\(words)\"]}"),
                 String(body(6).dropLast(9)), body(7, beginning: "\(words)"), "\(words)", body(9),
             ]
         }()
