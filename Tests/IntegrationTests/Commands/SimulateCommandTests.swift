@@ -99,7 +99,7 @@ extension ProcessTests {
             #expect(all.contains("\"stored\":2,\"oldest-id\":2,\"latest-id\":3"), "\(all)")
             #expect(!all.contains("00aa"), "\(all)")
             let refused = try curl(["--fail", address + "refused"]).text
-            #expect(refused.contains("\"cause\":\"the device token begins with bad0\""), "\(refused)")
+            #expect(refused.contains("\"detail\":\"the device token begins with bad0\""), "\(refused)")
             let wrong = try curl([address + "notifications?limit=many"]).text
             #expect(wrong == "400 limit is \"many\", not a whole number from 1 to 1000\n")
             #expect(try curl(["--fail", "--request", "DELETE", address + "notifications"]).exit == .exited(0))
