@@ -145,6 +145,7 @@ final class Simulation {
         // separately.
         let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain]) && !hasSilence
         // The broker does not count an earlier registration's deliveries against the next one.
+        checker.mayDivertResults = !used.isDisjoint(with: [.refusePublishes, .holdConfirms])
         let earlier = world.startsSlowly ? 1 + Int(PrefetchRamp.few) : 0
         world.check = { [unowned self] in
             // Nor deliveries from before a standstill.
