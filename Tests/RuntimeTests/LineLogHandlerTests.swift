@@ -117,7 +117,7 @@ struct LineLogHandlerTests {
             }
             #expect(output.dropped == dropped + 10)
             var read = 0
-            while read < 4096 * 8 { read += pipe.fileHandleForReading.availableData.count }
+            while read < (lines - 10) * line.utf8.count { read += pipe.fileHandleForReading.availableData.count }
             output.write(line) { "\($0) dropped\n" }
             #expect(output.dropped == dropped + 10)
             let text = String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
