@@ -193,6 +193,8 @@ package final class Broker {
         guard let queue = queues.removeValue(forKey: name) else { return }
         bindings.removeAll { $0.queue == name }
         for consumer in queue.consumers { consumer.engine?.consumerLost(consumer.tag) }
+        // Its deliveries are gone with it.
+        for engine in engines { _ = engine.timeOut(name) { _ in true } }
     }
 
     /// Cancels the consumers of a remaining queue, as when its leader moves: each gets a `basic.cancel`.

@@ -58,7 +58,9 @@ struct ResponseTableTests {
         let target =
             row.isForDevices
             ? "\"device-token\":\"7\(String(repeating: "0", count: 63))\""
-            : "\"apns-channel-id\":\"dHN0LXNyY2gtY2hubA==\",\"apns-push-type\":\"liveactivity\""
+            : "\"apns-channel-id\":\"dHN0LXNyY2gtY2hubA==\",\"apns-push-type\":\"liveactivity\","
+                // Without it, a broadcast is now or never.
+                + "\"apns-expiration\":\(World.start.wall.seconds + 86_400)"
         return "{\(target),\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
@@ -97,9 +99,8 @@ struct ResponseTableTests {
             #expect(pause.cause == (scope == .app ? .credential(reason) : .topic(reason)))
             #expect(pause.app == AppName("com.example.app", .production))
             #expect(pause.topic == "com.example.app")
-            #expect(
-                (connectionsBeforeProbes > 1)
-                    == (row.closesConnection || ![.pauseApp, .pauseTopic].contains(row.action)))
+            // A paused pool dials nothing before a probe is due.
+            #expect((connectionsBeforeProbes > 1) == ![.pauseApp, .pauseTopic].contains(row.action))
             #expect(connections > connectionsBeforeProbes, "each probe has a fresh one")
             return
         }
