@@ -121,6 +121,8 @@ extension Outbox {
     private static let watchInterval = Duration.seconds(1)
     /// After this long without any confirm, the connection counts as stopped.
     private static let longestSilence = Duration.seconds(7)
+    /// Each replacement repeats unconfirmed publishes. If it has not helped, the next one comes after twice the time.
+    private static let mostDoublings = 4
     /// RabbitMQ stops a channel with this many publishes that a quorum queue has not confirmed, and then does not read
     /// from the connection. Source: rabbitmq-server, `rabbit_fifo_client` (SOFT_LIMIT).
     private static let stoppingPublishes = 32
@@ -145,7 +147,8 @@ extension Outbox {
         if isSuspectSilent || destinations.isStopped || now.instant < lastConfirm + Destinations.silence {
             for pending in silent { slow(pending, open, at: now) }
         }
-        if now.instant >= max(lastConfirm, open[0].writtenAt) + Self.longestSilence {
+        let patience = Self.longestSilence * (1 << min(outlets[index].replacements, Self.mostDoublings))
+        if now.instant >= max(lastConfirm, open[0].writtenAt) + patience {
             replace(role, silent, open, at: now)
         }
         for pending in open where pending.hasNextWay {
@@ -194,6 +197,7 @@ extension Outbox {
         log.warning(
             "the broker confirms nothing because of one destination: the connection is replaced",
             metadata: causes[0].target())
+        outlets[role.rawValue].replacements += 1
         actions.append(.replacePublisher(role))
     }
 

@@ -123,6 +123,7 @@ extension Outbox {
                 ? destinations.attemptLost(pending, at: now.instant, settings) : outlets[index].lost.append(pending)
         }
         outlets[index].lastConfirm = now.instant
+        outlets[index].replacements = 0
         outlets[index].isReliable = true
         let destination = pending.destination
         destination.lastConfirm = now.instant

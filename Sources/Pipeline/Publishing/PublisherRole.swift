@@ -29,6 +29,8 @@ struct PublishOutlet {
     /// Whether the last connection was not lost, or one has confirmed a publish since.
     var isReliable = true
     var lastConfirm = Instant.distantPast
+    /// How often the connection was replaced since then.
+    var replacements = 0
     /// When to look for publishes without a confirm.
     var nextWatch = Instant.distantFuture
 
