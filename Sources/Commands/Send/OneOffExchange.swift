@@ -145,7 +145,7 @@ extension OneOffExchange.End {
                 switch response.rule.action {
                 case .accept: .accepted
                 case .unregister, .doubtToken: .unregistered
-                case .reject, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
+                case .reject, .doubtTopic, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
                 case .resend, .keepToken, .retryLater: .undelivered
                 }
             return Report(

@@ -9,6 +9,8 @@ package enum ResponseAction: Sendable, Equatable, CaseIterable {
     /// The device token does not belong to this app in this environment: final. If many are refused like this, the
     /// environment or the topic is wrong, and the app pauses.
     case doubtToken
+    /// The device token, which may be active, does not match the topic: final. Counts for a pause as ``doubtToken``.
+    case doubtTopic
     /// APNs did not process it, and another connection may work: resend immediately, not counted as an attempt.
     case resend
     /// Another connection may work: try once, then the app pauses.
@@ -40,7 +42,7 @@ extension ResponseAction {
         switch self {
         case .pauseApp, .reconnect, .renewToken, .keepToken: .app
         case .pauseTopic: .topic
-        case .accept, .reject, .unregister, .doubtToken, .resend, .retryLater: nil
+        case .accept, .reject, .unregister, .doubtToken, .doubtTopic, .resend, .retryLater: nil
         }
     }
 }
@@ -145,7 +147,7 @@ package struct ResponseRule: Sendable {
         switch action {
         case .accept: .token
         case .unregister: status == 410 ? .token : .topic
-        case .doubtToken: .topic
+        case .doubtToken, .doubtTopic: .topic
         // A refused path or method proves nothing about the request's content.
         case .reject: status == 400 || status == 413 ? .topic : .none
         case .pauseTopic: isKnown ? .credential : .none
@@ -170,7 +172,7 @@ package struct ResponseRule: Sendable {
             400, "CannotCreateChannelConfig", .channels, .reject,
             alarm: "an app may have 10,000 channels in each environment: delete some"),
         ResponseRule(400, "ChannelNotRegistered", [.broadcast, .channels], .unregister),
-        ResponseRule(400, "DeviceTokenNotForTopic", .device, .doubtToken),
+        ResponseRule(400, "DeviceTokenNotForTopic", .device, .doubtTopic),
         ResponseRule(400, "DuplicateHeaders", .device, .reject, alarm: defect),
         ResponseRule(
             400, "FeatureNotEnabled", [.broadcast, .channels], .pauseTopic,

@@ -75,7 +75,7 @@ extension Dispatch {
     func refusesWhatChanged(_ rule: ResponseRule, _ entry: InFlightNotification) -> Bool {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken: true
-        case .doubtToken: !waiting.table.apps[entry.app.index].isRemoved
+        case .doubtToken, .doubtTopic: !waiting.table.apps[entry.app.index].isRemoved
         case .accept, .unregister, .reject, .resend, .retryLater: false
         }
     }

@@ -111,11 +111,12 @@ extension Dispatch {
         }
     }
 
-    /// The result for an unknown device token, with a hint at the possible cause.
+    /// The result for a refused device token, with a hint at the possible cause.
     private func tokenRefusalReport(_ entry: InFlightNotification, _ response: APNsResponse, _ cause: LaneGate.Cause)
         -> Report
     {
-        var report = report(.unregistered, entry, response)
+        let outcome: Outcome = response.rule.action == .doubtTopic ? .rejected : .unregistered
+        var report = report(outcome, entry, response)
         if settings.tokenRefusals != nil { report.detail = "the environment may be wrong: \(cause) for this topic" }
         return report
     }

@@ -49,7 +49,7 @@ struct OneOffRequestTests {
         "Its result has the outcome",
         arguments: [
             ("7777", Outcome.accepted, nil), ("dead", .unregistered, "Unregistered"),
-            ("0dd0", .unregistered, "DeviceTokenNotForTopic"), ("e4e4", .rejected, "BadCollapseId"),
+            ("0dd0", .rejected, "DeviceTokenNotForTopic"), ("e4e4", .rejected, "BadCollapseId"),
             ("e4e403", .rejected, "InvalidProviderToken"), ("fa11", .undelivered, "InternalServerError"),
             ("deaf", .undelivered, nil),
         ] as [(String, Outcome, String?)])

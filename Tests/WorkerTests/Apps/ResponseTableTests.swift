@@ -118,7 +118,8 @@ struct ResponseTableTests {
         #expect(result.body.contains("\"action\":\"\(expected.action)\""))
         #expect(result.body.contains("\"attempts\":\(expected.attempts),"))
         #expect(result.body.contains("\"processed\":\"\(expected.processed)\""))
-        #expect(result.body.contains("the environment may be wrong") == (row.action == .doubtToken))
+        #expect(
+            result.body.contains("the environment may be wrong") == [.doubtToken, .doubtTopic].contains(row.action))
         #expect(letters == expected.letters)
         #expect((connections > 1) == row.closesConnection)
     }
@@ -131,7 +132,7 @@ struct ResponseTableTests {
         try world.request(Self.request(row), id: "m1")
         #expect(world.pass(atMost: .seconds(960)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
-        let isFinal = [.reject, .unregister, .doubtToken].contains(row.action)
+        let isFinal = [.reject, .unregister, .doubtToken, .doubtTopic].contains(row.action)
         #expect((result.outcome == "accepted") == !isFinal)
         // Only attempts that APNs processed count.
         #expect(result.body.contains("\"attempts\":\(row.action == .retryLater ? 2 : 1),"))
