@@ -73,7 +73,7 @@ struct PausingTests {
     func deadTokens() throws {
         let world = try Self.world("")
         try world.start()
-        for number in 0..<30 { try world.request(Self.body("0dd0", number), id: "m\(number)") }
+        for number in 0..<30 { try world.request(Self.body("bad0", number), id: "m\(number)") }
         #expect(world.worker?.paused.first?.held == 11)
         let start = world.network.now
         #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet })
