@@ -26,6 +26,8 @@ struct ContentType {
 
     /// Whether it names a format that is neither JSON nor text, so that the body cannot be a request.
     var isForeign: Bool {
+        // The usual type, on the message path.
+        if matches("application/json") { return false }
         let name = String(decoding: type.lowered, as: UTF8.self)
         let parts = name.split(separator: "/", maxSplits: 1)
         guard parts.count == 2 else { return false }
