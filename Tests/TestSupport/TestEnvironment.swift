@@ -14,8 +14,8 @@ package enum TestEnvironment {
     /// RabbitMQ 4.0 drops the message instead.
     package static let closesOverDirectReplies = brokerVersion.hasPrefix("3.")
 
-    /// Whether the broker confirms a publish to any direct reply-to, as RabbitMQ does from 4.2 on.
-    package static let confirmsDirectReplies = brokerVersion.hasPrefix("4.3")
+    /// Whether the broker returns a mandatory publish to a malformed direct reply-to, in place of closing the connection.
+    package static let returnsMalformedReplies = brokerVersion.hasPrefix("4.3")
 
     /// Whether a consumer's `x-consumer-timeout` replaces the broker's.
     package static let followsConsumerTimeouts = brokerVersion.hasPrefix("4.3")

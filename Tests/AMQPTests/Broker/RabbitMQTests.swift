@@ -174,13 +174,13 @@ struct RabbitMQTests {
         #expect(expiration.code == .preconditionFailed)
         for error in [missing, user, expiration] { #expect(error.isAboutPublish, "\(error)") }
         let requester = bytes("amq.rabbitmq.reply-to.g2dkABByZXBseQ.nonsense")[...]
-        if TestEnvironment.confirmsDirectReplies {
+        if TestEnvironment.returnsMalformedReplies {
             let publisher = try rig.open(.publisher)
             try rig.run { publisher.isOpen }
             var publication = publication([1])
             publication.routingKey = requester
             _ = try publisher.publish(publication)
-            try rig.run { [rig] in rig.confirmations(of: publisher) == [.acked] }
+            try rig.run { [rig] in rig.confirmations(of: publisher) == [.returned(code: 312, text: "NO_ROUTE")] }
         } else {
             let reply = try failure { $0.routingKey = requester }
             #expect(reply.replyCode == 541 && reply.isAboutPublish, "\(reply)")
@@ -298,7 +298,7 @@ struct RabbitMQTests {
         try rig.run { publisher.isOpen }
         _ = try publisher.publish(
             Publication(exchange: bytes(queue)[...], routingKey: bytes("k")[...], body: bytes("routed")[...]))
-        try rig.run { [rig] in rig.confirmations(of: publisher) == [.acked] }
+        try rig.run { [rig] in rig.confirmations(of: publisher) == [.returned(code: 312, text: "NO_ROUTE")] }
         guard case .got(let delivery, remaining: 0, nil)? = try rig.ask(control, .get(queue: queue)).first else {
             Issue.record("not routed")
             return
