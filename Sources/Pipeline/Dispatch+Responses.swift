@@ -131,13 +131,12 @@ extension Dispatch {
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
             appRefused(handle, entry, rule, response.reason ?? RejectionReason(rawValue: "\(response.status)"), at: now)
-        case .doubtToken where !waiting.table.apps[entry.app.index].isRemoved,
-            .doubtTopic where !waiting.table.apps[entry.app.index].isRemoved:
-            refusedToken(handle, entry, response, at: now)
+        case .doubtToken: refusedToken(handle, entry, .unregistered, response, at: now)
+        case .doubtTopic: refusedToken(handle, entry, .rejected, response, at: now)
         case .accept: finish(handle, entry, .accepted, response, rule, at: now)
         case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, response, rule, at: now)
-        case .unregister, .doubtToken: finish(handle, entry, .unregistered, response, rule, at: now)
-        case .reject, .doubtTopic: finish(handle, entry, .rejected, response, rule, at: now)
+        case .unregister: finish(handle, entry, .unregistered, response, rule, at: now)
+        case .reject: finish(handle, entry, .rejected, response, rule, at: now)
         case .resend: unsuccessful(handle, entry, response, .no, .short, at: now)
         // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
         case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
@@ -168,7 +167,7 @@ extension Dispatch {
     }
 
     /// Handles a final response, and records what it proves about the app.
-    private mutating func finish(
+    mutating func finish(
         _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse,
         _ rule: ResponseRule,
         at now: Moment

@@ -81,13 +81,17 @@ extension Dispatch {
         }
     }
 
-    /// APNs does not know the device token: it is dead or, if this happens often, the app's environment is wrong.
+    /// APNs refuses the device token: it is dead or of another topic. If this happens often, the app's environment is
+    /// wrong.
     ///
     /// Notifications in flight when the app pauses wait as well. A probe ends with its own result, so a queue of dead
     /// tokens is processed slowly rather than blocked. It sends no feedback, because the token may be valid.
     mutating func refusedToken(
-        _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, at now: Moment
+        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse, at now: Moment
     ) {
+        guard !waiting.table.apps[entry.app.index].isRemoved else {
+            return finish(handle, entry, outcome, response, response.rule, at: now)
+        }
         let (credential, topic) = entry.appPlaces
         if let pause = waiting.pause(of: topic), case .deviceTokens = pause.cause {
             let cause = pause.cause
@@ -95,7 +99,7 @@ extension Dispatch {
             guard pause.probe == handle else { return hold(handle, entry, in: topic, at: now) }
             laneRefused(handle, topic, cause, at: now)
             entry.attemptEnded(.yes)
-            finish(handle, tokenRefusalReport(entry, response, cause), givesFeedback: false)
+            finish(handle, tokenRefusalReport(entry, outcome, response, cause), givesFeedback: false)
             return
         }
         recordProof(handle, entry, showing: .topic, at: now)
@@ -107,15 +111,14 @@ extension Dispatch {
             hold(handle, entry, in: topic, at: now)
         } else {
             entry.attemptEnded(.yes)
-            finish(handle, tokenRefusalReport(entry, response, cause))
+            finish(handle, tokenRefusalReport(entry, outcome, response, cause))
         }
     }
 
     /// The result for a refused device token, with a hint at the possible cause.
-    private func tokenRefusalReport(_ entry: InFlightNotification, _ response: APNsResponse, _ cause: LaneGate.Cause)
-        -> Report
-    {
-        let outcome: Outcome = response.rule.action == .doubtTopic ? .rejected : .unregistered
+    private func tokenRefusalReport(
+        _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse, _ cause: LaneGate.Cause
+    ) -> Report {
         var report = report(outcome, entry, response)
         if settings.tokenRefusals != nil { report.detail = "the environment may be wrong: \(cause) for this topic" }
         return report
