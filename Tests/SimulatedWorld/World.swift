@@ -281,6 +281,17 @@ package final class World {
         apnsConnections = SimulatedConnections()
     }
 
+    /// A request for one device.
+    ///
+    /// - Parameters:
+    ///   - number: names the device.
+    ///   - extra: further members, each with a comma behind it.
+    package static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
+        let digits = String(number, radix: 16)
+        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
+        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)\"payload\":{\"aps\":{\"badge\":1}}}"
+    }
+
     /// Puts a request into the queue.
     package func request(
         _ body: String, id: String? = nil, replyTo: String? = nil, _ edit: (inout MessageProperties) -> Void = { _ in }

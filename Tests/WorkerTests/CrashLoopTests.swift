@@ -10,12 +10,6 @@ import Testing
 /// The effect on a queue when a process repeatedly crashes on one message.
 @Suite("Crash loops")
 struct CrashLoopTests {
-    private static func body(_ number: Int) -> String {
-        let digits = String(number, radix: 16)
-        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     @Test(
         "Only the message that kills a process is redelivered at each crash, not the whole prefetch")
     func slowStart() throws {
@@ -23,7 +17,7 @@ struct CrashLoopTests {
         world.startsSlowly = true
         world.isAPNsDown = true
         try world.start()
-        for number in 0..<50 { try world.request(Self.body(number), id: number == 0 ? "poison" : "m\(number)") }
+        for number in 0..<50 { try world.request(World.body(number), id: number == 0 ? "poison" : "m\(number)") }
         #expect(world.broker.unsettledCount == 50)
         world.kill()
         // From the second process on, there is one delivery at the crash.
@@ -57,7 +51,7 @@ struct CrashLoopTests {
         world.startsSlowly = true
         world.isAPNsDown = true
         try world.start()
-        for number in 0..<50 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 0..<50 { try world.request(World.body(number), id: "m\(number)") }
         #expect(world.broker.unsettledCount == 31, "the first one came over a registration of its own")
     }
 
@@ -70,7 +64,7 @@ struct CrashLoopTests {
         world.log = Logger(label: "test") { _ in lines }
         try world.start()
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        try world.request(Self.body(1), id: "poison", replyTo: "replies") {
+        try world.request(World.body(1), id: "poison", replyTo: "replies") {
             $0.headers = ["traceparent": .string(trace)]
         }
         for _ in 0..<15 {
@@ -82,7 +76,7 @@ struct CrashLoopTests {
         #expect(world.sent == 0)
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.outcome == "undelivered")
-        #expect(letter.body == Self.body(1))
+        #expect(letter.body == World.body(1))
         #expect(letter.headers["harebell-detail"]?.hasPrefix("poison suspect: delivered 15 times") == true)
         let result = try #require(world.published(in: "replies").first)
         #expect(result.outcome == "undelivered")

@@ -12,18 +12,12 @@ import Testing
 /// "Hold time".
 @Suite("Apps that share a queue")
 struct AppShareTests {
-    private static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
-        let name = String(number, radix: 16)
-        let token = "7" + String(repeating: "0", count: 63 - name.count) + name
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)"
-            + "\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     private static func put(_ world: World, _ count: Int, topic: String = "com.example.app") throws {
         for number in 0..<count {
             var properties = MessageProperties()
             properties.messageID = Array("\(topic) \(number)".utf8)
-            try world.broker.put(Array(body(number, topic: topic).utf8), properties: properties, into: "push.requests")
+            let body = Array(World.body(number, topic: topic).utf8)
+            try world.broker.put(body, properties: properties, into: "push.requests")
         }
         world.settle()
     }
@@ -136,9 +130,9 @@ struct AppShareTests {
         let world = try Self.world(
             "topic com.example.other: 403 InvalidProviderToken\ntype voip: 503 ServiceUnavailable")
         try world.start()
-        try world.request(Self.body(1, topic: "com.example.other", extra: "\"apns-expiration\":0,"), id: "paused")
+        try world.request(World.body(1, topic: "com.example.other", extra: "\"apns-expiration\":0,"), id: "paused")
         try world.request(
-            Self.body(2, extra: "\"apns-push-type\":\"voip\",\"apns-expiration\":0,"), id: "unavailable")
+            World.body(2, extra: "\"apns-push-type\":\"voip\",\"apns-expiration\":0,"), id: "unavailable")
         world.pass(.seconds(25))
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
         world.pass(.seconds(10))
@@ -156,7 +150,7 @@ struct AppShareTests {
             "type voip, first 1 requests: 403 TopicMismatch\nfirst 2 requests: 403 InvalidProviderToken")
         try world.start()
         for number in 0..<3 {
-            try world.request(Self.body(number, extra: "\"apns-push-type\":\"voip\","), id: "m\(number)")
+            try world.request(World.body(number, extra: "\"apns-push-type\":\"voip\","), id: "m\(number)")
         }
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
         #expect(world.worker?.paused == [] && Self.results(world) == 3)

@@ -11,14 +11,8 @@ import Testing
 /// The limit on waiting in a worker: `docs/operate/retries.md`, "Hold time".
 @Suite("Hold time")
 struct HoldTimeTests {
-    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
-        let name = String(number, radix: 16)
-        let token = "7" + String(repeating: "0", count: 63 - name.count) + name
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     private static func other(_ number: Int) -> String {
-        body(1000 + number, topic: "com.example.other")
+        World.body(1000 + number, topic: "com.example.other")
     }
 
     private static func consumers(_ world: World) -> Int? {
@@ -33,7 +27,7 @@ struct HoldTimeTests {
         try world.start()
         for number in 0..<10 { try world.request(Self.other(number), id: "other\(number)") }
         // A tenth of the prefetch is one request: it waits as the next probe, and the others are parked at once.
-        try world.request(Self.body(0), id: "app0")
+        try world.request(World.body(0), id: "app0")
         world.pass(.seconds(1))
         #expect(world.broker.unsettledCount == 1 && world.parked.count == 9)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
@@ -45,7 +39,7 @@ struct HoldTimeTests {
         world.pass(.seconds(3000))
         #expect(world.parked.count >= 9 && world.broker.unsettledCount <= 1)
         for number in 10..<30 { try world.request(Self.other(number), id: "other\(number)") }
-        for number in 1..<20 { try world.request(Self.body(number), id: "app\(number)") }
+        for number in 1..<20 { try world.request(World.body(number), id: "app\(number)") }
         world.pass(.seconds(2))
         #expect(world.published(in: "push.results").count == 20)
         #expect(world.broker.unsettledCount <= 1)
@@ -81,7 +75,7 @@ struct HoldTimeTests {
         }
         try world.start()
         for number in 0..<5 { try world.request(Self.other(number), id: "other\(number)") }
-        for number in 0..<5 { try world.request(Self.body(number), id: "app\(number)") }
+        for number in 0..<5 { try world.request(World.body(number), id: "app\(number)") }
         world.pass(.seconds(3600))
         #expect(world.published(in: "push.results").count == 5 && world.published(in: "push.dead").isEmpty)
         // Each one tries a retry queue once per hold time.
@@ -96,16 +90,16 @@ struct HoldTimeTests {
     func onePausedPushType() throws {
         let world = try World(script: "topic com.example.app.voip: 400 TopicDisallowed") { $0.hold = .seconds(60) }
         try world.start()
-        try world.request(Self.body(0), id: "alert0")
+        try world.request(World.body(0), id: "alert0")
         world.pass(.seconds(1))
         for number in 1...30 {
-            let call = Self.body(number).replacing(#""payload""#, with: #""apns-push-type":"voip","payload""#)
+            let call = World.body(number).replacing(#""payload""#, with: #""apns-push-type":"voip","payload""#)
             try world.request(call, id: "call\(number)")
         }
         world.pass(.seconds(600))
         #expect(world.worker?.counters[.suspensions] == 0 && Self.consumers(world) == 1)
         #expect(!world.parked.isEmpty && world.published(in: "push.dead").isEmpty)
-        try world.request(Self.body(100), id: "alert1")
+        try world.request(World.body(100), id: "alert1")
         world.pass(.seconds(2))
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
         try world.setScript("")
@@ -121,7 +115,7 @@ struct HoldTimeTests {
         let world = try World { $0.hold = .seconds(300) }
         world.isAPNsDown = true
         try world.start()
-        for number in 0..<200 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 0..<200 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         var most = 0
         world.check = { [unowned world] in
@@ -153,7 +147,7 @@ struct HoldTimeTests {
         try world.start()
         world.isAPNsDown = true
         world.cut(World.apns)
-        try world.request(Self.body(1), id: "m1")
+        try world.request(World.body(1), id: "m1")
         func told() -> [String] { world.events.map { if case .ready = $0 { "ready" } else { "not ready" } } }
         world.pass(.seconds(400))
         #expect(told() == ["ready", "not ready"])
@@ -176,7 +170,7 @@ struct HoldTimeTests {
             $0.hold = .seconds(300)
         }
         try world.start()
-        for number in 0..<100 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 0..<100 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         world.pass(.seconds(600))
         #expect(worker.isSuspended && Self.consumers(world) == 0)
@@ -211,13 +205,13 @@ struct HoldTimeTests {
             }
         }
         try world.start()
-        for number in 0..<20 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 0..<20 { try world.request(World.body(number), id: "m\(number)") }
         for (index, queue) in others.enumerated() {
             for number in 0..<20 {
                 var properties = MessageProperties()
                 properties.messageID = Array("\(queue)\(number)".utf8)
                 try world.broker.put(
-                    Array(Self.body(100 + 20 * index + number).utf8), properties: properties, into: queue)
+                    Array(World.body(100 + 20 * index + number).utf8), properties: properties, into: queue)
             }
         }
         let worker = try #require(world.worker)
@@ -248,7 +242,7 @@ struct HoldTimeTests {
         let world = try World { $0.hold = .seconds(30) }
         world.isAPNsDown = true
         try world.start()
-        try world.request(Self.body(1), id: "m1")
+        try world.request(World.body(1), id: "m1")
         world.pass(.seconds(60))
         let worker = try #require(world.worker)
         #expect(worker.isSuspended)

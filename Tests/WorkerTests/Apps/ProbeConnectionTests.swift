@@ -11,12 +11,6 @@ import Testing
 /// Registrations by Apple while an app is paused: APNs applies them only to connections bound afterwards.
 @Suite("Probing on fresh connections")
 struct ProbeConnectionTests {
-    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
-        let digits = String(number)
-        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     private static func world(knownAfter: String, connections: ClosedRange<Int> = 1...4) throws -> World {
         try World(script: "set topic com.example.other\nset topic com.example.app after=\(knownAfter)") {
             $0.queues[0].prefetch = 200
@@ -30,8 +24,8 @@ struct ProbeConnectionTests {
     func learnsLater(connections: ClosedRange<Int>) throws {
         let world = try Self.world(knownAfter: "10s", connections: connections)
         try world.start()
-        try world.request(Self.body(0, topic: "com.example.other"), id: "other")
-        for number in 1..<20 { try world.request(Self.body(number), id: "m\(number)") }
+        try world.request(World.body(0, topic: "com.example.other"), id: "other")
+        for number in 1..<20 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(1))
         #expect(world.worker?.paused.map(\.held) == [19])
         let refused = world.ledger.records.map(\.connection).max() ?? 0
@@ -46,14 +40,14 @@ struct ProbeConnectionTests {
     func refusedProbes() throws {
         let world = try Self.world(knownAfter: "100h", connections: 2...8)
         try world.start()
-        for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 1..<10 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(1))
         let before = world.network.attempts
         world.pass(.seconds(470))
         // At 15, 45, 105, 225 and 465 s.
         #expect(world.network.attempts == before + 5)
         #expect(world.network.links.count { $0.endpoint == World.apns } == 2)
-        try world.request(Self.body(0, topic: "com.example.other"), id: "other")
+        try world.request(World.body(0, topic: "com.example.other"), id: "other")
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
     }
 
@@ -61,7 +55,7 @@ struct ProbeConnectionTests {
     func reload() throws {
         let world = try Self.world(knownAfter: "1000s")
         try world.start()
-        for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 1..<10 { try world.request(World.body(number), id: "m\(number)") }
         // The previous probe was at 765 s, the next one would be at 1065 s.
         world.pass(.seconds(1001))
         #expect(world.worker?.paused.map(\.held) == [9])

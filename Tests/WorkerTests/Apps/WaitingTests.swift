@@ -12,15 +12,8 @@ import Testing
 /// Rules of waiting that hold however often an app, APNs or the broker comes and goes: each test has two rounds.
 @Suite("Waiting")
 struct WaitingTests {
-    private static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
-        let name = String(number, radix: 16)
-        let token = "7" + String(repeating: "0", count: 63 - name.count) + name
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)"
-            + "\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     private static func publish(_ range: Range<Int>, topic: String = "com.example.other", to world: World) throws {
-        for number in range { try world.request(body(number, topic: topic), id: "\(topic) \(number)") }
+        for number in range { try world.request(World.body(number, topic: topic), id: "\(topic) \(number)") }
     }
 
     private static func accepted(_ world: World) -> Int {
@@ -133,7 +126,7 @@ struct WaitingTests {
         try world.start()
         for round in 0..<2 {
             let expiration = world.moment.wall.seconds + 25
-            try world.request(Self.body(10 * round, extra: "\"apns-expiration\":\(expiration),"), id: "a\(round)")
+            try world.request(World.body(10 * round, extra: "\"apns-expiration\":\(expiration),"), id: "a\(round)")
             try Self.publish(10 * round + 1..<10 * round + 3, topic: "com.example.app", to: world)
             #expect(world.worker?.paused.map(\.held) == [3])
             world.pass(.seconds(10))

@@ -10,12 +10,6 @@ import Testing
 
 @Suite("Direct replies")
 struct DirectReplyTests {
-    private static func body(_ number: Int) -> String {
-        let digits = String(number, radix: 16)
-        let token = String(repeating: "0", count: 64 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     /// Requesters on this node are reachable, and any other closes the connection, as with RabbitMQ 3.10.
     private static let node = "reply@129641588"
 
@@ -51,7 +45,7 @@ struct DirectReplyTests {
         try world.start()
         let attempts = try Self.attempts(world) {
             for (number, name) in DirectReplies.malformed.enumerated() {
-                try world.request(Self.body(number), id: "m\(number)", replyTo: name)
+                try world.request(World.body(number), id: "m\(number)", replyTo: name)
             }
             #expect(world.isQuiet)
         }
@@ -64,15 +58,15 @@ struct DirectReplyTests {
     func connections() throws {
         let (world, name) = try Self.started()
         #expect(world.broker.engines.count == 2)
-        try world.request(Self.body(0), id: "m0", replyTo: "replies")
+        try world.request(World.body(0), id: "m0", replyTo: "replies")
         #expect(world.broker.engines.count == 2)
-        try world.request(Self.body(1), id: "m1", replyTo: name)
+        try world.request(World.body(1), id: "m1", replyTo: name)
         #expect(world.published(in: name).count == 1)
         #expect(world.broker.engines.count == 3)
         let other = DirectReplies.name(node: Self.node, number: 690)
         world.broker.declare(other)
-        try world.request(Self.body(2), id: "m2", replyTo: other)
-        try world.request(Self.body(3), id: "m3", replyTo: name)
+        try world.request(World.body(2), id: "m2", replyTo: other)
+        try world.request(World.body(3), id: "m3", replyTo: name)
         #expect(world.published(in: name).count == 2)
         #expect(world.broker.engines.count == 3)
         let worker = try #require(world.worker)
@@ -84,7 +78,7 @@ struct DirectReplyTests {
     @Test("A direct reply that its requester got is neither a result elsewhere nor a dead letter")
     func delivered() throws {
         let (world, name) = try Self.started()
-        for number in 0..<50 { try world.request(Self.body(number), id: "m\(number)", replyTo: name) }
+        for number in 0..<50 { try world.request(World.body(number), id: "m\(number)", replyTo: name) }
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
         #expect(world.published(in: name).count == 50)
         #expect(world.published(in: "push.results").isEmpty)
@@ -95,9 +89,9 @@ struct DirectReplyTests {
     func gone() throws {
         let (world, name) = try Self.started()
         world.broker.refuses = { _ in nil }
-        try world.request(Self.body(0), id: "m0", replyTo: name)
+        try world.request(World.body(0), id: "m0", replyTo: name)
         world.broker.delete(name)
-        try world.request(Self.body(1), id: "m1", replyTo: name)
+        try world.request(World.body(1), id: "m1", replyTo: name)
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
         #expect(world.published(in: "push.results").isEmpty)
         #expect(world.published(in: "push.dead").isEmpty)
@@ -107,11 +101,11 @@ struct DirectReplyTests {
     @Test("Forged names, a new one each time, do not delay results to queues, and no direct reply is lost")
     func forged() throws {
         let (world, name) = try Self.started()
-        try world.request(Self.body(0), id: "first", replyTo: name)
+        try world.request(World.body(0), id: "first", replyTo: name)
         for round in 0..<60 {
-            try world.request(Self.body(1), id: "f\(round)", replyTo: DirectReplies.name(node: "reply@\(round)"))
-            try world.request(Self.body(2), id: "q\(round)", replyTo: "replies")
-            try world.request(Self.body(3), id: "d\(round)", replyTo: name)
+            try world.request(World.body(1), id: "f\(round)", replyTo: DirectReplies.name(node: "reply@\(round)"))
+            try world.request(World.body(2), id: "q\(round)", replyTo: "replies")
+            try world.request(World.body(3), id: "d\(round)", replyTo: name)
             #expect(world.published(in: "replies").count == round + 1)
             world.pass(.milliseconds(333))
         }
@@ -132,12 +126,12 @@ struct DirectReplyTests {
             var properties = MessageProperties()
             properties.replyTo = Array(DirectReplies.name(node: "reply@\(number)").utf8)
             properties.messageID = Array("f\(number)".utf8)
-            try world.broker.put(Array(Self.body(number).utf8), properties: properties, into: "push.requests")
+            try world.broker.put(Array(World.body(number).utf8), properties: properties, into: "push.requests")
         }
         world.settle()
         world.pass(.seconds(5))
         #expect(world.broker.unsettledCount <= 12)
-        try world.request(Self.body(1), id: "healthy", replyTo: "replies")
+        try world.request(World.body(1), id: "healthy", replyTo: "replies")
         #expect(world.published(in: "replies").count == 1)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 1000)
@@ -147,7 +141,7 @@ struct DirectReplyTests {
     func unopened() throws {
         let (world, name) = try Self.started()
         world.isBrokerDown = true
-        try world.request(Self.body(0), id: "m0", replyTo: name)
+        try world.request(World.body(0), id: "m0", replyTo: name)
         world.pass(.seconds(29))
         #expect(world.broker.unsettledCount == 1)
         world.pass(.seconds(2))
@@ -159,7 +153,7 @@ struct DirectReplyTests {
     func drain() throws {
         let (world, name) = try Self.started()
         world.isBrokerDown = true
-        try world.request(Self.body(0), id: "m0", replyTo: name)
+        try world.request(World.body(0), id: "m0", replyTo: name)
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(world.pass(atMost: .seconds(7)) { worker.hasEnded })
@@ -172,7 +166,7 @@ struct DirectReplyTests {
     func lost() throws {
         let (world, name) = try Self.started()
         world.broker.holdsConfirms = true
-        try world.request(Self.body(0), id: "m0", replyTo: name)
+        try world.request(World.body(0), id: "m0", replyTo: name)
         world.pass(.seconds(20))
         world.broker.holdsConfirms = false
         world.cut(consuming: false)
@@ -185,9 +179,9 @@ struct DirectReplyTests {
     func blocked() throws {
         let (world, name) = try Self.started()
         world.isBrokerDown = true
-        try world.request(Self.body(0), id: "m0", replyTo: name)
+        try world.request(World.body(0), id: "m0", replyTo: name)
         world.broker.setAlarm(true)
-        try world.request(Self.body(1), id: "m1", replyTo: "replies")
+        try world.request(World.body(1), id: "m1", replyTo: "replies")
         world.pass(.seconds(60))
         #expect(world.published(in: "push.results").isEmpty)
         world.isBrokerDown = false

@@ -14,12 +14,6 @@ import Testing
 struct RefusedResultTests {
     private static let full = "full"
 
-    private static func body(_ number: Int) -> String {
-        let digits = String(number, radix: 16)
-        let token = String(repeating: "0", count: 64 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     /// A world whose queue `full` refuses publishes. A tenth of its prefetch are ten requests.
     private static func world(
         prefetch: UInt16 = 100, _ configure: (inout Configuration) -> Void = { _ in }
@@ -37,7 +31,7 @@ struct RefusedResultTests {
             var properties = MessageProperties()
             properties.messageID = Array("m\(number)".utf8)
             properties.replyTo = Array(replyTo.utf8)
-            try world.broker.put(Array(body(number).utf8), properties: properties, into: "push.requests")
+            try world.broker.put(Array(World.body(number).utf8), properties: properties, into: "push.requests")
         }
         world.settle()
     }
@@ -54,7 +48,7 @@ struct RefusedResultTests {
         #expect(worker.worker.outbox.destinations.heldRequests == 10)
         #expect(worker.counters[.divertedResults] == 290)
         // Another producer is not affected.
-        try world.request(Self.body(1000), id: "healthy", replyTo: "replies")
+        try world.request(World.body(1000), id: "healthy", replyTo: "replies")
         #expect(world.published(in: "replies").map(\.outcome) == ["accepted"])
         #expect(world.published(in: "push.dead").isEmpty)
     }
@@ -100,7 +94,7 @@ struct RefusedResultTests {
         #expect(letter.outcome == "accepted")
         #expect(letter.headers["harebell-detail"] == "the result could not be routed (the reply queue refuses it)")
         #expect(letter.headers["harebell-result"]?.contains("\"outcome\":\"accepted\"") == true)
-        #expect(letter.body == Self.body(0))
+        #expect(letter.body == World.body(0))
         #expect(world.sent == 1)
     }
 
@@ -176,7 +170,7 @@ struct RefusedResultTests {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
         try world.start()
-        try world.request(Self.body(0), id: "m0")
+        try world.request(World.body(0), id: "m0")
         world.pass(.seconds(12))
         #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
         world.broker.delete("push.results")
@@ -190,7 +184,7 @@ struct RefusedResultTests {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
         try world.start()
-        try world.request(Self.body(0), id: "m0")
+        try world.request(World.body(0), id: "m0")
         world.pass(.seconds(9))
         #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
     }

@@ -14,12 +14,6 @@ import Testing
 struct SlowDestinationTests {
     private static let silent = "silent"
 
-    private static func body(_ number: Int) -> String {
-        let digits = String(number, radix: 16)
-        let token = String(repeating: "0", count: 64 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     /// A world whose queue `silent` has no majority. A tenth of its prefetch are 100 requests.
     private static func world(
         prefetch: UInt16 = 1000, _ configure: (inout Configuration) -> Void = { _ in }
@@ -37,7 +31,7 @@ struct SlowDestinationTests {
             var properties = MessageProperties()
             properties.messageID = Array("m\(number)".utf8)
             properties.replyTo = replyTo.map { Array($0.utf8) }
-            try world.broker.put(Array(body(number).utf8), properties: properties, into: "push.requests")
+            try world.broker.put(Array(World.body(number).utf8), properties: properties, into: "push.requests")
         }
         world.settle()
     }
@@ -53,7 +47,7 @@ struct SlowDestinationTests {
         for round in 1...2 {
             try Self.put(world, (round * 10)..<(round * 10 + 5))
             for second in 0..<29 {
-                try world.request(Self.body(0), replyTo: "replies")
+                try world.request(World.body(0), replyTo: "replies")
                 #expect(world.published(in: "replies").count == (round - 1) * 29 + second + 1)
                 world.pass(.seconds(1))
             }
@@ -80,7 +74,7 @@ struct SlowDestinationTests {
             let first = round * 100
             try Self.put(world, first..<(first + 1))
             for _ in 0..<7 {
-                try world.request(Self.body(0), replyTo: "replies")
+                try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
             }
             try Self.put(world, (first + 1)..<(first + 20))
@@ -102,7 +96,7 @@ struct SlowDestinationTests {
         for round in 1...2 {
             try Self.put(world, (round * 100)..<(round * 100 + 30))
             for _ in 0..<7 {
-                try world.request(Self.body(0), replyTo: "replies")
+                try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
             }
             #expect(world.broker.unsettledCount == 20)
@@ -165,7 +159,7 @@ struct SlowDestinationTests {
         for round in 1...2 {
             try Self.put(world, round..<(round + 1))
             for _ in 0..<66 {
-                try world.request(Self.body(0), replyTo: "replies")
+                try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
             }
             #expect(world.isQuiet)
@@ -183,7 +177,7 @@ struct SlowDestinationTests {
             world.broker.queues["push.dead"]?.hasNoMajority = true
             for number in 0..<3 { try world.request("no JSON", id: "bad\(round)\(number)", replyTo: "replies") }
             for _ in 0..<60 {
-                try world.request(Self.body(0), replyTo: "replies")
+                try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
             }
             #expect(world.broker.unsettledCount == 3)
@@ -202,7 +196,7 @@ struct SlowDestinationTests {
         try world.start()
         try Self.put(world, 0..<20)
         for _ in 0..<before {
-            try world.request(Self.body(0), replyTo: "replies")
+            try world.request(World.body(0), replyTo: "replies")
             world.pass(.seconds(1))
         }
         let worker = try #require(world.worker)

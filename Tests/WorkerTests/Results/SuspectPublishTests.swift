@@ -14,12 +14,6 @@ struct SuspectPublishTests {
     /// Well formed, but from a node that the broker does not know.
     private static let badReply = DirectReplies.name(node: "reply@1")
 
-    private static func body(_ number: Int) -> String {
-        let digits = String(number, radix: 16)
-        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     /// A broker like RabbitMQ 3.10, which fails on a direct reply-to that it did not make.
     private static func chokes(on reply: String = badReply) -> (Broker.Message) -> Broker.Refusal? {
         { message in
@@ -41,7 +35,7 @@ struct SuspectPublishTests {
         try world.start()
         for number in 0..<50 {
             try world.broker.put(
-                Array(Self.body(number).utf8), properties: Self.properties(number, bad: number == 20),
+                Array(World.body(number).utf8), properties: Self.properties(number, bad: number == 20),
                 into: "push.requests")
         }
         world.settle()
@@ -72,7 +66,7 @@ struct SuspectPublishTests {
         // The connection is open again within two seconds of its last close.
         func attempts(_ id: String) throws -> Int {
             try Self.attempts(world) {
-                try world.request(Self.body(1), id: id, replyTo: Self.badReply)
+                try world.request(World.body(1), id: id, replyTo: Self.badReply)
                 #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
                 world.pass(.seconds(2))
             }
@@ -92,13 +86,13 @@ struct SuspectPublishTests {
         let other = DirectReplies.name(node: "reply@2")
         world.broker.declare(other)
         try world.start()
-        try world.request(Self.body(1), id: "m1", replyTo: Self.badReply)
+        try world.request(World.body(1), id: "m1", replyTo: Self.badReply)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         world.pass(.seconds(60))
         world.broker.holdsConfirms = true
-        try world.request(Self.body(2), id: "m2", replyTo: other)
+        try world.request(World.body(2), id: "m2", replyTo: other)
         let attempts = try Self.attempts(world) {
-            try world.request(Self.body(3), id: "m3", replyTo: Self.badReply)
+            try world.request(World.body(3), id: "m3", replyTo: Self.badReply)
             world.pass(.seconds(5))
         }
         #expect(attempts == 0, "the broker would close the connection, and m2 with it")
@@ -114,14 +108,14 @@ struct SuspectPublishTests {
         let world = try World { $0.results.route = nil }
         world.broker.refuses = Self.chokes()
         try world.start()
-        try world.request(Self.body(1), id: "m1", replyTo: Self.badReply)
+        try world.request(World.body(1), id: "m1", replyTo: Self.badReply)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.outcome == "accepted")
         #expect(
             letter.headers["harebell-detail"]
                 == "the result could not be routed (the broker says 541 INTERNAL_ERROR)")
-        #expect(letter.body == Self.body(1))
+        #expect(letter.body == World.body(1))
     }
 
     @Test("A missing results exchange is detected once, and requests with a reply_to are not affected")
@@ -130,11 +124,11 @@ struct SuspectPublishTests {
             $0.results.route = Configuration.Route(exchange: "gone", routingKey: "push.results")
         }
         try world.start()
-        try world.request(Self.body(0), id: "m0")
+        try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let attempts = try Self.attempts(world) {
             for number in 1..<20 {
-                try world.request(Self.body(number), id: "m\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
+                try world.request(World.body(number), id: "m\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
             }
             #expect(world.isQuiet)
         }
@@ -147,7 +141,7 @@ struct SuspectPublishTests {
         world.broker.declareExchange("gone")
         world.broker.bind("push.results", exchange: "gone", routingKey: Array("push.results".utf8))
         world.pass(.seconds(60))
-        for number in 20..<30 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 20..<30 { try world.request(World.body(number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 10)
     }
@@ -161,7 +155,7 @@ struct SuspectPublishTests {
         world.log = Logger(label: "world") { _ in lines }
         try world.start()
         try world.request("no JSON", id: "bad")
-        for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 0..<5 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(300))
         #expect(world.broker.unsettledCount == 1)
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 6)
@@ -179,7 +173,7 @@ struct SuspectPublishTests {
         let world = try World()
         world.broker.holdsConfirms = true
         try world.start()
-        for number in 0..<8 { try world.request(Self.body(number), id: "m\(number)") }
+        for number in 0..<8 { try world.request(World.body(number), id: "m\(number)") }
         world.broker.holdsConfirms = false
         world.broker.closeAll(code: code, text: "INTERNAL_ERROR")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
@@ -194,7 +188,7 @@ struct SuspectPublishTests {
         try world.start()
         for round in 0..<rounds {
             world.broker.refuses = { _ in .channel(406, "PRECONDITION_FAILED - Server low on disk space") }
-            for number in 0..<8 { try world.request(Self.body(number), id: "m\(round)\(number)", replyTo: "replies") }
+            for number in 0..<8 { try world.request(World.body(number), id: "m\(round)\(number)", replyTo: "replies") }
             world.pass(.seconds(60))
             #expect(world.broker.unsettledCount == 8)
             world.broker.refuses = { _ in nil }
@@ -217,7 +211,7 @@ struct SuspectPublishTests {
         for round in 1...rounds {
             for number in 0..<10 {
                 try world.request(
-                    Self.body(number), id: "m\(round)\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
+                    World.body(number), id: "m\(round)\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
             }
             #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
             #expect(Set(world.published(in: "replies").compactMap(\.messageID)).count >= 5)
@@ -234,8 +228,8 @@ struct SuspectPublishTests {
             return isBad ? .channel(406, "PRECONDITION_FAILED - invalid expiration") : nil
         }
         try world.start()
-        try world.request(Self.body(0), id: "m0", replyTo: "replies") { $0.correlationID = Array("bad".utf8) }
-        for number in 1..<10 { try world.request(Self.body(number), id: "m\(number)", replyTo: "replies") }
+        try world.request(World.body(0), id: "m0", replyTo: "replies") { $0.correlationID = Array("bad".utf8) }
+        for number in 1..<10 { try world.request(World.body(number), id: "m\(number)", replyTo: "replies") }
         world.pass(.seconds(20))
         #expect(world.published(in: "replies").count >= 9)
         // Its copies are as bad: its dead letter is held.
