@@ -166,7 +166,7 @@ package struct Health: Sendable, Equatable {
     }
 
     private mutating func findConsuming(_ snapshots: [WorkerSnapshot]) {
-        let outage = snapshots.compactMap { $0.outages["consuming"]?.text(at: $0.takenAt.instant) }.first ?? ""
+        let outage = Self.outage(.consuming, snapshots)
         // A worker that stands still, because no app can send, takes probes only.
         let consuming = workers - snapshots.count(where: \.isSuspended)
         for queue in queues where queue.consumers < consuming {
@@ -184,9 +184,14 @@ package struct Health: Sendable, Equatable {
         }
     }
 
+    /// The first worker's outage of a broker connection; empty if there is none.
+    private static func outage(_ purpose: BrokerPurpose, _ snapshots: [WorkerSnapshot]) -> String {
+        snapshots.compactMap { $0.outages[purpose]?.text(at: $0.takenAt.instant) }.first ?? ""
+    }
+
     private mutating func findSending(_ seen: ProcessSnapshot, _ snapshots: [WorkerSnapshot]) {
         if publishing < workers {
-            let outage = snapshots.compactMap { $0.outages["publishing"]?.text(at: $0.takenAt.instant) }.first ?? ""
+            let outage = Self.outage(.publishing, snapshots)
             note("the publishing connection of \(workers - publishing) workers is not open\(outage)", .notPublishing)
         }
         if let reason = snapshots.compactMap(\.blocked).first {

@@ -19,7 +19,7 @@ extension Worker {
         while let event = inquiries.nextEvent(at: now.instant) {
             switch event {
             case .engine(.responded(let response)): responded(response)
-            case .engine(.opened): opened.insert("inquiring")
+            case .engine(.opened): connectionOpened(.inquiring)
             case .disconnected(_, let error, _): inquiryLost(error)
             case .engine, .closed: break
             }
@@ -36,7 +36,7 @@ extension Worker {
 
     private mutating func inquiryLost(_ error: AMQPError) {
         guard let queue = inquiry.take(), error.replyCode == Self.notImplemented else {
-            return connectionLost("inquiring", error)
+            return connectionLost(.inquiring, error)
         }
         queues[queue.index].suspicion.confirm()
         events.append(.consumesStream(intake.settings.queues[queue.index].name))

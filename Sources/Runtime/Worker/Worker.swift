@@ -36,7 +36,7 @@ package struct Worker: ~Copyable {
     /// The connections that were open and have not ended since, by their purpose.
     var opened: Set<String> = []
     /// The broker connections that are lost or could not be opened, by their purpose.
-    var outages: [String: Outage] = [:]
+    var outages: [BrokerPurpose: Outage] = [:]
     /// Why the broker blocks publishing; `nil` while it does not.
     var blocked: String?
     var events = Deque<Event>()
@@ -232,11 +232,11 @@ package struct Worker: ~Copyable {
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
             case .engine(.cancelled(let queue)): queues[queue.index].isConsuming = false
             case .engine(.channelClosed(let queue, let error)): channelClosed(queue, error)
-            case .engine(.opened): connectionOpened("consuming")
+            case .engine(.opened): connectionOpened(.consuming)
             case .disconnected(_, let error, _):
                 for index in queues.indices { queues[index].channelEnded() }
                 consumerLost()
-                brokerLost("consuming", error)
+                brokerLost(.consuming, error)
             case .engine, .closed: break
             }
         }
@@ -336,7 +336,7 @@ package struct Worker: ~Copyable {
                 outbox.confirmed(sequence, confirmation, on: role, at: now)
                 performActions()
             case .engine(.opened):
-                connectionOpened(Self.name(role))
+                connectionOpened(role.purpose)
                 if role == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 outbox.publisher(role, isBlocked: true, at: now)
@@ -350,35 +350,35 @@ package struct Worker: ~Copyable {
                 outbox.publisherLost(role, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
-                if role == .queues { brokerLost("publishing", error) } else { connectionLost(Self.name(role), error) }
+                if role == .queues { brokerLost(.publishing, error) } else { connectionLost(role.purpose, error) }
             case .engine, .closed: break
             }
         }
     }
 
-    private mutating func brokerLost(_ which: String, _ error: AMQPError) {
+    private mutating func brokerLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
         if !error.isTransient, !readiness.wasReady {
             events.append(.failed(error))
         } else {
-            connectionLost(which, error)
+            connectionLost(purpose, error)
         }
     }
 
-    private static func name(_ role: PublisherRole) -> String { role == .queues ? "publishing" : "direct-reply" }
-
-    mutating func connectionLost(_ which: String, _ error: AMQPError) {
-        let wasOpen = opened.remove(which) != nil
-        outages[which] = .after(outages[which], error, at: now.instant)
+    mutating func connectionLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
+        let wasOpen = opened.remove(purpose.rawValue) != nil
+        outages[purpose] = .after(outages[purpose], error, at: now.instant)
         log.warning(
-            "the \(which) connection \(wasOpen ? "is lost" : "cannot be opened"); trying again",
+            "the \(purpose.rawValue) connection \(wasOpen ? "is lost" : "cannot be opened"); trying again",
             metadata: ["error.message": "\(error)"])
     }
 
-    mutating func connectionOpened(_ which: String) {
-        opened.insert(which)
-        guard let outage = outages.removeValue(forKey: which) else { return }
+    mutating func connectionOpened(_ purpose: BrokerPurpose) {
+        opened.insert(purpose.rawValue)
+        guard let outage = outages.removeValue(forKey: purpose) else { return }
         let seconds = (now.instant - outage.since).components.seconds
-        log.notice("the \(which) connection is open again", metadata: ["outage_seconds": .stringConvertible(seconds)])
+        log.notice(
+            "the \(purpose.rawValue) connection is open again",
+            metadata: ["outage_seconds": .stringConvertible(seconds)])
     }
 
     private mutating func channelLost(_ queue: String, _ error: AMQPError) {

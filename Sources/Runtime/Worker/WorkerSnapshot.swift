@@ -68,8 +68,8 @@ package struct WorkerSnapshot: Sendable {
     package let troubled: [TroubledDestination]
     /// Why the broker blocks publishing; `nil` while it does not.
     package let blocked: String?
-    /// The broker connections that are not open, by their purpose.
-    package let outages: [String: Outage]
+    /// The broker connections that are not open.
+    package let outages: [BrokerPurpose: Outage]
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]

@@ -1,0 +1,19 @@
+import Pipeline
+
+/// What a worker's connection to the broker is for, as log lines name it.
+package enum BrokerPurpose: String, Sendable {
+    case consuming
+    case publishing
+    case directReply = "direct-reply"
+    /// Asks whether a queue is a stream.
+    case inquiring
+}
+
+extension PublisherRole {
+    var purpose: BrokerPurpose {
+        switch self {
+        case .queues: .publishing
+        case .directReplies: .directReply
+        }
+    }
+}
