@@ -14,28 +14,30 @@ struct ContentType {
 
     /// - Parameter name: in lower case.
     func matches(_ name: StaticString) -> Bool {
-        guard type.count == name.utf8CodeUnitCount else { return false }
-        if type.equals(name) { return true }
-        return type.lowered.equals(name)
+        type.equals(name) || type.equals(lowerCase: name)
     }
 
     /// - Parameter prefix: in lower case.
     func hasPrefix(_ prefix: StaticString) -> Bool {
-        type.prefix(prefix.utf8CodeUnitCount).lowered.equals(prefix)
+        type.prefix(prefix.utf8CodeUnitCount).equals(lowerCase: prefix)
     }
 
     /// Whether it names a format that is neither JSON nor text, so that the body cannot be a request.
     var isForeign: Bool {
-        // The usual type, on the message path.
-        if matches("application/json") { return false }
-        let name = String(decoding: type.lowered, as: UTF8.self)
-        let parts = name.split(separator: "/", maxSplits: 1)
-        guard parts.count == 2 else { return false }
-        return ["audio", "font", "image", "multipart", "video"].contains(parts[0])
-            || Self.foreign.contains { parts[1] == $0 || parts[1] == "x-\($0)" || parts[1].hasSuffix("+\($0)") }
+        guard let slash = type.firstIndex(of: UInt8(ascii: "/")), slash > type.startIndex else { return false }
+        let subtype = type[(slash + 1)...]
+        return Self.foreignTypes.contains { type[..<slash].equals(lowerCase: $0) } || Self.isForeign(subtype)
+            || subtype.prefix(2).equals(lowerCase: "x-") && Self.isForeign(subtype.dropFirst(2))
+            || subtype.indices.contains { subtype[$0] == UInt8(ascii: "+") && Self.isForeign(subtype[($0 + 1)...]) }
     }
 
-    private static let foreign = [
+    private static func isForeign(_ name: ArraySlice<UInt8>) -> Bool {
+        foreignSubtypes.contains { name.equals(lowerCase: $0) }
+    }
+
+    private static let foreignTypes: [StaticString] = ["audio", "font", "image", "multipart", "video"]
+    /// Also with the prefix `x-`, and as suffixes after a plus sign.
+    private static let foreignSubtypes: [StaticString] = [
         "avro", "bson", "cbor", "csv", "form-urlencoded", "gzip", "html", "java-serialized-object", "messagepack",
         "msgpack", "pdf", "pickle", "protobuf", "python-serialize", "vnd.apache.thrift.binary", "vnd.google.protobuf",
         "vnd.masstransit+json", "vnd.msgpack", "www-form-urlencoded", "xml", "yaml", "zip",
@@ -43,18 +45,27 @@ struct ContentType {
 
     /// Whether it is JSON, by name or by suffix. Source: RFC 6839, section 3.1.
     var isJSON: Bool {
-        matches("application/json") || type.suffix(5).lowered.equals("+json")
+        matches("application/json") || type.suffix(5).equals(lowerCase: "+json")
     }
+}
+
+extension UInt8 {
+    /// An ASCII capital letter converted to lower case.
+    fileprivate var lowered: UInt8 { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self ? self | 0x20 : self }
 }
 
 extension Span<UInt8> {
     /// A copy with ASCII capital letters converted to lower case.
-    var lowered: [UInt8] {
-        indices.map { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self[$0] ? self[$0] | 0x20 : self[$0] }
-    }
+    var lowered: [UInt8] { indices.map { self[$0].lowered } }
 }
 
 extension ArraySlice<UInt8> {
     /// A copy with ASCII capital letters converted to lower case.
     var lowered: [UInt8] { span.lowered }
+
+    /// Compares without case. Nothing is copied.
+    fileprivate func equals(lowerCase name: StaticString) -> Bool {
+        guard count == name.utf8CodeUnitCount else { return false }
+        return name.withUTF8Buffer { unsafe elementsEqual($0) { $0.lowered == $1 } }
+    }
 }

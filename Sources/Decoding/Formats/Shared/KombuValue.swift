@@ -4,13 +4,14 @@ import Core
 ///
 /// They are unwrapped in fields. In a payload they would reach the device, so they are refused.
 enum KombuValue {
+    private static let marks = ["\"__type__\"", "\"__bytes__\"", "\"__base64__\""]
+
     static func isIn(_ part: JSONPart) -> Bool {
-        let marks = ["\"__type__\"", "\"__bytes__\"", "\"__base64__\""]
         let text = part.raw
         // Most arguments have none, and the second underscore is rare.
         guard text.indices.contains(where: { text[$0] == 0x5F && $0 + 1 < text.endIndex && text[$0 + 1] == 0x5F })
         else { return false }
-        return marks.contains { text.firstRange(of: Array($0.utf8)) != nil }
+        return marks.contains { text.firstRange(of: $0.utf8) != nil }
     }
 
     /// The same JSON with plain values.
