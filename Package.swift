@@ -87,7 +87,7 @@ let package = Package(
                 "CYAML", "Core", "System", "TLS", "AMQP", "Decoding",
                 .product(name: "Logging", package: "swift-log"),
             ]),
-        // An APNs of one's own, written from Apple's documents, and what it received, for people and for tests.
+        // A simulated APNs, written from Apple's documents, and an inbox with the notifications that it accepted.
         library(
             "Simulator", ["Core", "System", "TLS", "HTTP2", "Admin", "Decoding", deque],
             resources: inbox.map { .embedInCode("Inbox/Page/\($0)") }),

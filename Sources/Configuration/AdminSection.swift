@@ -40,7 +40,7 @@ extension Configuration.Admin {
         }
     }
 
-    /// The lines of the section in a file that is not YAML as a whole.
+    /// The lines of the section. The rest of the file may not be valid YAML.
     private static func section(_ text: String) -> String {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard let start = lines.firstIndex(where: { $0.hasPrefix("admin:") }) else { return "" }

@@ -14,7 +14,7 @@ package enum TestEnvironment {
     /// RabbitMQ 4.0 drops the message instead.
     package static let closesOverDirectReplies = brokerVersion.hasPrefix("3.")
 
-    /// Whether the broker returns a mandatory publish to a malformed direct reply-to, in place of closing the connection.
+    /// Whether the broker returns a mandatory publish to a malformed direct reply-to. Others close the connection.
     package static let returnsMalformedReplies = brokerVersion.hasPrefix("4.3")
 
     /// Whether a consumer's `x-consumer-timeout` replaces the broker's.

@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What each target gets for its mutants: which of them is in force stands in a file, read once in a process, so that
-# child processes with an environment of their own know it, too.
+# Added to each target with mutants. A file names the active mutant, and each process reads it once, so that child
+# processes with another environment use it, too.
 PRELUDE = """import Glibc
 
 @usableFromInline let __mutants: Set<Int> = {

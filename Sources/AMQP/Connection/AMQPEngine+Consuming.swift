@@ -56,8 +56,8 @@ struct Consumer {
     }
 }
 
-/// Counts the messages of consumed queues, on a channel of its own: RabbitMQ 4.2.6 and 4.3.0 close the channel of a
-/// user without the configure permission.
+/// Counts the messages of consumed queues on a separate channel, because RabbitMQ 4.2.6 and 4.3.0 close the channel if
+/// the user lacks the configure permission.
 struct QueueInspection {
     enum State { case closed, opening, open }
     enum Requester { case watch, owner }

@@ -5,7 +5,7 @@ import DequeModule
 /// Reads, replays, discards or exports the dead letters of a queue, or publishes an archive into it.
 ///
 /// Sans-IO like a worker. It ends with the messages that the queue contained at the start. A chosen message is
-/// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged, and
+/// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged and
 /// return to their places when the consumers close. A lost connection ends the run; another run continues from the
 /// queue. If the broker closes the connection over a publish, the run skips that message, see ``publisherLost(_:)``.
 ///
@@ -315,7 +315,7 @@ final class DeadLetterRun: Run {
     /// Whether no further message is taken in this round.
     var isOver: Bool {
         guard let round else { return false }
-        let isFull = round.counts ? false : tally.chosen >= settings.limit
+        let isFull = !round.counts && tally.chosen >= settings.limit
         return round.isEnding || round.seen >= round.expected || isFull
     }
 

@@ -10,8 +10,8 @@ struct ReadyCommand: ParsableCommand {
         commandName: "ready",
         abstract: "Asks a running worker whether it is ready, for health checks.",
         discussion: """
-            Prints the response of /readyz at admin.listen of the configuration file; on a terminal, as lines. It reads \
-            only the section admin of the file.
+            Prints the response of /readyz at admin.listen of the configuration file; on a terminal, as lines. It \
+            reads only the section admin of the file.
 
             Exit code 69 if the worker is not ready or does not respond within 4 seconds, 78 if admin is null.
 

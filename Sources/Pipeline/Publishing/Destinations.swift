@@ -25,14 +25,14 @@ final class Destination {
     /// The broker's message about it.
     fileprivate(set) var replyText = ""
     var lastConfirm = Instant.distantPast
-    /// Publishes that have only this way, oldest first.
+    /// Publishes that cannot go elsewhere, oldest first.
     fileprivate(set) var waiting: [PendingPublication] = []
-    /// Results that have another way, oldest first.
+    /// Results that can go elsewhere, oldest first.
     fileprivate(set) var held = Deque<PendingPublication>()
     /// The only publish that it gets while it is not open.
     var attempt: PendingPublication?
     fileprivate var nextAttempt = Instant.distantPast
-    /// The number of attempts in vain since it was last open for long.
+    /// The number of failed attempts since it was last open for longer than the longest pause.
     private(set) var failures = 0
 
     init(_ route: PublishRoute) {
@@ -71,9 +71,9 @@ final class Destination {
 
 /// The destinations in use: to one that is not open, one publish at a time is tried, at growing intervals.
 ///
-/// What else is meant for it waits. Results wait for ``timeLimit`` at most, and those of ``limit`` requests; then they
-/// take their next way. Above the limit, the destination with the most results gives one up, so that one queue does not
-/// use the share of the others. Source: rabbitmq.com/docs/maxlength, /docs/quorum-queues (a queue without a majority
+/// Its other publishes wait. Results wait for ``timeLimit`` at most, and those of ``limit`` requests; then they go
+/// elsewhere. Above the limit, the destination with the most results gives one up, so that one queue does not use the
+/// share of the others. Source: rabbitmq.com/docs/maxlength, /docs/quorum-queues (a queue without a majority
 /// confirms nothing).
 struct Destinations {
     /// How long a destination may confirm nothing while others confirm. A change of a queue's leader takes less.
@@ -193,7 +193,7 @@ struct Destinations {
         if pending.request.heldResults == 0 { heldRequests -= 1 }
     }
 
-    /// Whether a held result has to take its next way.
+    /// Whether a held result has to go elsewhere.
     func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
         let end = pending.since + timeLimit
         return isStopped || now >= end || pending.destination.state == .harmful && pending.destination.nextAttempt > end

@@ -3,7 +3,7 @@ package import Core
 import DequeModule
 import Logging
 
-/// What becomes of a publish whose destination does not take it.
+/// Holds, repeats or reroutes publishes that their destinations do not accept.
 extension Outbox {
     /// Whether results can take their next way now.
     var canDivert: Bool { outlets[PublisherRole.queues.rawValue].isOpen }
@@ -16,7 +16,8 @@ extension Outbox {
         relieve(at: now)
     }
 
-    /// Gives up what exceeds the limit. What a next way makes wait again is part of the same loop.
+    /// Gives up the results beyond the limit. A result that then waits for its next destination is counted in the same
+    /// loop.
     private mutating func relieve(at now: Moment) {
         guard !isRelieving else { return }
         isRelieving = true

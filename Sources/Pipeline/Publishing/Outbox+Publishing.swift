@@ -218,7 +218,7 @@ extension Outbox {
         }
     }
 
-    /// A dead letter that the broker does not take waits, because it has only one way.
+    /// A dead letter that the broker does not accept waits, because it cannot go elsewhere.
     private mutating func isolate(_ pending: PendingPublication, _ replyText: String, at now: Moment) {
         log.error(
             "the broker refuses a dead letter: the request is held, and the publish is retried",

@@ -1,7 +1,8 @@
 import Core
 import DequeModule
 
-/// Decoded requests that are not started yet, by app: a few large fan-outs fill a worker, and other apps have to pass.
+/// Decoded requests that are not started yet, by app. A few large fan-outs fill a worker, and must not delay the
+/// requests of other apps.
 struct StartBacklog {
     struct Start {
         let decoded: Request
@@ -58,7 +59,7 @@ extension Dispatch {
 
     private var isFull: Bool { notifications.count - waiting.count >= max(Self.maximumStarted, 2 * settings.prefetch) }
 
-    /// What a closed lane holds has limits of its own.
+    /// Notifications in closed lanes have a separate limit.
     private func mayStart(_ app: AppID) -> Bool {
         guard isFull else { return true }
         let app = waiting.table.apps[app.index]

@@ -22,8 +22,8 @@ package struct FileWatch {
     }
 
     /// - Parameter stamps: of the files that exist now.
-    /// - Returns: whether they differ from the files that were read, and did not change since the last poll. A file that
-    ///   stays away counts: a reload then says that it is missing.
+    /// - Returns: whether they differ from the files that were read, and did not change since the last poll. A missing
+    ///   file counts as different: the reload then names it.
     package mutating func checked(_ stamps: [String: FileStamp], at now: Instant) -> Bool {
         nextCheck = now + Self.interval
         defer { seen = stamps }

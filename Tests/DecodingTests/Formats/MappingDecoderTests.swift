@@ -54,7 +54,7 @@ struct MappingDecoderTests {
     }
 
     @Test(
-        "A payload template inserts values, inside and outside of strings, with characters in place of escapes, and defaults"
+        "A payload template inserts values inside and outside of strings, with characters for escapes, and defaults"
     )
     func template() throws {
         let found = try Self.sample(

@@ -99,7 +99,7 @@ struct DecodingQueueTests {
         var queue = Self.queue(batch: 1, inFlight: 1, messages: 1)
         _ = Self.ask(&queue)
         #expect(queue.failed() == nil)
-        // A success of its own clears the failure.
+        // When the message is decoded, its failure is forgotten.
         #expect(Self.ask(&queue) == [[2: 0]])
         #expect(queue.responded(2, at: Self.start) == 0)
         queue.append(0)

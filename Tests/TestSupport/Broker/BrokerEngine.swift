@@ -42,7 +42,7 @@ package final class BrokerEngine: Engine {
         var credit = BrokerEngine.credit
     }
 
-    /// Above this number of publishes without a majority, a channel is stopped. Source: `rabbit_fifo_client`, SOFT_LIMIT.
+    /// With more publishes than this without a majority, a channel stops. Source: `rabbit_fifo_client`, SOFT_LIMIT.
     static let undecidedLimit = 32
     /// What a stopped channel still takes before the connection is not read any more. Source: `credit_flow`.
     static let credit = 200

@@ -312,7 +312,7 @@ final class Checker {
         guard let fate = fates[name] else { return complain("what was settled is no request: \(name)") }
         fates[name]?.acknowledgements += 1
         if fate.isOver { complain("\(name) was settled twice") }
-        // All notifications without a result are in a copy that the broker confirmed. Of two equal copies, the other one
+        // All notifications without a result are in a copy that the broker confirmed. The other of two equal copies
         // counts as well: a worker takes one for a redelivery of the other.
         if fate.acknowledgements < (fate.isParkedOnce ? fate.parkedConfirmed : fate.parked) { return }
         if fate.results.count < fate.request.results, fate.deadLetters == 0 {

@@ -144,8 +144,8 @@ package struct RequestFields {
 
     /// The maximum number of near misses that are named.
     private static let maximumNearMisses = 4
-    /// The first letters of the fields' names, and of what is left of them without `apns-` or `device-`. Another name
-    /// is not compared, because messages may have many headers of their own.
+    /// The first two letters of each field's name, with and without `apns-` or `device-`. Names that begin otherwise
+    /// are not compared, because a message may have many other headers.
     private static let beginnings: Set<UInt16> = Set(
         ["ap", "de", "en", "no", "pa", "ch", "to", "pr", "pu", "ex", "co"].map { text in
             text.utf8.reduce(0) { $0 << 8 | UInt16($1) }
