@@ -17,6 +17,9 @@ package enum TestEnvironment {
     /// Whether the broker returns a mandatory publish to a malformed direct reply-to. Others close the connection.
     package static let returnsMalformedReplies = brokerVersion.hasPrefix("4.3")
 
+    /// Whether the broker speaks AMQP 1.0 without a plug-in.
+    package static let hasNativeAMQP1 = !brokerVersion.hasPrefix("3.")
+
     /// Whether a consumer's `x-consumer-timeout` replaces the broker's.
     package static let followsConsumerTimeouts = brokerVersion.hasPrefix("4.3")
 

@@ -25,6 +25,8 @@ final class Destination {
     /// The broker's message about it.
     fileprivate(set) var replyText = ""
     var lastConfirm = Instant.distantPast
+    /// The ``PublishOutlet/losses`` before that confirm; `nil` without one.
+    var confirmedAfter: Int?
     /// Publishes that cannot go elsewhere, oldest first.
     fileprivate(set) var waiting: [PendingPublication] = []
     /// Results that can go elsewhere, oldest first.

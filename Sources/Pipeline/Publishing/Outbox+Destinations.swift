@@ -124,9 +124,6 @@ extension Outbox {
     private static let longestSilence = Duration.seconds(7)
     /// Each replacement repeats unconfirmed publishes. If it has not helped, the next one comes after twice the time.
     private static let mostDoublings = 4
-    /// RabbitMQ stops a channel with this many publishes that a quorum queue has not confirmed, and then does not read
-    /// from the connection. Source: rabbitmq-server, `rabbit_fifo_client` (SOFT_LIMIT).
-    private static let stoppingPublishes = 32
     /// A publish that is older than the last confirm by this much was overtaken by others.
     private static let overtaking = Duration.milliseconds(100)
 
@@ -138,6 +135,10 @@ extension Outbox {
         let open = outlets[index].unconfirmed.elements
         outlets[index].nextWatch = max(open[0].writtenAt + Destinations.silence, now.instant + Self.watchInterval)
         guard !outlets[index].isBlocked, open[0].writtenAt + Destinations.silence <= now.instant else { return }
+        guard role != .attempts else {
+            if outlets[index].waiting > 0 { actions.append(.replacePublisher(role)) }
+            return
+        }
         let silent = Self.silent(open, at: now.instant)
         let lastConfirm = outlets[index].lastConfirm
         let isSuspectSilent = silent.contains { $0 === outlets[index].candidate }
@@ -176,19 +177,18 @@ extension Outbox {
         }
     }
 
-    /// Replaces a connection that confirms nothing, if others wait for the destination that is to blame: the first with
-    /// enough open publishes to stop it, or the oldest.
+    /// Replaces a connection that confirms nothing, if others wait for the destinations to blame. RabbitMQ stops a
+    /// channel over a quorum queue without a majority in two ways: with 32 unconfirmed publishes, which others have
+    /// overtaken until then, or with the first publish of the channel to that queue, which waits for a leader.
+    /// Source: rabbitmq-server, `rabbit_fifo_client` (SOFT_LIMIT, register_enqueuer).
     private mutating func replace(
         _ role: PublisherRole, _ silent: [PendingPublication], _ open: [PendingPublication], at now: Moment
     ) {
-        var counts: [ObjectIdentifier: Int] = [:]
-        let stopping = open.first { pending in
-            counts[ObjectIdentifier(pending.destination), default: 0] += 1
-            return counts[ObjectIdentifier(pending.destination)] == Self.stoppingPublishes
+        let outlet = (losses: outlets[role.rawValue].losses, lastConfirm: outlets[role.rawValue].lastConfirm)
+        let first = open.first { $0.destination.confirmedAfter != outlet.losses } ?? open[0]
+        let causes = silent.filter {
+            $0.destination === first.destination || $0.writtenAt + Self.overtaking < outlet.lastConfirm
         }
-        let cause = (stopping ?? open[0]).destination
-        let lastConfirm = outlets[role.rawValue].lastConfirm
-        let causes = silent.filter { $0.destination === cause || $0.writtenAt + Self.overtaking < lastConfirm }
         let areOthersWaiting = outlets[role.rawValue].elements.contains { other in
             max(other.since, other.writtenAt) + Destinations.silence <= now.instant
                 && !causes.contains { $0.destination === other.destination }

@@ -25,6 +25,7 @@ extension Outbox {
 
     /// Publishes after everything that already waits, or waits until the destination is open.
     mutating func send(_ pending: PendingPublication, at now: Moment) {
+        if pending.role == .attempts { pending.role = .queues }
         let index = pending.role.rawValue
         pending.isUnderway = false
         guard pending.destination.state == .open else { return hold(pending, at: now) }
@@ -36,6 +37,7 @@ extension Outbox {
     /// The only publish for now to a destination that is not open.
     mutating func attempt(_ pending: PendingPublication) {
         pending.destination.attempt = pending
+        if pending.role == .queues { pending.role = .attempts }
         // One more close is proof.
         if pending.destination.state == .harmful { pending.closes = Self.closesUntilHarmful - 1 }
         append(pending)
@@ -55,6 +57,7 @@ extension Outbox {
     /// reports what was done with it.
     package mutating func nextPublication(on role: PublisherRole, at now: Moment) -> PendingPublication? {
         let index = role.rawValue
+        guard role != .attempts || outlets[index].unconfirmed.count == 0 else { return nil }
         while outlets[index].candidate == nil {
             let isSuspect = !outlets[index].suspects.isEmpty
             if isSuspect, !outlets[index].mayTrySuspect(at: now.instant) { return nil }
@@ -127,6 +130,7 @@ extension Outbox {
         outlets[index].isReliable = true
         let destination = pending.destination
         destination.lastConfirm = now.instant
+        if role == .queues { destination.confirmedAfter = outlets[index].losses }
         ended(pending)
         pending.closes = 0
         switch confirmation {
@@ -172,6 +176,7 @@ extension Outbox {
         let index = role.rawValue
         outlets[index].isReliable = false
         outlets[index].isBlocked = false
+        outlets[index].losses += 1
         let lost = outlets[index].lost
         outlets[index].lost = []
         let candidate = outlets[index].candidate

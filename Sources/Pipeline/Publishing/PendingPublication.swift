@@ -19,7 +19,7 @@ package final class PendingPublication {
     let kind: Kind
     /// Whether it was already shrunk; this is possible once.
     private var isFitted = false
-    let role: PublisherRole
+    var role: PublisherRole
     let destination: Destination
     /// Since when it waits: for its connection, for its confirm, or for its destination to be open.
     var since = Instant.distantPast

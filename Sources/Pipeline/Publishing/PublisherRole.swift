@@ -4,12 +4,15 @@ import DequeModule
 
 /// The publishing connection for a publish.
 ///
-/// A direct reply may cause the broker to close its connection, so direct replies use a separate one.
-/// Source: rabbitmq.com/docs/direct-reply-to.
+/// A direct reply may cause the broker to close its connection, so direct replies use a separate one. So do attempts: a
+/// channel's first publish to a quorum queue waits for the queue's leader, and all later ones of the channel wait with it.
+/// Source: rabbitmq.com/docs/direct-reply-to; rabbitmq-server, `rabbit_fifo_client:enqueue` (register_enqueuer).
 package enum PublisherRole: Int, CaseIterable, Sendable {
     /// Results to queues, dead letters and retries.
     case queues
     case directReplies
+    /// One publish at a time to destinations of ``queues`` that are not open.
+    case attempts
 }
 
 /// What waits for one publishing connection, and for its confirms.
@@ -29,7 +32,9 @@ struct PublishOutlet {
     /// Whether the last connection was not lost, or one has confirmed a publish since.
     var isReliable = true
     var lastConfirm = Instant.distantPast
-    /// How often the connection was replaced since then.
+    /// The number of lost connections.
+    var losses = 0
+    /// How often the connection was replaced since the last confirm.
     var replacements = 0
     /// When to look for publishes without a confirm.
     var nextWatch = Instant.distantFuture

@@ -5,6 +5,8 @@ package enum BrokerPurpose: String, Sendable {
     case consuming
     case publishing
     case directReply = "direct-reply"
+    /// Tries destinations that are not open.
+    case attempting
     /// Asks whether a queue is a stream.
     case inquiring
 }
@@ -14,6 +16,7 @@ extension PublisherRole {
         switch self {
         case .queues: .publishing
         case .directReplies: .directReply
+        case .attempts: .attempting
         }
     }
 }

@@ -74,7 +74,7 @@ extension Worker {
             var isOpen = publisher.canPublish
             while outbox.publisher(role, isOpen: isOpen) {
                 guard isOpen, let pending = outbox.nextPublication(on: role, at: now) else {
-                    // The first direct reply opens its connection; all others are started already.
+                    // The first direct reply and the first attempt open their connections.
                     publisher.start(at: now.instant)
                     break
                 }

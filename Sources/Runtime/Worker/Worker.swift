@@ -25,7 +25,7 @@ package struct Worker: ~Copyable {
     }
 
     let consumer: AMQPConnection
-    /// One for each ``PublisherRole``; the one for direct replies is opened on demand.
+    /// One for each ``PublisherRole``; the ones for direct replies and attempts are opened on demand.
     let publishers: [AMQPConnection]
     /// Asks whether a queue is a stream. Opened on demand.
     let inquiries: AMQPConnection

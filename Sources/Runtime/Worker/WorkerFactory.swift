@@ -82,6 +82,7 @@ extension PublisherRole {
         switch self {
         case .queues: "publish"
         case .directReplies: "publish direct replies"
+        case .attempts: "try destinations"
         }
     }
 }

@@ -77,6 +77,9 @@ package final class Broker {
         /// A quorum queue without a majority: it neither stores publishes nor confirms them. See
         /// ``Broker/restoreMajority(of:)``.
         package var hasNoMajority = false
+        /// Whether it has no leader either: the first publish of a channel waits for one, and all later ones of the
+        /// channel wait with it. Source: `rabbit_fifo_client:enqueue`, register_enqueuer.
+        package var hasNoLeader = false
         /// Whether its consumers get nothing.
         package var isStalled = false
         /// Rejected or expired messages without a dead-letter target.
@@ -217,6 +220,7 @@ package final class Broker {
     /// A queue stores and confirms what waited for its majority, and its channels go on.
     package func restoreMajority(of name: String) {
         queues[name]?.hasNoMajority = false
+        queues[name]?.hasNoLeader = false
         for engine in engines { engine.majorityRestored(of: name) }
     }
 

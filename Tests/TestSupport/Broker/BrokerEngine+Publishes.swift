@@ -36,6 +36,16 @@ extension BrokerEngine {
     private func published() {
         guard let publish = channelState.incoming else { return }
         channelState.incoming = nil
+        guard channelState.awaited == nil else {
+            channelState.behind.append(publish)
+            channelState.credit -= 1
+            if channelState.credit <= 0 { isStopped = true }
+            return
+        }
+        route(publish)
+    }
+
+    private func route(_ publish: Incoming) {
         let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
         if let refusal = broker.refuses(publish.message) {
             return refusal.closesConnection
@@ -53,11 +63,14 @@ extension BrokerEngine {
             let tag = (channelState.publishes ?? 0) + 1
             channelState.publishes = tag
             channelState.undecided.append((tag, publish.message, queue))
+            let isFirst = channelState.registered.insert(queue.name).inserted
+            if queue.hasNoLeader, isFirst { channelState.awaited = queue.name }
             return stopWithoutMajority()
         }
         let isAccepted = !queues.contains { $0.rejectsPublishes }
         if isAccepted {
             for queue in queues {
+                channelState.registered.insert(queue.name)
                 broker.observe?(.enqueued(publish.message, queue: queue.name))
                 broker.enqueue(publish.message, into: queue, at: now)
             }
@@ -92,6 +105,12 @@ extension BrokerEngine {
         for (tag, message, queue) in decided {
             broker.enqueue(message, into: queue, at: now)
             writeConfirm(tag, multiple: false, acked: true)
+        }
+        if channelState.awaited == name {
+            channelState.awaited = nil
+            let behind = channelState.behind
+            channelState.behind = []
+            for publish in behind { route(publish) }
         }
         readInput()
     }

@@ -38,6 +38,11 @@ package final class BrokerEngine: Engine {
         var incoming: Incoming?
         /// Publishes that wait for the majority of their queue.
         var undecided: [(tag: UInt64, message: Broker.Message, queue: Broker.Queue)] = []
+        /// The queues that the channel has published to.
+        var registered: Set<String> = []
+        /// The queue whose leader the channel waits for, and the publishes behind that.
+        var awaited: String?
+        var behind: [Incoming] = []
         /// Publishes that are still read while the channel is stopped.
         var credit = BrokerEngine.credit
     }

@@ -151,6 +151,36 @@ struct SlowDestinationTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
+    @Test("A queue without a leader stops its channel at the first publish: others wait a few seconds, once")
+    func stopsChannel() throws {
+        let lines = LogLines()
+        let world = try Self.world(prefetch: 5000)
+        world.log = Logger(label: "world") { _ in lines }
+        try world.start()
+        for round in 1...2 {
+            let first = round * 100_000
+            world.broker.queues[Self.silent]?.hasNoMajority = true
+            world.broker.queues[Self.silent]?.hasNoLeader = true
+            // Both destinations are used before the first publish to the silent queue.
+            let before = try Self.traffic(world, seconds: 2, from: first + 90_000)
+            try Self.put(world, first..<(first + 400))
+            let gap = try Self.traffic(world, seconds: 45, from: first + 1000)
+            world.pass(.seconds(20))
+            #expect(before < .seconds(1) && gap > .seconds(5) && gap < .seconds(9), "\(before) \(gap)")
+            #expect(lines.all.count { $0.message.contains("the connection is replaced") } == round)
+            #expect(world.broker.unsettledCount == 0)
+            #expect(Self.identifiers(world, "push.results").count == round * 400)
+            #expect(Self.identifiers(world, "replies").count == round * 4700)
+            world.broker.restoreMajority(of: Self.silent)
+            world.pass(.seconds(60))
+            // The next round begins on a connection that has published nothing to the queue.
+            world.broker.closeAll()
+            world.pass(.seconds(60))
+        }
+        #expect(world.published(in: "push.dead").isEmpty)
+        #expect(!lines.all.contains { $0.message.contains("a queue of the configuration") })
+    }
+
     @Test("The configured results are silent as well: after another 30 seconds the request is a dead letter")
     func deadLetter() throws {
         let world = try Self.world()
