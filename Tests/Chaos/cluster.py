@@ -103,8 +103,10 @@ class Cluster:
         """Waits until each node sees the other two. One rabbitmqctl asks all: on a busy machine each takes many
         seconds."""
         names = ", ".join(f"'harebell{index}@node{index}'" for index in NODES)
+        # RabbitMQ 4.3 has no Mnesia.
+        view = "rabbit_nodes, list_running, []" if self.release == "4.3" else "rabbit_mnesia, cluster_nodes, [running]"
         question = (
-            f"{{Views, _}} = rpc:multicall([{names}], rabbit_mnesia, cluster_nodes, [running], 5000), "
+            f"{{Views, _}} = rpc:multicall([{names}], {view}, 5000), "
             f"[length(View) || View <- Views, is_list(View)] =:= {[len(NODES)] * len(NODES)}.")
         deadline = time.monotonic() + limit
         answer = None
