@@ -13,7 +13,7 @@ struct DeadLetter: Sendable, Equatable {
     }
 
     /// The longest accepted text of a header, in bytes; the limit of AMQP names.
-    private static let longestText = 255
+    fileprivate static let longestText = 255
 
     let maker: Maker
     /// A name of ``Core/Outcome``; only set by workers.
@@ -35,15 +35,15 @@ struct DeadLetter: Sendable, Equatable {
 
     /// - Parameter name: the dead-letter queue.
     init(_ delivery: Delivery, in name: String) {
-        let death = BrokerDeath(delivery, in: name)
+        let death = Self.death(of: delivery, in: name)
         let origin = delivery.text("harebell-queue")
         outcome = delivery.text("harebell-outcome")
         maker = outcome != nil ? .harebell : death != nil ? .broker : .other
         status = delivery.integer("harebell-status")
-        reason = outcome != nil ? delivery.text("harebell-reason") : death?.reason
-        queue = origin ?? death?.queue
-        exchange = origin == nil ? death?.exchange : nil
-        routingKey = origin == nil ? death?.routingKey : nil
+        reason = outcome != nil ? delivery.text("harebell-reason") : death?.text("reason")
+        queue = origin ?? death?.text("queue")
+        exchange = origin == nil ? death?.bytes("exchange") : nil
+        routingKey = origin == nil ? death?.bytes("routing-keys") : nil
         failedAt = delivery.text("harebell-failed-at").flatMap { WallTime(rfc3339: $0) } ?? death?.time
         replays = max(0, delivery.integer("harebell-replays") ?? 0)
         replayID = delivery.text("harebell-replay-id")
@@ -60,50 +60,41 @@ struct DeadLetter: Sendable, Equatable {
     /// incorrectly.
     ///
     /// Source: rabbitmq.com/docs/dlx (effects on messages); newest first, one entry for each queue and reason.
-    private struct BrokerDeath {
-        var queue: String?
-        var reason: String?
-        var time: WallTime?
-        var exchange: ArraySlice<UInt8>?
-        var routingKey: ArraySlice<UInt8>?
-
-        init?(_ delivery: Delivery, in name: String) {
-            guard delivery.header("x-death") != nil else { return nil }
-            let properties: MessageProperties
-            do {
-                properties = try MessageProperties(decoding: delivery.rawProperties)
-            } catch {
-                return nil
-            }
-            guard case .array(let deaths)? = properties.headers?["x-death"] else { return nil }
-            for case .table(let death) in deaths {
-                guard case .text(let queue)? = death["queue"], queue.count <= longestText,
-                    !queue.elementsEqual(name.utf8)
-                else { continue }
-                self.queue = String(decoding: queue, as: UTF8.self)
-                if case .text(let text)? = death["reason"] {
-                    reason = String(decoding: text.prefix(longestText), as: UTF8.self)
-                }
-                if case .timestamp(let seconds)? = death["time"] {
-                    time = WallTime(
-                        milliseconds: Int64(clamping: seconds.multipliedReportingOverflow(by: 1000).partialValue))
-                }
-                if case .text(let text)? = death["exchange"], text.count <= longestText { exchange = text[...] }
-                if case .array(let keys)? = death["routing-keys"], case .text(let key)? = keys.first,
-                    key.count <= longestText
-                {
-                    routingKey = key[...]
-                }
-                return
-            }
-            return nil
+    private static func death(of delivery: Delivery, in name: String) -> FieldTable? {
+        guard delivery.header("x-death") != nil,
+            let properties = try? MessageProperties(decoding: delivery.rawProperties),
+            case .array(let deaths)? = properties.headers?["x-death"]
+        else { return nil }
+        for case .table(let death) in deaths {
+            if let queue = death.bytes("queue"), !queue.elementsEqual(name.utf8) { return death }
         }
+        return nil
+    }
+}
+
+/// An entry of `x-death`.
+extension FieldTable {
+    /// A text, or the first one of a list; `nil` if it is longer than an AMQP name may be.
+    fileprivate func bytes(_ name: String) -> ArraySlice<UInt8>? {
+        var value = self[name]
+        if case .array(let values)? = value { value = values.first }
+        guard case .text(let text)? = value, text.count <= DeadLetter.longestText else { return nil }
+        return text[...]
+    }
+
+    fileprivate func text(_ name: String) -> String? {
+        bytes(name).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    fileprivate var time: WallTime? {
+        guard case .timestamp(let seconds)? = self["time"] else { return nil }
+        return WallTime(milliseconds: Int64(clamping: seconds.multipliedReportingOverflow(by: 1000).partialValue))
     }
 }
 
 extension Delivery {
     fileprivate func text(_ name: StaticString) -> String? {
-        guard case .text(let text)? = header(name), text.count <= 255 else { return nil }
+        guard case .text(let text)? = header(name), text.count <= DeadLetter.longestText else { return nil }
         return String(decoding: text, as: UTF8.self)
     }
 

@@ -73,7 +73,7 @@ struct DeadLetterAccess {
                 ("messages", .integer(tally.atStart)), ("seen", .integer(tally.seen)),
                 ("chosen", .integer(tally.chosen)), (verb, .integer(tally.done)), ("left", .integer(tally.left)),
                 ("refused", .integer(tally.refused)), ("complaints", .array(tally.complaints.map { .text($0) })),
-                ("uncertain", .integer(tally.uncertain)), ("returned", .integer(tally.returned)),
+                ("uncertain", .integer(tally.uncertain)),
             ])
         } else if tally.seen > 0 || run.end == .complete {
             printLine("\(verb.padded(to: 10))  \(tally.done)")
@@ -96,7 +96,7 @@ struct DeadLetterAccess {
         switch run.end {
         case .locked?, .failed?: throw Status.unavailable
         case .unwritable?: throw Status.internal
-        case .stopped?, .aborted?: throw Status.refused
+        case .stopped?: throw Status.refused
         case .complete?, nil: if run.tally.refused > 0 || run.tally.uncertain > 0 { throw Status.refused }
         }
     }

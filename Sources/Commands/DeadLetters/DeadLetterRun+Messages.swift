@@ -78,10 +78,6 @@ extension DeadLetterRun {
         defer { if isOver { stopConsuming() } }
         let letter = DeadLetter(delivery, in: settings.queue)
         let isOwn = letter.replayID == id
-        if round?.counts == true {
-            if isOwn { round?.returned += 1 }
-            return
-        }
         tally.seen += 1
         guard !isOwn, settings.filter.matches(letter, delivery, reader) else { return }
         guard !settings.filter.leaves(letter) else { return tally.accepted += 1 }

@@ -16,7 +16,6 @@ extension DeadLetterRun {
     struct Settings: Sendable {
         static let rates = 1...1_000_000
         static let defaultRate = 500
-        static let defaultAbortAbove = 50
 
         /// The dead-letter queue.
         var queue: String
@@ -25,8 +24,6 @@ extension DeadLetterRun {
         var limit = Int.max
         /// Messages per second; `nil` for no limit.
         var rate: Int?
-        /// Ends a replay if more than this share of the replayed messages came back, in percent; `nil` for never.
-        var abortAbove: Int?
         /// The maximum of unacknowledged messages on the first connection; the bodies of chosen ones are in memory.
         var prefetch: UInt16 = 1200
         /// The same for a further connection, which opens when another holds only messages that stay.
@@ -51,8 +48,6 @@ extension DeadLetterRun {
         case stopped
         /// Another run holds the lock of the queue.
         case locked
-        /// Too many replayed messages came back.
-        case aborted
         /// The export could not be written.
         case unwritable(String)
         case failed(String)
@@ -65,7 +60,6 @@ extension DeadLetterRun.End {
         switch self {
         case .complete: "complete"
         case .stopped: "interrupted"
-        case .aborted: "aborted"
         case .locked: "locked"
         case .failed, .unwritable: "failed"
         }
@@ -78,7 +72,6 @@ extension DeadLetterRun {
         switch end {
         case .complete, nil: "complete"
         case .stopped: "interrupted: messages that were not sent are still in the queue"
-        case .aborted: "aborted: \(tally.returned) of \(tally.done) replayed messages are dead letters again"
         case .locked:
             "another dead-letters command works on queue \"\(settings.queue)\" and holds the lock "
                 + "\(Self.lockName(of: settings.queue)); the name of its connection shows the command, the host and "

@@ -10,33 +10,26 @@ import DequeModule
 /// queue. If the broker closes the connection over a publish, the run skips that message, see ``publisherLost(_:)``.
 ///
 /// A run consists of rounds. A round consumes the queue from its beginning until everything is done, or for
-/// ``Settings/longestRound``: brokers close a channel that holds a message for too long. If the queue grows during a
-/// replay, a round only counts the replayed messages that came back.
+/// ``Settings/longestRound``: brokers close a channel that holds a message for too long.
 final class DeadLetterRun: Run {
     /// One pass over the queue.
     struct Round {
-        /// Whether it only counts the replayed messages that came back.
-        let counts: Bool
         /// How many messages it takes.
         let expected: Int
         let start: Instant
         var seen = 0
-        var returned = 0
         /// Whether its consumers are being closed.
         var isEnding = false
     }
 
     /// The run's questions to the broker about the queue.
     enum Question {
-        case lock, length, watch
+        case lock, length
         /// Verifies a length of 0: RabbitMQ also reports 0 if a quorum queue does not answer within 250 ms. Source:
         /// rabbit_quorum_queue.erl, `stat/2`.
         case emptiness
     }
 
-    /// Below this count the return rate is not meaningful.
-    static let smallestSample = 20
-    private static let watchInterval = Duration.seconds(1)
     /// If no delivery arrives for this time and the queue is empty, other consumers hold the rest.
     private static let quiet = Duration.seconds(2)
     /// A message is skipped after the broker has closed the connection this often while only that message was
@@ -68,19 +61,11 @@ final class DeadLetterRun: Run {
     private var limiter: RateLimiter?
     /// The pending question.
     private var question: Question?
-    /// When the length is requested next.
-    private var nextWatch = Instant.distantFuture
     /// When the queue last proved that it contains a message.
     private var lastDelivery: Instant
-    /// The length of the queue at the start of the run.
+    /// The length of the queue at the start of the run. Once it is known, a loss ends the run, and another run has to
+    /// continue.
     private var initialLength: Int?
-    /// The most messages that were in the queue, held or removed at once: the broker returns the messages of a closed
-    /// connection only after a moment.
-    private var mostMessages = 0
-    /// Whether the next round only counts.
-    private var countsNext = false
-    /// The messages done when returned ones were last counted.
-    private var doneAtCount = 0
     private var closeDeadline = Instant.distantFuture
 
     /// - Parameters:
@@ -129,8 +114,8 @@ final class DeadLetterRun: Run {
             return isFinished
                 ? nil : min(now < closeDeadline ? closeDeadline : closeDeadline + Self.closeTimeout, retries)
         }
-        var earliest = min(retries, broker.deadline, nextWatch)
-        if let end = roundEnd { earliest = min(earliest, end) }
+        var earliest = min(retries, broker.deadline, roundEnd ?? .distantFuture)
+        if mayWatch { earliest = min(earliest, lastDelivery + Self.quiet) }
         // A suspect is published alone: all publishes in flight have to end first.
         let isPublishDue = publishes.suspects.isEmpty ? hasWork : publishes.inFlight.isEmpty
         if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
@@ -179,7 +164,7 @@ final class DeadLetterRun: Run {
             case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _):
                 question = nil
-                lost(error, isFatal: hasStarted)
+                lost(error, isFatal: initialLength != nil)
             default: break
             }
         }
@@ -194,7 +179,7 @@ final class DeadLetterRun: Run {
             var lock = QueueDeclaration(name: Self.lockName(of: settings.queue))
             (lock.durable, lock.exclusive, lock.autoDelete) = (false, true, true)
             control.request(.declareQueue(lock), at: now)
-        case .length, .watch: control.request(.inspectQueue(settings.queue), at: now)
+        case .length: control.request(.inspectQueue(settings.queue), at: now)
         case .emptiness: control.request(.get(queue: settings.queue), at: now)
         }
     }
@@ -210,10 +195,7 @@ final class DeadLetterRun: Run {
         case (_, .refused(let error)): finish(.failed(error.message))
         case (.lock, _): ask(.length)
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
-        case (.watch, .declared(_, let messages, _)): watched(ready: Int(messages))
-        case (.emptiness, .empty) where round?.isEnding == true: break
-        case (.emptiness, .empty) where round?.counts == true: endRound()
-        case (.emptiness, .empty): finish(.complete)
+        case (.emptiness, .empty): if round?.isEnding != true { finish(.complete) }
         case (.emptiness, .got(let delivery, let remaining, _)):
             control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
             if round != nil { lastDelivery = now } else { start(Int(remaining) + 1) }
@@ -221,38 +203,37 @@ final class DeadLetterRun: Run {
         }
     }
 
+    /// - Parameter messages: those that no consumer holds.
     private func counted(_ messages: Int) {
-        if case .publish(let count, _) = action {
-            start(count)
-        } else {
-            let known = max(messages, mostMessages - tally.removed)
-            if known == 0 { ask(.emptiness) } else { start(known) }
+        if case .publish(let count, _) = action { return start(count) }
+        guard round == nil else {
+            // Without messages to consume, others hold the rest.
+            if messages == 0, mayWatch { ask(.emptiness) } else { lastDelivery = now }
+            return
         }
+        // The broker returns the messages of a closed connection only after a moment.
+        let known = max(messages, (initialLength ?? 0) - tally.removed)
+        if known == 0 { ask(.emptiness) } else { start(known) }
     }
 
     // MARK: Rounds
-
-    /// Whether the length of the queue was known once: from then on another run has to continue after a loss.
-    private var hasStarted: Bool { initialLength != nil }
 
     /// - Parameter messages: in the queue now.
     private func start(_ messages: Int) {
         initialLength = initialLength ?? messages
         tally.atStart = tally.removed + messages
-        round = Round(counts: countsNext, expected: messages, start: now)
-        if !countsNext { tally.startRound() }
-        countsNext = false
+        round = Round(expected: messages, start: now)
+        tally.startRound()
+        lastDelivery = now
         if case .publish = action { return }
         openConsumer()
-        nextWatch = now + Self.watchInterval
-        lastDelivery = now
     }
 
     private func openConsumer() {
         guard let round else { return }
         let rest = UInt16(clamping: round.expected - round.seen)
         let prefetch =
-            isReadOnly || round.counts
+            isReadOnly
             ? min(settings.readingPrefetch, rest) : consumers.isEmpty ? settings.prefetch : settings.furtherPrefetch
         do {
             let connection = try connect(.consumer([ConsumerQueue(name: settings.queue, prefetch: prefetch)]))
@@ -266,22 +247,13 @@ final class DeadLetterRun: Run {
     /// Returns all messages that the run holds to the queue, in their order.
     private func endRound() {
         round?.isEnding = true
-        nextWatch = .distantFuture
         backlog = []
         stopConsuming()
     }
 
     private func startNextRound() {
-        if let round, round.counts {
-            tally.returned = round.returned
-            doneAtCount = tally.done
-            if isAboveLimit(round.returned) { return finish(.aborted) }
-        } else {
-            // What came back so far becomes part of the next round.
-            if case .replay = action { countsNext = settings.abortAbove != nil }
-            // A queue that grows faster than it is worked off has no end.
-            if tally.done >= initialLength ?? 0 { return finish(.complete) }
-        }
+        // A queue that grows faster than it is worked off has no end.
+        if tally.done >= initialLength ?? 0 { return finish(.complete) }
         consumers = []
         round = nil
         broker.restart(at: now)
@@ -294,29 +266,15 @@ final class DeadLetterRun: Run {
         return round.start + settings.longestRound
     }
 
-    private func isAboveLimit(_ returned: Int) -> Bool {
-        guard case .replay = action, let limit = settings.abortAbove, tally.done >= Self.smallestSample else {
-            return false
-        }
-        return returned * 100 > limit * tally.done
-    }
-
-    /// Evaluates the queue's length: whether replayed messages may have come back, and whether to keep waiting.
-    private func watched(ready: Int) {
-        guard let round, !round.isEnding else { return }
-        nextWatch = now + Self.watchInterval
-        let held = consumers.reduce(0) { $0 + $1.connection.held }
-        mostMessages = max(mostMessages, ready + held + tally.removed)
-        let arrivals = ready + held - tally.left
-        if !round.counts, tally.done >= 2 * doneAtCount, isAboveLimit(tally.returned + arrivals) { return endRound() }
-        if ready == 0, isIdle, now >= lastDelivery + Self.quiet { ask(.emptiness) }
+    /// Whether the round waits for a delivery, so that other consumers may hold the rest.
+    private var mayWatch: Bool {
+        !consumers.isEmpty && !isOver && isIdle && question == nil && control.isOpen
     }
 
     /// Whether no further message is taken in this round.
     var isOver: Bool {
         guard let round else { return false }
-        let isFull = !round.counts && tally.chosen >= settings.limit
-        return round.isEnding || round.seen >= round.expected || isFull
+        return round.isEnding || round.seen >= round.expected || tally.chosen >= settings.limit
     }
 
     func noteDelivery() {
@@ -330,16 +288,11 @@ final class DeadLetterRun: Run {
     private func checkEnd() {
         if let failure = broker.failure(at: now) { return finish(.failed(failure)) }
         guard let round, !round.isEnding else { return }
-        if isOver, isIdle {
-            return round.counts ? endRound() : finish(.complete)
-        }
+        if isOver, isIdle { return finish(.complete) }
         if let end = roundEnd, now >= end { return endRound() }
         // The newest consumer holds only messages that stay.
         if !isOver, isIdle, let consumer = consumers.last, consumer.isFull { openConsumer() }
-        if now >= nextWatch, question == nil, control.isOpen {
-            nextWatch = .distantFuture
-            ask(.watch)
-        }
+        if mayWatch, now >= lastDelivery + Self.quiet { ask(.length) }
     }
 
     func lost(_ error: AMQPError, isFatal: Bool) {

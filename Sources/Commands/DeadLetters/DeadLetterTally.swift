@@ -16,8 +16,6 @@ struct DeadLetterTally: Sendable, Equatable {
     private var reasons: [Complaint] = []
     /// Possibly duplicated: sent without a confirm, or without an acknowledgement of the original.
     var uncertain = 0
-    /// Replayed messages that were in the queue again when they were last counted.
-    var returned = 0
 
     /// The maximum of stored complaints; further ones are only counted.
     static let maximumComplaints = 10

@@ -26,12 +26,6 @@ struct DeadLettersReplay: ParsableCommand {
     @Option(help: "Messages per second.")
     var rate = DeadLetterRun.Settings.defaultRate
 
-    @Option(
-        help: ArgumentHelp(
-            "Abort when more than this share of the replayed messages became dead letters again; 100 for never.",
-            valueName: "percent"))
-    var abortAbove = DeadLetterRun.Settings.defaultAbortAbove
-
     @Flag(help: "Show where each would go, without changes.")
     var dryRun = false
 
@@ -40,7 +34,6 @@ struct DeadLettersReplay: ParsableCommand {
 
     func validate() throws {
         try DeadLetterRun.Settings.check(rate: rate)
-        guard (0...100).contains(abortAbove) else { throw ValidationError("--abort-above is 0 to 100") }
         if let to, to.isEmpty || to.utf8.count > 255 || to.hasPrefix("amq.") {
             throw ValidationError("--to is a queue name of 1 to 255 bytes; names that start with amq. are reserved")
         }
@@ -61,7 +54,6 @@ struct DeadLettersReplay: ParsableCommand {
         let run = try access.run(.replay(to: target)) {
             options.select(&$0)
             $0.rate = rate
-            $0.abortAbove = abortAbove < 100 ? abortAbove : nil
         }
         try access.report(run, "replayed")
     }

@@ -159,10 +159,7 @@ struct DeadLetterRunTests {
     @Test("Messages dead-lettered again during a run are not sent again")
     func tail() throws {
         try world.put(0..<100)
-        let run = world.run {
-            $0.rate = 100
-            $0.abortAbove = nil
-        }
+        let run = world.run { $0.rate = 100 }
         // A worker that dead-letters everything again at once.
         world.finish(run) {
             let back = world.broker.messages(in: DeadLetterWorld.target)
@@ -194,82 +191,6 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<20).filter { $0 % 2 == 0 })
         expectConserved(run, 20)
-    }
-
-    /// Dead-letters replayed messages again, as a worker would; those of which `fails` is true.
-    private func deadLetterAgain(_ seen: inout Int, where fails: (Int) -> Bool = { _ in true }) {
-        let sent = world.broker.messages(in: DeadLetterWorld.target)
-        while seen < sent.count {
-            seen += 1
-            guard fails(seen) else { continue }
-            do {
-                let properties = try #require(sent[seen - 1].decodedProperties)
-                try world.broker.put(sent[seen - 1].body, properties: properties, into: DeadLetterWorld.dead)
-            } catch {
-                Issue.record(error)
-            }
-        }
-    }
-
-    @Test("When too many replayed messages come back it ends, and unsent messages stay")
-    func abort() throws {
-        try world.put(0..<400)
-        let run = world.run {
-            $0.rate = 20
-            $0.abortAbove = 50
-        }
-        var seen = 0
-        world.finish(run) { deadLetterAgain(&seen) }
-        #expect(run.end == .aborted)
-        let done = run.tally.done
-        #expect((DeadLetterRun.smallestSample...100).contains(done), "\(done)")
-        #expect(run.tally.returned == done)
-        #expect(run.explanation.contains("\(done) of \(done) replayed messages"))
-        #expect(world.numbers(DeadLetterWorld.dead).count == 400)
-        #expect(world.broker.unsettledCount == 0)
-    }
-
-    @Test("Messages that come back below the limit do not end it, and neither do ongoing failures of other requests")
-    func tolerates() throws {
-        try world.put(0..<400)
-        let run = world.run {
-            $0.rate = 20
-            $0.abortAbove = 50
-            $0.readingPrefetch = 100
-        }
-        var seen = 0
-        var others = 0
-        world.finish(run) {
-            // Twice as many new dead letters as replays, and a third of the replays.
-            deadLetterAgain(&seen) { $0 % 3 == 0 }
-            while others < 2 * seen {
-                others += 1
-                do { try world.broker.put([0x39], into: DeadLetterWorld.dead) } catch { Issue.record(error) }
-            }
-        }
-        #expect(run.end == .complete)
-        #expect(run.tally.done == 400)
-        #expect((1...133).contains(run.tally.returned), "\(run.tally.returned)")
-        #expect(world.numbers(DeadLetterWorld.dead).count == 133 + 800)
-        #expect(world.broker.unsettledCount == 0)
-    }
-
-    @Test("Messages that come back only late in a run end it as well")
-    func abortLater() throws {
-        try world.put(0..<400)
-        let run = world.run {
-            $0.rate = 20
-            $0.abortAbove = 50
-        }
-        var seen = 0
-        world.finish(run) {
-            if seen == 0 {
-                for _ in 0..<50 { do { try world.broker.put([0x39], into: DeadLetterWorld.dead) } catch {} }
-            }
-            deadLetterAgain(&seen) { $0 > 40 }
-        }
-        #expect(run.end == .aborted)
-        #expect((80...200).contains(run.tally.done), "\(run.tally.done)")
     }
 
     @Test("A stopped run ends in order: sends in flight finish, the rest stays")

@@ -361,7 +361,7 @@ extension ProcessTests {
         func usage() throws {
             for arguments in [
                 ["list", "--since", "yesterday"], ["list", "--outcome", "great"], ["list", "--limit", "0"],
-                ["replay", "--rate", "0"], ["replay", "--abort-above", "101"], ["discard", "--yes"],
+                ["replay", "--rate", "0"], ["discard", "--yes"],
                 ["discard", "--all", "--reason", "BadTopic", "--yes"], ["discard", "--all"],
                 ["replay", "--to", stage.deadLetterQueue], ["replay", "--to", "amq.rabbitmq.reply-to.abc000.def"],
                 ["replay", "--to", ""], ["import", "--file", stage.directory.file("none")],
