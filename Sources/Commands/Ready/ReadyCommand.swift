@@ -1,8 +1,9 @@
 import ArgumentParser
 import Configuration
 import Core
-import FoundationEssentials
+import Decoding
 import Glibc
+import Monitoring
 import System
 
 struct ReadyCommand: ParsableCommand {
@@ -31,17 +32,24 @@ struct ReadyCommand: ParsableCommand {
         let runner = try LoopRunner()
         let check = ReadinessCheck(admin, network: runner.network, at: SystemClock.now().instant)
         try runner.run(check)
-        switch check.result {
-        case .success(let response):
-            let isReadable = !json && isatty(STDOUT_FILENO) == 1
-            let readiness = isReadable ? Readiness(response.body) : nil
-            printLine(lines: readiness?.lines ?? response.body.split(separator: "\n").map(String.init))
-            if response.status != 200 { throw Status.unavailable }
-        case .failure(let failure):
-            complain("\(failure.message); is a worker running with this configuration?")
+        guard let response = check.response else {
+            complain("\(check.failure ?? "stopped"); is a worker running with this configuration?")
             throw Status.unavailable
-        case nil: preconditionFailure("a finished check has its result")
         }
+        let body = String(decoding: response.body, as: UTF8.self)
+        if !json, isatty(STDOUT_FILENO) == 1 {
+            printLine(lines: Self.lines(response))
+        } else {
+            printLine(lines: body.split(separator: "\n").map(String.init))
+        }
+        if response.status != 200 { throw Status.unavailable }
+    }
+
+    /// Whether the worker is ready, and what is missing.
+    private static func lines(_ response: HTTPRequest.Response) -> [String] {
+        let missing = (try? JSONPart(response.body[...]))?["missing"]?.elements.compactMap(\.text) ?? []
+        return [response.status == 200 ? "ready" : "not ready"]
+            + missing.map { "missing  \(String(decoding: $0, as: UTF8.self))" }
     }
 
     private func admin() throws -> Configuration.Admin? {
@@ -52,44 +60,5 @@ struct ReadyCommand: ParsableCommand {
             for problem in error.problems { complain(problem.description) }
             throw Status.configuration
         }
-    }
-}
-
-/// The response of `/readyz` for a reader.
-struct Readiness: Decodable {
-    struct Queue: Decodable {
-        let name: String
-        let consumers: Int
-    }
-
-    struct App: Decodable {
-        let topic: String
-        let environment: String
-        let connections: Int
-        let problem: String?
-    }
-
-    let ready: Bool
-    let missing: [String]
-    let queues: [Queue]
-    let apps: [App]
-
-    /// - Returns: `nil` if it is not of this release.
-    init?(_ body: String) {
-        do {
-            self = try JSONDecoder().decode(Self.self, from: Data(body.utf8))
-        } catch {
-            return nil
-        }
-    }
-
-    var lines: [String] {
-        func counted(_ count: Int, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
-        return [ready ? "ready" : "not ready"] + missing.map { "missing  \($0)" }
-            + queues.map { "queue    \($0.name): \(counted($0.consumers, "consumer"))" }
-            + apps.map {
-                let state = $0.problem ?? "\($0.topic) (\($0.environment)): \(counted($0.connections, "connection"))"
-                return "app      \(state)"
-            }
     }
 }

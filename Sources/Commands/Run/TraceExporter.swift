@@ -13,13 +13,15 @@ package final class TraceExporter {
     package static let retryPause = Duration.seconds(5)
     /// How long the process waits for the last spans at its end.
     package static let lastExport = Duration.seconds(3)
+    /// OpenTelemetry's default timeout of an export (`OTEL_EXPORTER_OTLP_TIMEOUT`).
+    private static let timeout = Duration.seconds(10)
 
     private struct Export {
         let body: [UInt8]
         let count: Int
         var isRetry = false
         /// `nil` between the attempts.
-        var request: CollectorRequest?
+        var request: HTTPRequest?
     }
 
     private let settings: Configuration.Tracing
@@ -68,7 +70,7 @@ package final class TraceExporter {
 
     /// Does what is due; called in each turn.
     package func step(at now: Instant) {
-        if let end = export?.request?.end { ended(end, at: now) }
+        if let result = export?.request?.result { ended(result, at: now) }
         if let lastLimit, lastLimit <= now { giveUp(at: now) }
         if let retryAt, retryAt <= now {
             self.retryAt = nil
@@ -82,21 +84,39 @@ package final class TraceExporter {
 
     private func send(at now: Instant) {
         guard let export else { return }
-        let request = CollectorRequest(export.body, to: settings.endpoint, context: context, at: now)
+        // Source: OpenTelemetry protocol 1.9, "OTLP/HTTP".
+        let head = """
+            POST /v1/traces HTTP/1.1\r
+            Host: \(settings.endpoint)\r
+            User-Agent: harebell/\(Version.text)\r
+            Content-Type: application/json\r
+            Content-Length: \(export.body.count)\r
+            Connection: close\r
+            \r\n
+            """
+        let request = HTTPRequest(
+            Array(head.utf8) + export.body, to: settings.endpoint, context: context, timeout: Self.timeout, at: now)
         self.export?.request = request
-        network.connect(request, to: settings.endpoint, timeout: CollectorRequest.timeout)
+        network.connect(request, to: settings.endpoint, timeout: Self.timeout)
     }
 
-    private func ended(_ end: CollectorRequest.End, at now: Instant) {
+    private func ended(_ result: Result<HTTPRequest.Response, HTTPRequest.Failure>, at now: Instant) {
         guard let export else { return }
-        switch end {
-        case .response(let status, let rejected) where 200..<300 ~= status:
+        switch result {
+        case .success(let response) where 200..<300 ~= response.status:
             isFailing = false
-            finish(export, rejected: min(rejected, export.count))
-        case .response(let status, _):
+            finish(export, rejected: min(OTLPEncoder.rejectedSpans(in: response.body), export.count))
+        case .success(let response):
             // Source: OpenTelemetry protocol 1.9, "Retryable Response Codes".
-            failed(export, Self.refusal(status), mayRetry: [429, 502, 503, 504].contains(status), at: now)
-        case .failed(let reason): failed(export, reason, mayRetry: true, at: now)
+            let mayRetry = [429, 502, 503, 504].contains(response.status)
+            failed(export, Self.refusal(response.status), mayRetry: mayRetry, at: now)
+        case .failure(.transport(let reason)): failed(export, reason, mayRetry: true, at: now)
+        case .failure(.timeout): failed(export, "no response within \(Self.timeout)", mayRetry: true, at: now)
+        case .failure(.notHTTP), .failure(.tooLong):
+            failed(
+                export,
+                "the response is not HTTP/1.1, or not complete: check that tracing.endpoint takes OTLP over HTTP "
+                    + "(port 4318)", mayRetry: true, at: now)
         }
     }
 

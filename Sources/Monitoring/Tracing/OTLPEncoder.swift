@@ -51,8 +51,11 @@ package enum OTLPEncoder {
     }
 
     /// How many spans a collector did not take though it answered with 200.
-    package static func rejectedSpans(in response: ArraySlice<UInt8>) -> Int {
-        guard let body = try? JSONPart(response), let count = body["partialSuccess"]?["rejectedSpans"] else { return 0 }
+    package static func rejectedSpans(in response: [UInt8]) -> Int {
+        // A body in chunks has their sizes around its JSON.
+        guard let start = response.firstIndex(of: UInt8(ascii: "{")),
+            let end = response.lastIndex(of: UInt8(ascii: "}")), start < end,
+            let body = try? JSONPart(response[start...end]), let count = body["partialSuccess"]?["rejectedSpans"] else { return 0 }
         return Int(max(0, count.text.flatMap(JSONText.integer) ?? count.integer ?? 0))
     }
 }

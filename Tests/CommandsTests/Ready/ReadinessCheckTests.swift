@@ -1,4 +1,5 @@
 import Core
+import Monitoring
 import TestSupport
 import Testing
 
@@ -38,9 +39,7 @@ struct ReadinessCheckTests {
     private let endpoint = Endpoint(host: "127.0.0.1", port: 9464)
 
     /// The result of a check with a peer; `nil` refuses the connection.
-    private func result(
-        of peer: Peer?, token: String? = nil
-    ) throws -> Result<(status: Int, body: String), ReadinessCheck.Failure> {
+    private func check(_ peer: Peer?, token: String? = nil) -> ReadinessCheck {
         let network = MemoryNetwork { _ in peer }
         network.largestPiece = 1_000
         let check = ReadinessCheck(
@@ -53,19 +52,19 @@ struct ReadinessCheckTests {
         }
         #expect(check.isFinished)
         #expect(network.now - start == .seconds(10))
-        return try #require(check.result)
+        return check
     }
 
     private func message(_ peer: Peer?) throws -> String {
-        guard case .failure(let failure) = try result(of: peer) else { return "" }
-        return failure.message
+        try #require(check(peer).failure)
     }
 
     @Test("the token is sent, and the result has the worker's status and body", arguments: [200, 503])
     func response(status: Int) throws {
         let peer = Peer("HTTP/1.1 \(status) Text\r\nConnection: close\r\n\r\n{\"ready\": 1}\r\n\r\n")
-        let response = try result(of: peer, token: "open-sesame").get()
-        #expect(response == (status, "{\"ready\": 1}\r\n\r\n"))
+        let response = try #require(check(peer, token: "open-sesame").response)
+        #expect(response.status == status)
+        #expect(String(decoding: response.body, as: UTF8.self) == "{\"ready\": 1}\r\n\r\n")
         #expect(
             peer.request
                 == "GET /readyz HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer open-sesame\r\n\r\n")

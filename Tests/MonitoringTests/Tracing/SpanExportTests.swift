@@ -60,7 +60,7 @@ struct SpanExportTests {
             ("{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}", 0), ("{\"partialSuccess\":", 0),
         ])
     func partialSuccess(text: String, rejected: Int) {
-        #expect(OTLPEncoder.rejectedSpans(in: ArraySlice(text.utf8)) == rejected)
+        #expect(OTLPEncoder.rejectedSpans(in: Array(text.utf8)) == rejected)
     }
 
     @Test("Spans wait for a whole batch or the interval, and beyond the limit they are dropped and counted")
