@@ -35,6 +35,12 @@ func former<Value>(_ value: Value?, _ name: String, now: String) -> Value? {
     return value
 }
 
+/// Ends the command because its peer cannot be used.
+func unavailable(_ text: String) throws -> Never {
+    complain(text)
+    throw Status.unavailable
+}
+
 /// Writes a line to standard error.
 func complain(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDERR_FILENO)

@@ -27,17 +27,13 @@ struct UnreachableBrokerTests {
         ReplyQueue(name: "replies", prefetch: 10, timeLimit: timeLimit, at: network.now, connect: connection)
     }
 
-    private func load() -> LoadRun {
-        LoadRun(
-            settings: LoadRun.Settings(queue: "push.requests", count: 10, rate: nil),
-            plan: LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0), replies: replies(.seconds(30)),
+    private func load(_ timeLimit: Duration = .seconds(30)) -> RequestRun {
+        RequestRun(
+            RequestRun.Settings(queue: "push.requests", count: 10, rate: nil),
+            LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0), replies: replies(timeLimit),
             at: network.now)
     }
 
-    private func send(_ timeLimit: Duration) -> QueuedNotification {
-        QueuedNotification(
-            OneOffRequest(id: "1", [], payload: []), to: "push.requests", .headers, replies: replies(timeLimit))
-    }
 
     @Test("A refused connection ends a topology run within three seconds, with the cause")
     func refused() throws {
@@ -87,7 +83,7 @@ struct UnreachableBrokerTests {
         #expect(run.trouble(at: network.now)?.contains("cannot connect to broker:5672") == true)
         #expect(run.end == nil)
         network.advance(by: .seconds(28), run)
-        guard case .failed(let message) = run.end else {
+        guard case .timedOut(let message) = run.end else {
             Issue.record("\(String(describing: run.end))")
             return
         }
@@ -95,15 +91,16 @@ struct UnreachableBrokerTests {
         #expect(run.isFinished)
     }
 
-    @Test("A notification through a queue ends at its timeout, whether the broker refuses or hangs")
+    @Test("A load ends at its timeout, whether the broker refuses or hangs")
     func timeout() {
         for hangs in [false, true] {
+            broker.declare("push.requests")
             network.accept = { [broker] _ in hangs ? BrokerEngine(broker: broker) : nil }
-            let run = send(.seconds(3))
+            let run = load(.seconds(3))
             network.advance(by: .milliseconds(100), run)
             if hangs { for link in network.links { link.isFrozen = true } }
             network.advance(by: .seconds(3), run)
-            guard case .failed = run.end else {
+            guard case .timedOut = run.end else {
                 Issue.record("\(hangs): \(String(describing: run.end))")
                 continue
             }

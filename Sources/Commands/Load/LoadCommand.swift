@@ -68,9 +68,9 @@ struct LoadCommand: ParsableCommand {
         let replies = try ReplyQueue(
             name: "harebell.\(name)", prefetch: 1000, timeLimit: .seconds(timeout), at: runner.now,
             connect: runner.connections("harebell load", settings.broker))
-        let run = LoadRun(
-            settings: LoadRun.Settings(queue: queue, count: count, rate: rate),
-            plan: LoadPlan(run: name, topic: topic, mix: mix, bodySize: bodySize), replies: replies, at: runner.now)
+        let run = RequestRun(
+            RequestRun.Settings(queue: queue, count: count, rate: rate),
+            LoadPlan(run: name, topic: topic, mix: mix, bodySize: bodySize), replies: replies, at: runner.now)
         try runner.run(run, showing: ProgressBar(isWanted: !json, showsRate: true))
         try report(run)
     }
@@ -84,7 +84,7 @@ struct LoadCommand: ParsableCommand {
         }
     }
 
-    private func report(_ run: LoadRun) throws {
+    private func report(_ run: RequestRun) throws {
         let ledger = run.ledger
         let latencies = ledger.latencies
         let seconds = ledger.elapsed.inSeconds
@@ -120,9 +120,8 @@ struct LoadCommand: ParsableCommand {
         }
         switch run.end {
         case .complete?: return
-        case .failed(let message)?:
-            complain(message)
-            throw Status.unavailable
+        case .timedOut(let message)? where ledger.published == 0: try unavailable(message)
+        case .failed(let message)?: try unavailable(message)
         case .timedOut?, .stopped?, nil: throw Status.refused
         }
     }

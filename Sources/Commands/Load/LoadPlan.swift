@@ -1,3 +1,4 @@
+import AMQP
 import Core
 
 /// The messages of a load run: the device, topic and payload of each.
@@ -16,6 +17,14 @@ struct LoadPlan: Sendable {
     let mix: Mix
     /// The size of the text in each alert, in bytes.
     let bodySize: Int
+
+    func request(_ index: Int, to queue: String, replyTo: String) -> Publication {
+        var properties = MessageProperties()
+        properties.contentType = Array("application/json".utf8)
+        properties.messageID = Array(messageID(index).utf8)
+        properties.replyTo = Array(replyTo.utf8)
+        return Publication(routingKey: ArraySlice(queue.utf8), properties: properties, body: ArraySlice(body(index)))
+    }
 
     /// The message id, which contains a message's index in request and result.
     func messageID(_ index: Int) -> String {
@@ -63,5 +72,15 @@ struct LoadPlan: Sendable {
             return String(repeating: "0", count: 16 - word.count) + word
         }.joined()
         return beginning.isEmpty ? "7" + digits.dropFirst() : beginning + digits.dropFirst(beginning.count)
+    }
+}
+
+extension RequestRun {
+    /// A load.
+    convenience init(_ settings: Settings, _ plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
+        self.init(
+            settings, replies: replies, at: now,
+            request: { plan.request($0, to: settings.queue, replyTo: $1) },
+            index: { $0.correlationID.flatMap { plan.index(ofMessageID: $0) } })
     }
 }

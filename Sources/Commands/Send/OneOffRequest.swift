@@ -103,27 +103,23 @@ struct OneOffResult: Sendable {
 
     /// The non-null scalar members of the JSON, for operators.
     var members: [(name: String, value: String)] {
-        let bytes = json[...]
-        var scanner = JSONScanner()
-        var members: [(name: String, value: String)] = []
-        func text(_ value: JSONValue) -> String? {
-            let text = value.kind == .string ? bytes.text(of: value) : bytes.slice(value.range)
-            return text.map { String(decoding: $0, as: UTF8.self) }
-        }
-        do throws(JSONFailure) {
-            guard scanner.open(bytes.span, "{") else { return [] }
-            var isFirst = true
-            while let key = try scanner.nextKey(bytes.span, isFirst: isFirst) {
-                isFirst = false
-                let value = try scanner.value(bytes.span, depth: 1)
-                guard ![.null, .array, .object].contains(value.kind), let name = text(key), let text = text(value)
-                else { continue }
-                members.append((name, text))
-            }
-            return members
-        } catch {
-            // A worker of another release, or another result format, may write JSON that this version cannot read.
+        guard let result = try? JSONPart(json[...]), result.kind == .object else {
+            // A worker of another release may write JSON that this version cannot read.
             return [("result", String(decoding: json, as: UTF8.self))]
+        }
+        return result.members.compactMap { key, part in
+            guard ![.null, .array, .object].contains(part.kind) else { return nil }
+            return (String(decoding: key, as: UTF8.self), String(decoding: part.text ?? part.raw, as: UTF8.self))
+        }
+    }
+
+    /// A result from a worker.
+    init?(_ delivery: Delivery) {
+        // With `results.per: request` the result is an array with one element.
+        let isArray = delivery.body.first == UInt8(ascii: "[")
+        self.init(json: isArray ? delivery.body.dropFirst().dropLast() : delivery.body) { name in
+            guard case .text(let text) = delivery.header(name) else { return nil }
+            return text
         }
     }
 
@@ -136,5 +132,35 @@ struct OneOffResult: Sendable {
         self.outcome = outcome
         reason = header("harebell-reason").map { String(decoding: $0, as: UTF8.self) }
         self.json = Array(json)
+    }
+}
+
+extension RequestRun {
+    /// One request from an operator through a queue.
+    ///
+    /// - Parameter onResult: gets the result from a worker.
+    convenience init(
+        _ request: OneOffRequest, _ form: OneOffRequest.Form, to queue: String, replies: ReplyQueue, at now: Instant,
+        onResult: @escaping (OneOffResult) -> Void
+    ) {
+        self.init(Settings(queue: queue, count: 1), replies: replies, at: now) {
+            request.publication(to: queue, replyTo: $1, form)
+        } index: { delivery in
+            guard delivery.correlationID?.elementsEqual(request.id) == true, let result = OneOffResult(delivery)
+            else { return nil }
+            onResult(result)
+            return 0
+        }
+    }
+
+    /// Why that request has no result.
+    var complaint: String {
+        switch end {
+        case .timedOut where areQueued:
+            "no result came in time: the request is in queue \"\(settings.queue)\" or with a worker, and will be sent"
+        case .timedOut(let cause): "the request was not queued in time: \(cause)"
+        case .failed(let message): message
+        case .complete, .stopped, nil: "stopped"
+        }
     }
 }

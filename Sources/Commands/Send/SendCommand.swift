@@ -139,14 +139,10 @@ struct SendCommand: ParsableCommand {
         let replies = try ReplyQueue(
             name: name, prefetch: 1, timeLimit: .seconds(timeout ?? 60), at: runner.now,
             connect: runner.connections("harebell send", settings.broker))
-        let notification = QueuedNotification(request, to: queue, form, replies: replies)
-        try runner.run(notification, showing: ProgressBar(isWanted: false))
-        switch notification.end {
-        case .result(let result): return result
-        case .failed(let text):
-            complain(text)
-            throw Status.unavailable
-        case nil: preconditionFailure("a finished run has an end")
-        }
+        var result: OneOffResult?
+        let run = RequestRun(request, form, to: queue, replies: replies, at: runner.now) { result = $0 }
+        try runner.run(run, showing: ProgressBar(isWanted: false))
+        if let result { return result }
+        try unavailable(run.complaint)
     }
 }

@@ -53,7 +53,7 @@ package struct JSONPart: Sendable {
     }
 
     /// The members of an object, in order; a key may occur twice.
-    var members: [(key: ArraySlice<UInt8>, part: JSONPart)] {
+    package var members: [(key: ArraySlice<UInt8>, part: JSONPart)] {
         var members: [(ArraySlice<UInt8>, JSONPart)] = []
         walk("{") { bytes, scanner throws(JSONFailure) in
             var isFirst = true

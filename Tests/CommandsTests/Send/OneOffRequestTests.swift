@@ -129,15 +129,16 @@ struct OneOffRequestTests {
     private static func queue(
         _ world: World, _ request: OneOffRequest, to queue: String = "push.requests",
         _ form: OneOffRequest.Form = .headers
-    ) throws -> QueuedNotification.End? {
+    ) throws -> (result: OneOffResult?, complaint: String) {
         let replies = try ReplyQueue(name: "answers", prefetch: 1, timeLimit: .seconds(30), at: world.network.now) {
             role in
             try BrokerConnections.connection(
                 role, name: "test", world.configuration.broker, network: world.network, seed: 1)
         }
-        let notification = QueuedNotification(request, to: queue, form, replies: replies)
-        #expect(world.finish(notification))
-        return notification.end
+        var result: OneOffResult?
+        let run = RequestRun(request, form, to: queue, replies: replies, at: world.network.now) { result = $0 }
+        #expect(world.finish(run))
+        return (result, run.complaint)
     }
 
     @Test("Through a queue its result equals that of a direct request to APNs", arguments: ["7777", "dead"])
@@ -147,11 +148,7 @@ struct OneOffRequestTests {
         let direct = Self.text(try Self.send(world, request))
         try world.start()
         for form in [OneOffRequest.Form.headers, .envelope] {
-            guard case .result(let result)? = try Self.queue(world, request, form) else {
-                Issue.record("no result")
-                continue
-            }
-            #expect(Self.text(result) == direct)
+            #expect(Self.text(try Self.queue(world, request, form).result) == direct)
         }
         #expect(direct.contains("\"message-id\":\"\(Self.id)\""), "\(direct)")
         #expect(world.ledger.timesSeen(try #require(NotificationID(Self.id))) == 3)
@@ -176,21 +173,12 @@ struct OneOffRequestTests {
     @Test("A missing queue, and one without a consumer, are reported as such")
     func failures() throws {
         let world = try World()
-        guard case .failed(let missing)? = try Self.queue(world, Self.request(), to: "none") else {
-            Issue.record("it went through")
-            return
-        }
+        let missing = try Self.queue(world, Self.request(), to: "none").complaint
         #expect(missing.contains("queue \"none\" does not receive messages"))
-        guard case .failed(let unread)? = try Self.queue(world, Self.request()) else {
-            Issue.record("it went through")
-            return
-        }
+        let unread = try Self.queue(world, Self.request()).complaint
         #expect(unread.hasPrefix("no result came in time: the request is in queue \"push.requests\""))
         world.isBrokerDown = true
-        guard case .failed(let down)? = try Self.queue(world, Self.request()) else {
-            Issue.record("it went through")
-            return
-        }
+        let down = try Self.queue(world, Self.request()).complaint
         #expect(down.hasPrefix("the request was not queued in time: cannot connect to broker:5672"), "\(down)")
     }
 
@@ -199,10 +187,6 @@ struct OneOffRequestTests {
         let world = try World()
         try world.start()
         world.network.cutAll(to: World.broker)
-        guard case .result(let result)? = try Self.queue(world, Self.request()) else {
-            Issue.record("no result")
-            return
-        }
-        #expect(result.outcome == .accepted)
+        #expect(try Self.queue(world, Self.request()).result?.outcome == .accepted)
     }
 }

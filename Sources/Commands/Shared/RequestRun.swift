@@ -1,11 +1,11 @@
 import AMQP
 import Core
 
-/// Publishes a load, collects the replies, and keeps a ledger of both.
+/// Publishes requests, collects the replies, and keeps a ledger of both.
 ///
 /// Sans-IO like a worker. It reopens lost connections and repeats unconfirmed publishes, so a run survives a restart of
 /// the broker. Duplicate replies are counted.
-final class LoadRun: Run {
+final class RequestRun: Run {
     struct Settings: Sendable {
         var queue: String
         var count: Int
@@ -18,15 +18,18 @@ final class LoadRun: Run {
     enum End: Equatable {
         /// Every message was answered.
         case complete
-        /// Messages were published, but no reply arrived within the time limit.
-        case timedOut
+        /// Nothing was published and no reply arrived within the time limit, and what prevented it.
+        case timedOut(String)
         case failed(String)
         /// ``stop(at:)`` was called.
         case stopped
     }
 
     let settings: Settings
-    let plan: LoadPlan
+    /// Makes a request by its index, for the name of the reply queue.
+    private let request: (Int, String) -> Publication
+    /// The index of the request that a reply belongs to; `nil` for none.
+    private let index: (Delivery) -> Int?
     private(set) var ledger: LoadLedger
     private(set) var end: End?
 
@@ -45,9 +48,13 @@ final class LoadRun: Run {
     private var now: Instant
 
     /// - Parameter replies: its time limit is the longest wait for a reply after the last reply or publish.
-    init(settings: Settings, plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
+    init(
+        _ settings: Settings, replies: ReplyQueue, at now: Instant,
+        request: @escaping (Int, String) -> Publication, index: @escaping (Delivery) -> Int?
+    ) {
         self.settings = settings
-        self.plan = plan
+        self.request = request
+        self.index = index
         self.replies = replies
         self.now = now
         ledger = LoadLedger(count: settings.count)
@@ -73,7 +80,7 @@ final class LoadRun: Run {
         if ledger.responded == settings.count {
             finish(.complete)
         } else if let cause = replies.broker.failure(at: now) {
-            finish(ledger.published > 0 ? .timedOut : .failed(cause))
+            finish(.timedOut(cause))
         }
     }
 
@@ -96,17 +103,19 @@ final class LoadRun: Run {
 
     private func received(_ delivery: Delivery) {
         replies.broker.restart(at: now)
-        let index = delivery.correlationID.flatMap { plan.index(ofMessageID: $0) }
         func text(_ header: StaticString) -> String? {
             guard case .text(let bytes) = delivery.header(header) else { return nil }
             return String(decoding: bytes, as: UTF8.self)
         }
         let outcome = text("harebell-outcome") ?? "unknown"
-        ledger.responded(index, outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
+        ledger.responded(index(delivery), outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
         replies.acknowledge(delivery, at: now)
     }
 
     // MARK: Publishing
+
+    /// Whether the broker has all requests.
+    var areQueued: Bool { ledger.published == settings.count && unconfirmed.isEmpty && again.isEmpty }
 
     private var canPublish: Bool {
         replies.canPublish && pausesUntil == nil && unconfirmed.count < settings.window
@@ -130,14 +139,8 @@ final class LoadRun: Run {
     }
 
     private func publish(_ index: Int) {
-        var properties = MessageProperties()
-        properties.contentType = Array("application/json".utf8)
-        properties.messageID = Array(plan.messageID(index).utf8)
-        properties.replyTo = Array(replies.name.utf8)
-        let publication = Publication(
-            routingKey: ArraySlice(settings.queue.utf8), properties: properties, body: ArraySlice(plan.body(index)))
         do {
-            let sequence = try replies.publish(publication)
+            let sequence = try replies.publish(request(index, replies.name))
             unconfirmed[sequence] = index
             ledger.published(index, at: now)
             replies.broker.restart(at: now)
