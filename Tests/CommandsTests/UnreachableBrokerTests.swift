@@ -34,7 +34,6 @@ struct UnreachableBrokerTests {
             at: network.now)
     }
 
-
     @Test("A refused connection ends a topology run within three seconds, with the cause")
     func refused() throws {
         let run = try topology()

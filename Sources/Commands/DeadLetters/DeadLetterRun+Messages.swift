@@ -87,7 +87,7 @@ extension DeadLetterRun {
         case .read(let visit):
             visit(delivery, letter)
             tally.done += 1
-        case .replay(let target) where target.queue(from: letter.queue) == nil: refuseTarget(letter)
+        case .replay(let target) where target(letter.queue) == nil: refuseTarget(letter)
         case .replay, .export, .publish:
             guard isWhole else { return tally.complain("its body is larger than broker.max_message_bytes") }
             backlog.append(item)
@@ -174,10 +174,10 @@ extension DeadLetterRun {
         var lines: [[UInt8]] = []
         while let item = backlog.popFirst() {
             do {
-                lines.append(try ArchivedMessage(item.delivery, from: settings.queue).line)
+                lines.append(try ArchivedMessage.line(item.delivery, from: settings.queue))
                 items.append(item)
             } catch {
-                tally.complain((error as? AMQPError)?.message ?? "\(error)")
+                tally.complain(error.message)
             }
         }
         guard !items.isEmpty else { return }
@@ -256,6 +256,6 @@ extension DeadLetterRun {
 
     private func target(of item: Item) -> String {
         guard case .replay(let target) = action else { return settings.queue }
-        return target.queue(from: item.letter.queue) ?? ""
+        return target(item.letter.queue) ?? ""
     }
 }

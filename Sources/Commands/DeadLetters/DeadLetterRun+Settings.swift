@@ -5,7 +5,8 @@ extension DeadLetterRun {
     enum Action {
         /// Called with each chosen message, whose body is empty if it is too large.
         case read((Delivery, DeadLetter) -> Void)
-        case replay(to: ReplayTarget)
+        /// Returns the destination for the queue that a letter came from; `nil` if it must not be replayed.
+        case replay(to: (String?) -> String?)
         case discard
         /// Called with lines of an archive; they must be safe when it returns. The messages are removed if it discards.
         case export(discards: Bool, ([[UInt8]]) throws -> Void)

@@ -43,7 +43,7 @@ struct DeadLetterTable {
     /// Dead letters beyond the maximum number of groups.
     private(set) var others = 0
     /// The destination of each group; `nil` omits the column.
-    private var target: ((DeadLetterGroup.Key) -> String?)?
+    private var target: ((String?) -> String?)?
     private var queue = ""
     private var tally = DeadLetterTally()
 
@@ -52,7 +52,7 @@ struct DeadLetterTable {
 
     /// Reads the queue.
     init(
-        _ access: DeadLetterAccess, _ options: DeadLetterOptions, target: ((DeadLetterGroup.Key) -> String?)? = nil
+        _ access: DeadLetterAccess, _ options: DeadLetterOptions, target: ((String?) -> String?)? = nil
     ) throws {
         var table = DeadLetterTable()
         let run = try access.read({
@@ -113,7 +113,7 @@ struct DeadLetterTable {
             ("last_failed_at", .optional(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
             ("most_replays", .integer(group.mostReplays)),
         ]
-        return .object(members + (target.map { [("target", .optional($0(key)))] } ?? []))
+        return .object(members + (target.map { [("target", .optional($0(key.queue)))] } ?? []))
     }
 
     private var lines: [String] {
@@ -124,7 +124,7 @@ struct DeadLetterTable {
             let outcome = key.outcome ?? (key.maker == .broker ? "(by the broker)" : "(unknown)")
             var row = [String(group.count), outcome, key.reason ?? "-", key.queue ?? "-"]
             row += [group.firstFailedAt?.inUTC ?? "-", group.lastFailedAt?.inUTC ?? "-", String(group.replayed)]
-            if let target { row.append(target(key) ?? "none: --to QUEUE") }
+            if let target { row.append(target(key.queue) ?? "none: --to QUEUE") }
             table.add(row)
         }
         return table.lines + (others > 0 ? ["and \(others) of more groups"] : [])

@@ -120,10 +120,3 @@ struct DeadLetterView {
         return (members + headers + [body]).map(line)
     }
 }
-
-extension JSONOutput {
-    /// Bytes as text, or null.
-    static func bytes(_ bytes: ArraySlice<UInt8>?) -> JSONOutput {
-        .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
-    }
-}

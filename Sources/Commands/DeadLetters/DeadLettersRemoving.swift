@@ -1,4 +1,5 @@
 import ArgumentParser
+import Configuration
 import Core
 import Decoding
 import Glibc
@@ -46,9 +47,14 @@ struct DeadLettersReplay: ParsableCommand {
         }
         let access = try options.access(verb: "replay")
         guard to != access.queue else { throw ValidationError("--to is the dead-letter queue: name another queue") }
-        let target = to.map { ReplayTarget.queue($0) } ?? ReplayTarget(access.settings)
+        // A producer may have written a letter's headers, and RabbitMQ checks no permissions on the default exchange:
+        // without a named queue, a header must not give access to every queue of the virtual host.
+        let configured = Set(access.settings.queues.map(\.name))
+        let target: (String?) -> String? = { [to] origin in
+            to ?? origin.flatMap { configured.contains($0) ? $0 : nil }
+        }
         if dryRun || asks {
-            let table = try DeadLetterTable(access, options) { target.queue(from: $0.queue) }
+            let table = try DeadLetterTable(access, options, target: target)
             guard table.isConfirmed(access, options, "Replay", isDry: dryRun) else { return }
         }
         let run = try access.run(.replay(to: target)) {

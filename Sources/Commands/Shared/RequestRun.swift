@@ -108,7 +108,8 @@ final class RequestRun: Run {
             return String(decoding: bytes, as: UTF8.self)
         }
         let outcome = text("harebell-outcome") ?? "unknown"
-        ledger.responded(index(delivery), outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
+        ledger.responded(
+            index(delivery), outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
         replies.acknowledge(delivery, at: now)
     }
 

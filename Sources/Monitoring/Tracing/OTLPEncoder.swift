@@ -55,7 +55,8 @@ package enum OTLPEncoder {
         // A body in chunks has their sizes around its JSON.
         guard let start = response.firstIndex(of: UInt8(ascii: "{")),
             let end = response.lastIndex(of: UInt8(ascii: "}")), start < end,
-            let body = try? JSONPart(response[start...end]), let count = body["partialSuccess"]?["rejectedSpans"] else { return 0 }
+            let body = try? JSONPart(response[start...end]), let count = body["partialSuccess"]?["rejectedSpans"]
+        else { return 0 }
         return Int(max(0, count.text.flatMap(JSONText.integer) ?? count.integer ?? 0))
     }
 }

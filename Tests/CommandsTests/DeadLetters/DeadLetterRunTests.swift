@@ -150,7 +150,7 @@ struct DeadLetterRunTests {
         world.finish(run)
         #expect(run.tally.refused == 3)
         #expect(world.numbers(DeadLetterWorld.dead) == [0, 1, 2])
-        let named = world.run(.replay(to: .queue(DeadLetterWorld.target)))
+        let named = world.run(.replay(to: { _ in DeadLetterWorld.target }))
         world.finish(named)
         #expect(named.tally.done == 3)
         #expect(world.numbers(DeadLetterWorld.target) == [0, 1, 2])

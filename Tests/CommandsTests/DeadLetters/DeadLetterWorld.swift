@@ -54,7 +54,7 @@ final class DeadLetterWorld {
     }
 
     func run(
-        _ action: DeadLetterRun.Action = .replay(to: .origin(among: [target, missing])), id: String = "run",
+        _ action: DeadLetterRun.Action = .replay(to: { [target, missing].contains($0) ? $0 : nil }), id: String = "run",
         _ edit: (inout DeadLetterRun.Settings) -> Void = { _ in }
     ) -> DeadLetterRun {
         var settings = DeadLetterRun.Settings(queue: Self.dead)

@@ -124,6 +124,6 @@ struct ReplayEncoderTests {
         #expect(throws: AMQPError.self) {
             try ReplayEncoder.copy(delivery, letter, to: DeadLetterSamples.queue)
         }
-        #expect(throws: AMQPError.self) { try ArchivedMessage(delivery, from: DeadLetterSamples.queue) }
+        #expect(throws: AMQPError.self) { try ArchivedMessage.line(delivery, from: DeadLetterSamples.queue) }
     }
 }

@@ -157,7 +157,7 @@ struct ReplaySkippingTests {
         #expect(world.numbers("victim.payments").isEmpty)
         #expect(world.numbers(DeadLetterWorld.dead) == foreign)
         // An operator may send them to any queue.
-        let named = world.run(.replay(to: .queue("victim.payments")), id: "named")
+        let named = world.run(.replay(to: { _ in "victim.payments" }), id: "named")
         world.finish(named)
         #expect(named.tally.done == 20)
         #expect(world.numbers("victim.payments") == foreign)

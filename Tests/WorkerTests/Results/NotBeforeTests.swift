@@ -154,7 +154,7 @@ struct NotBeforeTests {
         world.pass(.seconds(60))
         let address = BrokerAddress(endpoint: World.broker)
         let run = DeadLetterRun(
-            .replay(to: .origin(among: ["push.requests"])), .init(queue: "push.dead"),
+            .replay(to: { ["push.requests"].contains($0) ? $0 : nil }), .init(queue: "push.dead"),
             reader: RequestReader(world.configuration), id: "run", at: world.network.now
         ) { role in
             AMQPConnection(
