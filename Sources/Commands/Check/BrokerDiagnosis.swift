@@ -80,7 +80,7 @@ struct BrokerDiagnosis {
     /// - Parameter error: the response to the passive declaration.
     func absence(of step: TopologyPlan.Step, _ error: AMQPError) -> ConnectionFinding {
         guard error.code == .notFound else { return .failure(step.subject, error) }
-        return ConnectionFinding(.wrong, step.subject, ConnectionFinding.missing, hint: Self.declares)
+        return ConnectionFinding(.wrong, step.subject, "missing", hint: Self.declares)
     }
 
     /// - Parameter response: the response to the declaration of what exists.
@@ -191,15 +191,5 @@ struct BrokerDiagnosis {
         ConnectionFinding(
             .warning, "publishing", "the broker accepts no messages now: \(reason)",
             hint: "it is low on memory or disk: see rabbitmq-diagnostics alarms")
-    }
-}
-
-extension TopologyPlan.Step {
-    fileprivate var subject: String {
-        switch self {
-        case .exchange(let exchange): "exchange \(exchange.name)"
-        case .queue(let queue, _): "queue \(queue.name)"
-        case .binding(let queue, let exchange, _): "binding \(exchange) -> \(queue)"
-        }
     }
 }

@@ -42,33 +42,18 @@ struct TopologyCommand: ParsableCommand {
             let address = try BrokerAddress(settings.broker.endpoints[0].reveal())
             return printLine(json: TopologyReport.definitions(plan, virtualHost: address.virtualHost))
         }
-        guard apply else {
-            if json {
-                printJSON(plan.steps.map { TopologyReport($0, .planned) })
-            } else {
-                printLine(lines: TopologyReport.table(plan))
-            }
-            return
-        }
+        let run = try apply ? declare(plan, settings) : nil
+        let report = TopologyReport(plan: plan, answers: run?.answers)
+        if json { printLine(json: report.json) } else { printLine(lines: report.lines) }
+        if let failure = run?.failure { try unavailable(failure) }
+        if report.isRefused { throw Status.refused }
+    }
+
+    private func declare(_ plan: TopologyPlan, _ settings: Configuration) throws -> TopologyRun {
         let runner = try LoopRunner()
         let control = try runner.connections("harebell topology", settings.broker)(.control)
         let run = TopologyRun(plan, control: control, at: runner.now)
         try runner.run(run, showing: ProgressBar(isWanted: false))
-        if json {
-            printJSON(run.reports)
-        } else {
-            printLine(lines: run.reports.flatMap(\.lines))
-        }
-        if let failure = run.failure {
-            complain(failure)
-            throw Status.unavailable
-        }
-        if run.reports.contains(where: \.isRefused) { throw Status.refused }
-    }
-
-    private func printJSON(_ reports: [TopologyReport]) {
-        printLine(json: [
-            ("ok", .boolean(!reports.contains(where: \.isRefused))), ("steps", .array(reports.map(\.json))),
-        ])
+        return run
     }
 }

@@ -88,31 +88,18 @@ package struct TopologyPlan: Sendable {
                 "x-delivery-limit": .int32(deliveryLimit),
             ])
     }
-
-    package static func line(_ step: Step) -> String {
-        switch step {
-        case .exchange(let exchange): "exchange \(exchange.name): \(exchange.type), durable"
-        case .queue(let queue, let purpose):
-            "queue \(queue.name): durable, \(arguments(queue.arguments)) — \(purpose)"
-        case .binding(let queue, let exchange, let key): "binding \(exchange) -> \(queue): routing key \(key)"
-        }
-    }
-
-    private static func arguments(_ table: FieldTable) -> String {
-        table.entries.map { entry in
-            let name = String(decoding: entry.name, as: UTF8.self)
-            switch entry.value {
-            case .text(let value):
-                return "\(name)=\(value.isEmpty ? "\"\"" : String(decoding: value, as: UTF8.self))"
-            case .boolean(let value): return "\(name)=\(value)"
-            case .int32(let value): return "\(name)=\(value)"
-            default: return "\(name)=\(entry.value)"
-            }
-        }.joined(separator: ", ")
-    }
 }
 
 extension TopologyPlan.Step {
+    /// Its kind and name.
+    var subject: String {
+        switch self {
+        case .exchange(let exchange): "exchange \(exchange.name)"
+        case .queue(let queue, _): "queue \(queue.name)"
+        case .binding(let queue, let exchange, _): "binding \(exchange) -> \(queue)"
+        }
+    }
+
     /// The request that declares it as planned.
     var declaration: ControlRequest {
         switch self {

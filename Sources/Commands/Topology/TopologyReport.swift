@@ -2,52 +2,43 @@ import AMQP
 import Core
 import Decoding
 
-/// The report of `harebell topology` about one step, as text or JSON.
+/// The output of `harebell topology`, as text or JSON.
 struct TopologyReport {
-    /// The result of a step; raw values are the names in the JSON.
-    enum State: String {
-        /// Only printed.
-        case planned
-        case declared
-        case refused
-    }
+    let plan: TopologyPlan
+    /// The broker's error for each step that it answered, `nil` for a declared one. `nil` if the plan is only printed.
+    var answers: [String?]?
 
-    let step: TopologyPlan.Step
-    let state: State
-    var isRefused: Bool { state == .refused }
-    /// The broker's error.
-    private let detail: String?
+    /// Whether the broker refused a step.
+    var isRefused: Bool { answers?.contains { $0 != nil } ?? false }
 
-    init(_ step: TopologyPlan.Step, _ state: State, detail: String? = nil) {
-        self.step = step
-        self.state = state
-        self.detail = detail
+    /// The steps to print, each with its state and the broker's error.
+    private var steps: [(step: TopologyPlan.Step, state: String?, detail: String?)] {
+        guard let answers else { return plan.steps.map { ($0, nil, nil) } }
+        return zip(plan.steps, answers).map { ($0, $1 == nil ? "declared" : "refused", $1) }
     }
 
     // MARK: Text
 
-    /// One line for the step, and one for the broker's error.
+    /// A table without the arguments that all queues of a kind share, then the broker's errors.
     var lines: [String] {
-        [state.rawValue.padded(to: 11) + TopologyPlan.line(step)] + (detail.map { ["           " + $0] } ?? [])
+        let titles = ["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"]
+        var table = TextTable((answers == nil ? [] : ["STATE"]) + titles)
+        for (step, state, _) in steps { table.add([state].compactMap(\.self) + Self.row(step)) }
+        return table.lines + steps.compactMap { step, _, detail in detail.map { "\(step.subject): \($0)" } }
     }
 
-    /// The plan without the arguments that all queues of a kind share.
-    static func table(_ plan: TopologyPlan) -> [String] {
-        var table = TextTable(["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"])
-        for step in plan.steps {
-            switch step {
-            case .exchange(let exchange): table.add(["exchange", exchange.name, exchange.type, "-", "-", "-"])
-            case .queue(let queue, let purpose):
-                let delay = queue.arguments["x-message-ttl"].map { "\(seconds($0)) s" }
-                table.add([
-                    "queue", queue.name, text(queue.arguments["x-queue-type"]) ?? "-", delay ?? "-",
-                    deadLetterTarget(queue.arguments) ?? "-", purpose,
-                ])
-            case .binding(let queue, let exchange, let routingKey):
-                table.add(["binding", "\(exchange) -> \(queue)", "-", "-", "-", "routing key \(routingKey)"])
-            }
+    private static func row(_ step: TopologyPlan.Step) -> [String] {
+        switch step {
+        case .exchange(let exchange): return ["exchange", exchange.name, exchange.type, "-", "-", "-"]
+        case .queue(let queue, let purpose):
+            let delay = queue.arguments["x-message-ttl"].map { "\(seconds($0)) s" }
+            let type = text(queue.arguments["x-queue-type"])
+            return [
+                "queue", queue.name, type ?? "-", delay ?? "-", deadLetterTarget(queue.arguments) ?? "-", purpose,
+            ]
+        case .binding(let queue, let exchange, let routingKey):
+            return ["binding", "\(exchange) -> \(queue)", "-", "-", "-", "routing key \(routingKey)"]
         }
-        return table.lines
     }
 
     private static func text(_ value: FieldValue?) -> String? {
@@ -67,6 +58,37 @@ struct TopologyReport {
     }
 
     // MARK: JSON
+
+    var json: [(String, JSONOutput)] {
+        let objects = steps.map { step, state, detail in
+            let members: [(String, JSONOutput?)] = [
+                ("state", state.map { .text($0) }), ("detail", detail.map { .text($0) }),
+            ]
+            return JSONOutput.object(
+                Self.members(step) + members.compactMap { name, value in value.map { (name, $0) } })
+        }
+        return [("ok", .boolean(!isRefused)), ("steps", .array(objects))]
+    }
+
+    private static func members(_ step: TopologyPlan.Step) -> [(String, JSONOutput)] {
+        switch step {
+        case .exchange(let exchange):
+            [
+                ("kind", .text("exchange")), ("name", .text(exchange.name)), ("type", .text(exchange.type)),
+                ("durable", .boolean(exchange.durable)),
+            ]
+        case .queue(let queue, let purpose):
+            [
+                ("kind", .text("queue")), ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
+                ("arguments", JSONOutput(.table(queue.arguments))), ("purpose", .text(purpose)),
+            ]
+        case .binding(let queue, let exchange, let routingKey):
+            [
+                ("kind", .text("binding")), ("queue", .text(queue)), ("exchange", .text(exchange)),
+                ("routing_key", .text(routingKey)),
+            ]
+        }
+    }
 
     /// The input of `rabbitmqctl import_definitions`. Source: rabbitmq.com/docs/definitions.
     static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONOutput)] {
@@ -98,30 +120,5 @@ struct TopologyReport {
             }
         }
         return [("exchanges", .array(exchanges)), ("queues", .array(queues)), ("bindings", .array(bindings))]
-    }
-
-    var json: JSONOutput {
-        var members: [(String, JSONOutput)]
-        switch step {
-        case .exchange(let exchange):
-            members = [
-                ("kind", .text("exchange")), ("name", .text(exchange.name)), ("type", .text(exchange.type)),
-                ("durable", .boolean(exchange.durable)),
-            ]
-        case .queue(let queue, let purpose):
-            members = [
-                ("kind", .text("queue")), ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
-                ("arguments", JSONOutput(.table(queue.arguments))), ("purpose", .text(purpose)),
-            ]
-        case .binding(let queue, let exchange, let routingKey):
-            members = [
-                ("kind", .text("binding")), ("queue", .text(queue)), ("exchange", .text(exchange)),
-                ("routing_key", .text(routingKey)),
-            ]
-        }
-        guard state != .planned else { return .object(members) }
-        members.append(("state", .text(state.rawValue)))
-        if let detail { members.append(("detail", .text(detail))) }
-        return .object(members)
     }
 }

@@ -14,8 +14,8 @@ final class TopologyRun: Run {
     private var isWaiting = false
     private var broker: BrokerProgress
     private var end: OrderlyClose?
-    /// One report for each step that the broker answered.
-    private(set) var reports: [TopologyReport] = []
+    /// The broker's error for each step that it answered; `nil` for a declared one.
+    private(set) var answers: [String?] = []
     /// Why the broker cannot be used.
     private(set) var failure: String?
     private(set) var isFinished = false
@@ -40,9 +40,9 @@ final class TopologyRun: Run {
         while end == nil, let event = control.nextEvent(at: now) { take(event, at: now) }
         if end == nil, let failure = broker.failure(at: now) { fail(failure, at: now) }
         if end == nil, control.isOpen, !isWaiting {
-            if reports.count < steps.count {
+            if answers.count < steps.count {
                 isWaiting = true
-                control.request(steps[reports.count].declaration, at: now)
+                control.request(steps[answers.count].declaration, at: now)
             } else {
                 end = OrderlyClose([control], at: now)
             }
@@ -56,11 +56,7 @@ final class TopologyRun: Run {
         case .engine(.responded(let response)):
             isWaiting = false
             broker.restart(at: now)
-            if case .refused(let error) = response {
-                reports.append(TopologyReport(steps[reports.count], .refused, detail: error.message))
-            } else {
-                reports.append(TopologyReport(steps[reports.count], .declared))
-            }
+            if case .refused(let error) = response { answers.append(error.message) } else { answers.append(nil) }
         case .disconnected(_, let error, _):
             // A step whose response was lost is repeated: declaring is idempotent.
             isWaiting = false
