@@ -55,7 +55,7 @@ final class APNsCheck: PlaceCheck {
             case .ready: ready(at: now)
             case .responded(_, let response):
                 isAnswered = true
-                findings += APNsDiagnosis(target).findings(about: response)
+                findings += target.findings(about: response)
                 engine.retire(at: now.instant)
             case .lost(_, let loss): lossDetail = loss.detail
             case .goaway: break
@@ -63,7 +63,7 @@ final class APNsCheck: PlaceCheck {
             }
         }
         if !isFinished, now.instant >= deadline {
-            findings.append(APNsDiagnosis(target).silence)
+            findings.append(target.silence)
             stop(at: now)
         }
     }
@@ -101,7 +101,7 @@ final class APNsCheck: PlaceCheck {
         guard !isAnswered else { return }
         if engine.security == nil || findings.isEmpty { addAddresses() }
         if let error {
-            findings.append(APNsDiagnosis(target).failure(error))
+            findings.append(target.failure(error))
         } else {
             findings.append(
                 ConnectionFinding(.warning, "answer", lossDetail ?? "the connection ended without a response"))

@@ -6,13 +6,7 @@ import Core
 ///
 /// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple
 /// Push Notification service".
-struct APNsDiagnosis {
-    private let target: APNsTarget
-
-    init(_ target: APNsTarget) {
-        self.target = target
-    }
-
+extension APNsTarget {
     // MARK: No response
 
     func failure(_ error: APNsError) -> ConnectionFinding {
@@ -31,12 +25,12 @@ struct APNsDiagnosis {
     }
 
     private var hint: String? {
-        target.isOptional ? "required only for channels; without it, this check cannot verify the provider token" : nil
+        isOptional ? "required only for channels; without it, this check cannot verify the provider token" : nil
     }
 
     /// A failure of a service that notifications do not need is only a warning.
     private func softened(_ finding: ConnectionFinding) -> ConnectionFinding {
-        guard target.isOptional, finding.severity.isError else { return finding }
+        guard isOptional, finding.severity.isError else { return finding }
         return ConnectionFinding(.warning, finding.subject, finding.text, hint: finding.hint)
     }
 
@@ -60,16 +54,16 @@ struct APNsDiagnosis {
         func found(_ severity: ConnectionFinding.Severity, _ text: String, hint: String? = nil) -> ConnectionFinding {
             ConnectionFinding(severity, "credential", "\(said): \(text)", hint: hint)
         }
-        let refusal = response.reason.flatMap { CredentialRefusal($0, topic: target.app.topic) }
-        if let refusal, refusal.isForCertificate || target.judgesToken {
+        let refusal = response.reason.flatMap { CredentialRefusal($0, topic: app.topic) }
+        if let refusal, refusal.isForCertificate || judgesToken {
             return found(refusal.isForTopic ? .warning : .wrong, refusal.text, hint: refusal.hint)
         }
         switch response.reason?.rawValue {
-        case _ where !target.judgesToken: return nil
+        case _ where !judgesToken: return nil
         case "FeatureNotEnabled"?:
             return found(.ok, "APNs accepts the provider token, and the clock is correct; the app has no broadcasts")
         case nil where response.isSuccess:
-            return found(.ok, "APNs accepts the provider token of \(target.app.topic), and the clock is correct")
+            return found(.ok, "APNs accepts the provider token of \(app.topic), and the clock is correct")
         default: return found(.note, "this does not verify the provider token")
         }
     }

@@ -11,26 +11,32 @@ final class ConnectionCheck: Run {
     /// The number of endpoints checked concurrently: Apple may treat many simultaneous connections as an attack.
     private static let atOnce = 8
 
-    private struct Place {
-        let peer: ConnectionReport.Peer
+    enum Peer: String {
+        case broker, apns
+    }
+
+    /// One endpoint, with its check.
+    struct Place {
+        let peer: Peer
         let endpoint: Endpoint
         let purpose: String
         /// Starts the check.
-        let begin: (Instant) throws -> any PlaceCheck
-        var check: (any PlaceCheck)?
+        fileprivate let begin: (Instant) throws -> any PlaceCheck
+        fileprivate var check: (any PlaceCheck)?
         /// Why the check did not start.
-        var failure: ConnectionFinding?
+        fileprivate var failure: ConnectionFinding?
 
-        var isWaiting: Bool { check == nil && failure == nil }
-        var isRunning: Bool { check?.isFinished == false }
-        var isFinished: Bool { !isWaiting && !isRunning }
+        fileprivate var isWaiting: Bool { check == nil && failure == nil }
+        fileprivate var isRunning: Bool { check?.isFinished == false }
+        fileprivate var isFinished: Bool { !isWaiting && !isRunning }
         var findings: [ConnectionFinding] { check?.findings ?? [failure].compactMap(\.self) }
     }
 
     private let configuration: Configuration
     private let resolvedNames: ResolvedNames
     private var random: SplitMix64
-    private var places: [Place] = []
+    /// Brokers first, in the order of the configuration.
+    private(set) var places: [Place] = []
 
     /// - Parameters:
     ///   - broker: the network to brokers.
@@ -110,16 +116,6 @@ final class ConnectionCheck: Run {
             } catch {
                 places[index].failure = ConnectionFinding(.wrong, subject, "\(error)")
             }
-        }
-    }
-
-    // MARK: Results
-
-    /// One report per endpoint: brokers first, in the order of the configuration.
-    var reports: [ConnectionReport] {
-        places.map { place in
-            ConnectionReport(
-                peer: place.peer, endpoint: place.endpoint, purpose: place.purpose, findings: place.findings)
         }
     }
 }

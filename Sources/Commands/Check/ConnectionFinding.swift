@@ -32,39 +32,6 @@ struct ConnectionFinding: Sendable, Equatable {
     }
 }
 
-/// All results about one endpoint.
-struct ConnectionReport: Sendable {
-    enum Peer: String, Sendable {
-        case broker, apns
-    }
-
-    let peer: Peer
-    let endpoint: Endpoint
-    /// The purpose of the endpoint.
-    let purpose: String
-    let findings: [ConnectionFinding]
-
-    /// The findings for operators, with one line for all missing queues.
-    var summary: [ConnectionFinding] {
-        let missing = findings.filter(\.isMissingQueue)
-        guard missing.count > 1, let place = findings.firstIndex(where: \.isMissingQueue) else { return findings }
-        let names = missing.map { $0.subject.dropFirst("queue ".count) }.joined(separator: ", ")
-        var summary = findings
-        summary.removeAll(where: \.isMissingQueue)
-        summary.insert(
-            ConnectionFinding(
-                missing[0].severity, "\(missing.count) queues", "\(ConnectionFinding.missing): \(names)",
-                hint: missing[0].hint), at: place)
-        return summary
-    }
-}
-
-extension ConnectionFinding {
-    static let missing = "missing"
-
-    fileprivate var isMissingQueue: Bool { text == Self.missing && subject.hasPrefix("queue ") }
-}
-
 /// Returns every address that the resolver found for a host name; `nil` if the name was not resolved.
 typealias ResolvedNames = (Endpoint) -> [String]?
 

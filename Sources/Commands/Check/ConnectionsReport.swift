@@ -6,7 +6,7 @@ import System
 
 /// The connections part of `harebell check --connect`: tests the connections and reports as text or JSON.
 struct ConnectionsReport {
-    private let reports: [ConnectionReport]
+    private let places: [ConnectionCheck.Place]
 
     /// - Parameter showsProgress: shows progress on a terminal during the tests.
     init(_ configuration: Configuration, showsProgress: Bool) throws {
@@ -23,13 +23,11 @@ struct ConnectionsReport {
             resolvedNames: { endpoint in found.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
             at: SystemClock.now())
         try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
-        reports = check.reports
+        places = check.places
     }
 
-    private var findings: [ConnectionFinding] { reports.flatMap(\.findings) }
-
-    func count(_ severities: ConnectionFinding.Severity...) -> Int {
-        findings.count { severities.contains($0.severity) }
+    func count(_ severity: ConnectionFinding.Severity) -> Int {
+        places.flatMap(\.findings).count { $0.severity == severity }
     }
 
     // MARK: Text
@@ -38,10 +36,10 @@ struct ConnectionsReport {
 
     /// One block per location.
     var lines: [Painted] {
-        reports.flatMap { report in
-            let findings = report.summary
+        places.flatMap { place in
+            let findings = place.findings
             let width = findings.map(\.subject.count).max() ?? 0
-            let head = "\(report.peer == .broker ? "broker" : "apns") \(report.endpoint): \(report.purpose)"
+            let head = "\(place.peer.rawValue) \(place.endpoint): \(place.purpose)"
             let lines = findings.enumerated().map { index, finding in
                 // A hint shared by several findings is printed after the last of them.
                 let isLast = findings.dropFirst(index + 1).first?.hint != finding.hint
@@ -74,10 +72,10 @@ struct ConnectionsReport {
 
     var json: JSONOutput {
         .array(
-            reports.map { report in
+            places.map { place in
                 .object([
-                    ("peer", .text(report.peer.rawValue)), ("endpoint", .text(report.endpoint.description)),
-                    ("purpose", .text(report.purpose)), ("findings", .array(report.findings.map(Self.object))),
+                    ("peer", .text(place.peer.rawValue)), ("endpoint", .text(place.endpoint.description)),
+                    ("purpose", .text(place.purpose)), ("findings", .array(place.findings.map(Self.object))),
                 ])
             })
     }

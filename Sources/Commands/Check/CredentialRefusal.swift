@@ -2,7 +2,8 @@ import Core
 
 /// A reason of APNs that concerns the app's credential, independent of the request.
 ///
-/// Sources: the same as for ``APNsDiagnosis``.
+/// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple
+/// Push Notification service".
 struct CredentialRefusal {
     let text: String
     /// The remedy.

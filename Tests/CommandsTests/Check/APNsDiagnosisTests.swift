@@ -53,9 +53,9 @@ struct APNsDiagnosisTests {
         #expect(targets.map(\.judgesToken) == [false, true, true, false, false])
     }
 
-    private func diagnosis(_ credential: Configuration.Credential, channels: Bool) throws -> APNsDiagnosis {
+    private func diagnosis(_ credential: Configuration.Credential, channels: Bool) throws -> APNsTarget {
         let targets = try targets([Self.app("one", endpoint: Self.apple, management: Self.channels, credential)])
-        return APNsDiagnosis(try #require(channels ? targets.last : targets.first))
+        return try #require(channels ? targets.last : targets.first)
     }
 
     @Test(

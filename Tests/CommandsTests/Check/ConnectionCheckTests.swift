@@ -14,13 +14,13 @@ struct ConnectionCheckTests {
     /// Runs a check to its end, within a time limit.
     private func reports(
         _ world: World, within limit: Duration = .seconds(120), resolvedNames: @escaping ResolvedNames = { _ in nil }
-    ) -> [ConnectionReport] {
+    ) -> [ConnectionCheck.Place] {
         let check = ConnectionCheck(
             world.configuration, broker: world.network, apns: world.network, resolvedNames: resolvedNames, seed: 1,
             at: world.moment)
         #expect(world.finish(check, within: limit))
         #expect(check.progress.done == check.progress.of)
-        return check.reports
+        return check.places
     }
 
     private func worldWithQueues(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
