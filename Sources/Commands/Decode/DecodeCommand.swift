@@ -64,21 +64,13 @@ struct DecodeCommand: ParsableCommand {
             complain(error.detail)
             throw Status.refused
         }
-        let preview: DecodingPreview
-        do {
-            preview = try DecodingPreview(
-                delivery, by: .init(decoder: decoder, decoders, queue: queue, settings), at: SystemClock.now().wall,
-                process: { try ask($0, delivery, decoder, settings?.log) })
-        } catch let error as UnknownDecoder {
-            throw ValidationError("--decoder: \(error)")
-        } catch let error as TLSError {
-            complain(error.description)
-            throw Status.configuration
+        let reader = DecodingReport.Reader(
+            decoder: decoder, decoders: decoders, queue: queue, configuration: settings)
+        let report = try DecodingReport(delivery, by: reader, at: SystemClock.now().wall) {
+            try ask($0, delivery, decoder, settings?.log)
         }
-        let report = DecodingReport(preview)
         if json { printLine(json: report.json) } else { printLine(lines: report.lines) }
-        if case .reject = preview.decoded { throw Status.refused }
-        if preview.entries.contains(where: { $0.failure != nil }) { throw Status.refused }
+        if report.isRefused { throw Status.refused }
     }
 
     /// Runs the program for this message.

@@ -1,57 +1,138 @@
+import ArgumentParser
+import Configuration
 import Core
 import Decoding
+import Pipeline
+import TLS
 
-/// The output of `decode`.
+/// How a worker would decode a message from a queue, as text or JSON.
 struct DecodingReport {
-    private let preview: DecodingPreview
-
-    init(_ preview: DecodingPreview) {
-        self.preview = preview
+    /// The decoder and its context.
+    struct Reader {
+        let decoder: String
+        let decoders: DecoderSet
+        /// The queue that the message would come from; part of the `apns-id`.
+        let queue: String
+        /// Its apps determine the topics; `nil` ignores apps.
+        let configuration: Configuration?
     }
 
-    var json: String {
-        JSONOutput.text(
-            of: [
-                ("decoder", .text(preview.decoder)), ("version", .optional(preview.version)),
-                ("answer", .text(outcome)), ("detail", .optional(detail)),
-                ("not-before", notBefore.map { .integer(Int($0)) } ?? .null),
-                ("notifications", .array(preview.entries.map { .object(Self.members($0)) })),
-            ])
+    private let decoder: String
+    /// The semantic version of the decoder's format; `nil` if it has none.
+    private let version: String?
+    private let decoded: Decoded
+    /// The fields of each notification of a request, in the documented order.
+    private var notifications: [[(String, JSONOutput)]] = []
+    /// Why a worker with this configuration would not send notifications of a request.
+    private var failures: [String] = []
+
+    /// - Parameter process: runs a decoder that is a program.
+    /// - Throws: if no decoder has this name, and the errors of `process`.
+    init(
+        _ delivery: Delivery, by reader: Reader, at now: WallTime, process: (ProcessDecoder) throws -> Decoded
+    ) throws {
+        guard let decoder = reader.decoders[reader.decoder] else {
+            throw ValidationError("--decoder: \(reader.decoders.complaint(about: reader.decoder) ?? "unknown")")
+        }
+        self.decoder = reader.decoder
+        version = reader.decoders.version(of: decoder)
+        decoded = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
+        guard case .request(let request) = decoded else { return }
+        let refused = Set(request.refusals.map(\.position))
+        let places = (0..<request.count).filter { !refused.contains($0) }
+        let apps = try reader.configuration.map(Self.apps)
+        for (place, notification) in zip(places, request.notifications) {
+            let id = RequestKey.notificationID(
+                own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: reader.queue,
+                key: request.key)
+            let findings = PayloadCheck.findings(in: notification).flatMap { $0.isEmpty ? nil : $0.detail }
+            let finding = Self.joined([findings, request.hint].compactMap(\.self))
+            add(notification, id, finding: finding, apps?.resolve(notification))
+        }
+    }
+
+    private static func apps(of configuration: Configuration) throws(TLSError) -> AppTable {
+        let nowhere = PoolID(0)
+        var apps: [PipelineApp] = []
+        for app in configuration.apps {
+            let pools = PipelineApp.Pools(notifications: nowhere, broadcasts: nowhere, management: nowhere)
+            apps.append(try PipelineApp(app, pools: pools))
+        }
+        return AppTable(apps)
+    }
+
+    /// - Parameters:
+    ///   - finding: violations of Apple's tables in its payload; `nil` for none.
+    ///   - resolved: the app; `nil` without a configuration.
+    private mutating func add(
+        _ notification: Notification, _ id: NotificationID, finding: String?,
+        _ resolved: Result<AppTable.Match, DecodingFailure>?
+    ) {
+        var (topic, environment, failure) = (notification.topic, notification.environment, String?.none)
+        switch resolved {
+        case .success(let match)?: (topic, environment) = (match.topic, match.environment)
+        case .failure(let problem)?: failure = problem.detail
+        case nil: break
+        }
+        if let failure { failures.append(failure) }
+        let target: (String, JSONOutput) =
+            switch notification.target {
+            case .device(let token): ("device-token", .bytes(token.hex[...]))
+            case .channel(let id): ("apns-channel-id", .bytes(id))
+            case .management(let operation): ("channel", .text(operation.name.description))
+            }
+        let payload = String(decoding: notification.payload, as: UTF8.self)
+        notifications.append([
+            target, ("apns-topic", .bytes(topic)), ("apns-push-type", .text(notification.pushType.description)),
+            ("apns-id", .text(id.description)),
+            ("apns-priority", notification.priority.map { .integer(Int($0.rawValue)) } ?? .null),
+            ("apns-expiration", notification.expiration.map { .integer(Int($0)) } ?? .null),
+            ("apns-collapse-id", .bytes(notification.collapseID)),
+            ("environment", .optional(environment?.rawValue)), ("payload", payload.isEmpty ? .null : .json(payload)),
+            ("finding", .optional(finding)), ("invalid", .optional(failure)),
+        ])
+    }
+
+    /// Whether a worker would refuse it, or a part of it.
+    var isRefused: Bool {
+        if case .reject = decoded { true } else { !failures.isEmpty }
+    }
+
+    var json: [(String, JSONOutput)] {
+        [
+            ("decoder", .text(decoder)), ("version", .optional(version)), ("answer", .text(outcome)),
+            ("detail", .optional(detail)), ("not-before", notBefore.map { .integer(Int($0)) } ?? .null),
+            ("notifications", .array(notifications.map { .object($0) })),
+        ]
     }
 
     /// The text output.
     var lines: [String] {
-        guard case .request(let request) = preview.decoded else {
-            return ["\(outcome)\(detail.map { ": \($0)" } ?? "")"]
-        }
+        guard case .request(let request) = decoded else { return ["\(outcome)\(detail.map { ": \($0)" } ?? "")"] }
         let invalid = (request.refusals.map(\.failure.detail) + failures).map { "invalid: \($0)" }
-        let valid = preview.entries.enumerated().flatMap { index, entry in
-            let head = "notification \(index + 1) of \(preview.entries.count)"
-            let lines = Self.members(entry).compactMap { name, value -> String? in
+        let valid = notifications.enumerated().flatMap { index, members in
+            let lines = members.compactMap { name, value -> String? in
                 switch value {
                 case .null: nil
                 case .text(let text): "  \(name): \(text)"
                 default: "  \(name): \(ControlCharacters.escaped(json: value.description))"
                 }
             }
-            return [head] + lines
+            return ["notification \(index + 1) of \(notifications.count)"] + lines
         }
         return invalid + (notBefore.map { ["not-before: \($0)"] } ?? []) + valid
     }
 
     private var notBefore: Int64? {
-        if case .request(let request) = preview.decoded { request.notBefore } else { nil }
+        if case .request(let request) = decoded { request.notBefore } else { nil }
     }
 
     private static func joined(_ details: [String]) -> String? {
         details.isEmpty ? nil : details.joined(separator: "; ")
     }
 
-    /// Why notifications of a request would not be sent.
-    private var failures: [String] { preview.entries.compactMap(\.failure) }
-
     private var outcome: String {
-        switch preview.decoded {
+        switch decoded {
         case .request: "request"
         case .ignore: "ignore"
         case .reject: "reject"
@@ -60,37 +141,11 @@ struct DecodingReport {
     }
 
     private var detail: String? {
-        switch preview.decoded {
-        case .request(let request):
-            Self.joined(request.refusals.map(\.failure.detail) + failures)
+        switch decoded {
+        case .request(let request): Self.joined(request.refusals.map(\.failure.detail) + failures)
         case .ignore(let reason): reason
         case .reject(let failure): failure.detail
         case .later(let pause): "in \(pause.components.seconds) s"
         }
-    }
-
-    /// The fields of a request, in the documented order.
-    private static func members(_ entry: DecodingPreview.Entry) -> [(String, JSONOutput)] {
-        let notification = entry.notification
-        var members: [(String, JSONOutput)] = []
-        switch notification.target {
-        case .device(let token): members.append(("device-token", .bytes(token.hex[...])))
-        case .channel(let id): members.append(("apns-channel-id", .bytes(id)))
-        case .management(let operation): members.append(("channel", .text(operation.name.description)))
-        }
-        members += [
-            ("apns-topic", .optional(entry.topic)), ("apns-push-type", .text(notification.pushType.description)),
-            ("apns-id", .text(entry.id.description)),
-            ("apns-priority", notification.priority.map { .integer(Int($0.rawValue)) } ?? .null),
-            ("apns-expiration", notification.expiration.map { .integer(Int($0)) } ?? .null),
-            ("apns-collapse-id", .bytes(notification.collapseID)),
-            ("environment", .optional(entry.environment?.rawValue)),
-            (
-                "payload",
-                notification.payload.isEmpty ? .null : .json(String(decoding: notification.payload, as: UTF8.self))
-            ),
-            ("finding", .optional(entry.finding)), ("invalid", .optional(entry.failure)),
-        ]
-        return members
     }
 }
