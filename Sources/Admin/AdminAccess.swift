@@ -34,10 +34,17 @@ struct AdminAccess {
     /// resolves to it (DNS rebinding). So only loopback names are accepted. A client that sends no `Host` is not a
     /// browser.
     ///
+    /// - Parameter given: the values of all header lines with this name.
     /// - Returns: the advice for a client whose request is refused.
-    func refusal(of host: HostName?) -> StaticString? {
-        guard case .loopback(let advice) = hosts, token == nil, host?.isLoopback == false else { return nil }
+    func refusal(of given: [String]) -> StaticString? {
+        guard case .loopback(let advice) = hosts, token == nil, !given.allSatisfy(Self.isLoopback) else { return nil }
         return advice
+    }
+
+    /// Whether it is a loopback name, optionally with a port. Digits and dots alone are not a name that can be
+    /// registered.
+    private static func isLoopback(_ host: String) -> Bool {
+        host.lowercased().wholeMatch(of: #/(localhost|127\.[0-9.]+|\[::1\])(:[0-9]+)?/#) != nil
     }
 
     /// Compares in constant time, so that the token cannot be guessed byte by byte.

@@ -80,20 +80,16 @@ package final class AdminServer {
     private func startDaemon(on loop: EventLoop) throws(EventLoopError) {
         let daemon = try unsafe Daemon(
             context: Unmanaged.passUnretained(self).toOpaque(),
-            onRequest: { server, connection, path, method, version, _, size, _ in
-                guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method,
-                    let version = unsafe version
-                else {
-                    return .NO
-                }
+            onRequest: { server, connection, path, method, _, _, size, _ in
+                guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method
+                else { return .NO }
                 // No page has use for a body: it is discarded.
                 if let size = unsafe size, unsafe size.pointee > 0 {
                     unsafe size.pointee = 0
                     return .YES
                 }
                 let isHandled = unsafe AdminServer.of(server).requested(
-                    DaemonConnection(connection), path: String(cString: path), method: String(cString: method),
-                    version: String(cString: version))
+                    DaemonConnection(connection), path: String(cString: path), method: String(cString: method))
                 return isHandled ? .YES : .NO
             },
             onConnection: { server, connection, context, event in
@@ -162,24 +158,12 @@ package final class AdminServer {
     /// Called when a request's head is complete, and when an unanswered request is repeated.
     ///
     /// - Returns: `false` to close the connection.
-    private func requested(
-        _ connection: DaemonConnection, path: String, method: String, version: String
-    ) -> Bool {
+    private func requested(_ connection: DaemonConnection, path: String, method: String) -> Bool {
         let state = state(of: connection)
         guard !state.isLeaving else { return false }
         let candidates = pages.pages.filter { $0.path.description == path }
         let page = candidates.first { $0.takes(method) } ?? candidates.first
-        let host: HostName?
-        do throws(RequestHead.Failure) {
-            let head = RequestHead(
-                version: version, hosts: connection.headers("host"), lengths: connection.headers("content-length"),
-                encodings: connection.headers("transfer-encoding"))
-            try head.checkLength()
-            host = try head.host()
-        } catch {
-            return respond(connection, .text(400, "400 \(error.message)"))
-        }
-        if let advice = access.refusal(of: host) {
+        if let advice = access.refusal(of: connection.headers("host")) {
             return respond(connection, .text(403, "403 only loopback host names are allowed; \(advice)"))
         }
         guard access.allows(page, connection.header("Authorization")) else {

@@ -266,7 +266,8 @@ struct AdminServerTests {
             ("localhost", true), ("LOCALHOST:9464", true), ("127.0.0.1:9464", true), ("127.8.9.10", true),
             ("[::1]:9464", true), ("[::1]", true), ("evil.example", false), ("evil.example:9464", false),
             ("127.0.0.1.evil.example", false), ("localhost.evil.example", false), ("192.0.2.1", false),
-            ("[::2]:9464", false), ("", false),
+            ("[::2]:9464", false), ("", false), ("[::1].evil", false), ("localhost:80@evil", false),
+            ("localhost,evil.example", false), ("user:password@localhost", false),
         ])
     func names(host: String, isKnown: Bool) throws {
         #expect(try Rig().ask("GET", "/page", host: host).status == (isKnown ? 200 : 403))
@@ -291,57 +292,20 @@ struct AdminServerTests {
     // MARK: Hostile clients
 
     @Test(
-        "A head that two servers could parse differently is 400, and the connection ends",
+        "Nothing that follows a request on its connection is read, however another server would divide the bytes",
         arguments: [
-            "GET /page HTTP/1.1\r\n\r\n", "GET /page HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n",
-            "GET /page HTTP/1.1\r\nHost: localhost\r\nhost: evil.example\r\n\r\n",
-            "POST /page HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2\r\nContent-Length: 4\r\n\r\n{}",
-            "POST /page HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
-            "POST /page HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2, 2\r\n\r\n{}",
-            "POST /page HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: +2\r\n\r\n{}",
-            "POST /page HTTP/1.1\r\nHost: localhost\r\nORDERContent-Length: 2\r\n"
+            "GET /page HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 4\r\n\r\n{}",
+            "POST /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n"
                 + "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-            "POST /page HTTP/1.1\r\nHost: localhost\r\nORDERTransfer-Encoding: chunked\r\n"
-                + "Transfer-Encoding: identity\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-            "GET /page HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n",
         ])
     func ambiguous(head: String) throws {
-        for access in [nil, "right"] {
-            let rig = try Rig(token: access)
-            // The bytes that a server with the other reading would take for the next request.
-            let head = head.replacing("ORDER", with: Self.token)
-            let visitor = rig.visit(head + "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            try rig.run { visitor.hasEnded }
-            #expect(visitor.status == 400, "\(visitor.text)")
-            #expect(!visitor.text.contains("this is"), "\(visitor.text)")
-            #expect(rig.asked.isEmpty)
-            try rig.run { rig.server.connectionCount == 0 }
-        }
-    }
-
-    @Test(
-        "A Host that is neither a name nor an address with a port is 400, with a token or without",
-        arguments: [
-            "[::1].evil", "localhost:80@evil", "localhost@evil", "127.0.0.1:80:90", "[::1", "::1", "[::1]9464",
-            "[localhost]", "localhost:", "localhost:0", "localhost:65536", "localhost:+80", "localhost:8o",
-            "localhost/",
-            "localhost#", "local host", "localhost,evil.example", "user:password@localhost", "localhost%00", ":80",
-            "[::1%lo]",
-        ])
-    func badHost(host: String) throws {
-        for access in [nil, "right"] {
-            #expect(try Rig(token: access).ask("GET", "/page", Self.token, host: host).status == 400)
-        }
-    }
-
-    @Test("An HTTP/1.0 client may omit Host, and a Host that it sends must be valid")
-    func oldClient() throws {
-        for (host, status) in [("", 200), ("Host: localhost\r\n", 200), ("Host: [::1].evil\r\n", 400)] {
-            let rig = try Rig()
-            let visitor = rig.visit("GET /page HTTP/1.0\r\n\(host)\r\n")
-            try rig.run { visitor.hasEnded }
-            #expect(visitor.status == status, "\(visitor.text)")
-        }
+        let rig = try Rig()
+        let visitor = rig.visit(head + "GET /open HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try rig.run { visitor.hasEnded }
+        #expect(!visitor.text.contains("this is /open"), "\(visitor.text)")
+        #expect(visitor.text.split(separator: "HTTP/1.1 ").count <= 1, "\(visitor.text)")
+        try rig.run { rig.server.connectionCount == 0 }
     }
 
     @Test(
