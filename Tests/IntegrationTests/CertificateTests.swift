@@ -240,41 +240,5 @@ extension ProcessTests {
             #expect(topics.map { $0["topic"] as? String } == [Self.topic, "\(Self.topic).voip"])
             #expect(topics.map { $0["kinds"] as? [String] } == [["app"], ["voip"]])
         }
-
-        @Test("check shows a key's team")
-        func checkKey() throws {
-            let key = try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
-            let file = try configuration("token: { key_file: \(key), key_id: ABC123DEFG, team_id: DEF123GHIJ }")
-            let human = try run(["check", "--config", file])
-            #expect(
-                human.output.hasSuffix(
-                    "\napp \(Self.topic) (production): signing key ABC123DEFG of team DEF123GHIJ, \(key)\nok\n"),
-                "\(human.output)")
-            let machine = try run(["check", "--config", file, "--json"])
-            #expect(
-                machine.output.contains(
-                    #""credential":"token","readable":true,"key_file":"\#(key)","#
-                        + #""key_id":"ABC123DEFG","team_id":"DEF123GHIJ""#
-                ), "\(machine.output)")
-        }
-
-        @Test("an unreadable PKCS #12 file is reported with the cause")
-        func unreadablePKCS12() throws {
-            let modern = try configuration(credential(universal, .pkcs12))
-            try directory.write("guess", to: "app.password")
-            let wrong = try run(["check", "--config", modern])
-            #expect(wrong.exit == .exited(78))
-            #expect(wrong.output.contains("the password of the PKCS #12 file \(directory.file("app.p12")) is wrong"))
-            #expect(!wrong.output.contains("guess") && !wrong.output.contains("s3cret"))
-
-            let legacy = try configuration(credential(universal, .legacyPKCS12))
-            let missing = try run(["check", "--config", legacy], environment: ["OPENSSL_MODULES": directory.path])
-            #expect(missing.exit == .exited(78))
-            #expect(missing.output.contains("which only OpenSSL's legacy provider knows"), "\(missing.output)")
-            let without = try configuration(credential(universal, .pkcs12))
-            #expect(
-                try run(["check", "--config", without], environment: ["OPENSSL_MODULES": directory.path]).exit
-                    == .exited(0))
-        }
     }
 }

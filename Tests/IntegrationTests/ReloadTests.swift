@@ -87,30 +87,5 @@ extension ProcessTests {
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             try stage.removeQueues()
         }
-
-        @Test("Changes that need a restart are named, and the log level is not one of them")
-        func restart() throws {
-            let stage = try Stage(script: "")
-            let worker = try stage.start()
-            try stage.write(.init(prefetch: 7, more: "log: { level: debug }"))
-            worker.signal(SIGHUP)
-            try worker.waitForLine(.errors) { $0.contains(" warning ") && $0.contains("key=queues") }
-            try Self.waitForReload(worker)
-            #expect(!worker.text(.errors).contains("key=log"))
-            // The repeated warning about the queues precedes the change of the level.
-            try stage.write(.init(prefetch: 8, more: "log: { level: error }"))
-            worker.signal(SIGHUP)
-            try eventually("the warning; \(worker.report)", within: .seconds(20)) {
-                worker.text(.errors).split(separator: "\n").count { $0.contains("key=queues") } == 2 ? true : nil
-            }
-            try stage.write(.init(more: "log: { level: debug }\nnonsense: 1"))
-            // At level error, errors are logged, and notices are not.
-            worker.signal(SIGHUP)
-            try worker.waitForLine(.errors) { $0.contains("was not changed") }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            #expect(!worker.text(.errors).contains(" notice ended "))
-            try stage.removeQueues()
-        }
     }
 }

@@ -133,18 +133,5 @@ extension ProcessTests {
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
             try stage.removeQueues()
         }
-
-        @Test("Without a collector, results arrive, and the worker ends in time")
-        func absent() throws {
-            let stage = try Stage()
-            var settings = settings(stage, port: try freePort())
-            settings.admin = "{ listen: \"127.0.0.1:0\" }"
-            let worker = try stage.start(settings)
-            _ = try request(stage)
-            try worker.waitForLine(.errors) { $0.contains("spans cannot be exported") }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
-            try stage.removeQueues()
-        }
     }
 }

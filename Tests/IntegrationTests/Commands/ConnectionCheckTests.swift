@@ -32,10 +32,10 @@ extension ProcessTests {
         }
 
         private func check(
-            _ file: String, _ arguments: String..., environment: [String: String] = [:]
+            _ file: String, _ arguments: String...
         ) throws -> Answer {
             let process = try ChildProcess(
-                stage.binary, ["check", "--config", file, "--connect"] + arguments, environment: environment)
+                stage.binary, ["check", "--config", file, "--connect"] + arguments)
             let exit = try process.waitForExit(within: .seconds(90))
             return Answer(exit: exit, output: process.text(), errors: process.text(.errors))
         }
@@ -95,37 +95,13 @@ extension ProcessTests {
 
         // MARK: The broker
 
-        @Test("A wrong password is an error, and is never shown")
-        func password() throws {
-            let url = stage.url.replacing("guest:guest", with: "guest:wrong-one")
-            let response = try check(try stage.write(settings { $0.broker = url }))
-            #expect(response.exit == .exited(78), "\(response)")
-            #expect(response.says("wrong", "login", "403 ACCESS_REFUSED"), "\(response)")
-            #expect(!response.output.contains("wrong-one") && !response.errors.contains("wrong-one"))
-            try stage.removeQueues()
-        }
-
-        @Test("A port without TLS is reported for amqps, one with TLS for amqp")
-        func wrongScheme() throws {
-            let secure = stage.url.replacing("amqp://", with: "amqps://")
-            let plain = "amqp://guest:guest@127.0.0.1:\(stage.simulator.port)/%2f"
-            for (url, subject) in [(secure, "tls"), (plain, "connection")] {
-                let response = try check(try stage.write(settings { $0.broker = url }))
-                #expect(response.exit != .exited(0), "\(response)")
-                #expect(response.says("wrong", subject) || response.says("unreachable", subject), "\(response)")
-            }
-            try stage.removeQueues()
-        }
-
         @Test("A missing queue is an error and is not created, a classic one a warning")
         func queues() throws {
             let names = ["\(stage.name).none"] + stage.retryQueues(of: "\(stage.name).none")
             for _ in 0..<2 {
                 let missing = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }))
                 #expect(missing.exit == .exited(78), "\(missing)")
-                let line = "missing: \(names.joined(separator: ", "))"
-                #expect(missing.says("wrong", "\(names.count) queues", line), "\(missing)")
-                #expect(missing.output.split(separator: "\n").count { $0.contains("missing") } == 1, "\(missing)")
+                for name in names { #expect(missing.says("wrong", "queue \(name)", "missing"), "\(missing)") }
                 #expect(missing.output.contains("→ harebell topology --config FILE --apply declares it"), "\(missing)")
             }
 
@@ -136,46 +112,6 @@ extension ProcessTests {
                 #expect(classic.says("warning", "queue \(name)", "406 PRECONDITION_FAILED"), "\(classic)")
             }
             #expect(classic.output.hasSuffix("\nok, 3 warnings\n"), "\(classic)")
-            try stage.removeQueues()
-        }
-
-        @Test("A retry queue with a longer time-to-live or another target is an error")
-        func retryQueue() throws {
-            let queue = "\(stage.quorumQueue).retry.2s"
-            try stage.client.ask(.deleteQueue(queue))
-            try stage.client.declare(
-                queue,
-                [
-                    "x-queue-type": .string("quorum"), "x-message-ttl": .int32(90_000),
-                    "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string("elsewhere"),
-                    "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
-                    "x-delivery-limit": .int32(10_000),
-                ])
-            let response = try check(try stage.write(settings()))
-            #expect(response.exit == .exited(78), "\(response)")
-            #expect(response.says("wrong", "queue \(queue)", "406 PRECONDITION_FAILED"), "\(response)")
-            #expect(
-                response.says("wrong", "queue \(queue)", "'x-message-ttl'")
-                    || response.says("wrong", "queue \(queue)", "'x-dead-letter-routing-key'"), "\(response)")
-            try stage.removeQueues()
-        }
-
-        @Test("A delivery limit of -1 is none in RabbitMQ 4, and in RabbitMQ 3 drops a request after one failure")
-        func deliveryLimit() throws {
-            let queue = "\(stage.name).limited"
-            try stage.client.declare(
-                queue,
-                [
-                    "x-queue-type": .string("quorum"), "x-delivery-limit": .int32(-1),
-                    "x-dead-letter-exchange": .string(""), "x-dead-letter-routing-key": .string(stage.deadLetterQueue),
-                    "x-dead-letter-strategy": .string("at-least-once"), "x-overflow": .string("reject-publish"),
-                ])
-            let response = try check(try stage.write(settings { $0.queues = [queue] }))
-            let isDropped = TestEnvironment.brokerVersion.hasPrefix("3.")
-            #expect(
-                response.says(isDropped ? "wrong" : "warning", "queue \(queue)", "'x-delivery-limit'"), "\(response)")
-            #expect(response.output.contains("after its first failed delivery") == isDropped, "\(response)")
-            try stage.client.ask(.deleteQueue(queue))
             try stage.removeQueues()
         }
 
@@ -201,41 +137,6 @@ extension ProcessTests {
             #expect(enough.says("ok", "publishing", "permitted"), "\(enough)")
             #expect(
                 enough.says("note", "queue \(stage.quorumQueue)", "only with the configure permission"), "\(enough)")
-        }
-
-        // MARK: APNs
-
-        @Test("An authority that is not in ca_file is an error, even if the system trusts it")
-        func authority() throws {
-            let stranger = CertificateAuthority(commonName: "Stranger", now: SystemClock.now().wall)
-            let file = try stage.directory.write(stranger.certificatePEM, to: "stranger.pem")
-            let response = try check(
-                try stage.write(settings { $0.authorityFile = file }),
-                environment: ["SSL_CERT_FILE": stage.authorityFile])
-            #expect(response.exit == .exited(78), "\(response)")
-            #expect(response.says("wrong", "tls", "an authority that is not trusted here"), "\(response)")
-            try stage.removeQueues()
-        }
-
-        @Test("A certificate for another name is an error")
-        func name() throws {
-            var options = SimulatorOptions()
-            options.names = ["apns.example"]
-            options.addresses = []
-            let other = try SimulatorServer(options)
-            defer { other.stop() }
-            let trusted = try stage.directory.write(try #require(other.authorityPEM), to: "own.pem")
-            let app = """
-                  - topic: com.example.elsewhere
-                    endpoint: https://127.0.0.1:\(other.port)
-                    ca_file: \(trusted)
-                    token: { key_file: \(stage.otherKeyFile), key_id: \(Stage.otherKeyID), team_id: \(Stage.teamID) }
-
-                """
-            let response = try check(try stage.write(settings { $0.moreApps = app }))
-            #expect(response.exit == .exited(78), "\(response)")
-            #expect(response.says("wrong", "tls", "is not for 127.0.0.1: it names apns.example"), "\(response)")
-            try stage.removeQueues()
         }
     }
 }

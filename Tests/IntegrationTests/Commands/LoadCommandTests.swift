@@ -66,28 +66,5 @@ extension ProcessTests {
             #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
             try stage.removeQueues()
         }
-
-        @Test("an unanswered load ends with 65, by itself or by a signal, and reports what is missing")
-        func outstanding() throws {
-            let stage = try Stage()
-            try stage.write()
-            // The timeout also runs while the broker creates the result queue.
-            let impatient = try Self.load(
-                stage, ["--queue", stage.classicQueue, "--count", "5", "--timeout", "5", "--json"])
-            #expect(impatient.exit == .exited(65), "\(impatient.report)")
-            let object = try Self.object(impatient)
-            #expect(object["published"] as? Int == 5 && object["missing"] as? Int == 5, "\(impatient.report)")
-            #expect(object["max_ms"] is NSNull && object["per_second"] is NSNull, "\(impatient.report)")
-
-            let interrupted = try Self.launch(stage, ["--queue", stage.quorumQueue, "--count", "7"])
-            try eventually("seven messages; \(interrupted.report)", within: .seconds(30)) {
-                try stage.client.count(stage.quorumQueue) == 7 ? true : nil
-            }
-            interrupted.signal(SIGTERM)
-            #expect(try interrupted.waitForExit() == .exited(65), "\(interrupted.report)")
-            #expect(interrupted.text().contains("missing      7\n"), "\(interrupted.report)")
-            #expect(interrupted.text().hasSuffix("p50 –  p90 –  p99 –  p99.9 –  max –  ms\n"), "\(interrupted.report)")
-            try stage.removeQueues()
-        }
     }
 }

@@ -22,15 +22,6 @@ extension ProcessTests {
 
         // MARK: The configuration
 
-        @Test("an unknown key ends the worker with 78, its place and the probable intention")
-        func unknownKey() throws {
-            let directory = try TemporaryDirectory()
-            let file = try directory.write("apps: []\nqueus: []\n", to: "harebell.yaml")
-            let (exit, errors) = try Self.endOfRun(file)
-            #expect(exit == .exited(78))
-            #expect(errors.contains("\(file):2:1: unknown key \"queus\"; did you mean \"queues\"?\n"), "\(errors)")
-        }
-
         @Test(
             "every command reports a FIFO, a device or a directory in place of a file, and none waits for it",
             arguments: ["fifo", "/dev/zero", "."])
@@ -62,28 +53,6 @@ extension ProcessTests {
                     "apps[0].certificate.password_file")
                 try expect(
                     command, try app("ca_file: \(path), token: { key_file: a, \(key) }"), "apps[0].ca_file")
-            }
-        }
-
-        @Test("a value from the environment appears on no line of check or run")
-        func environmentValue() throws {
-            let directory = try TemporaryDirectory()
-            let binary = try #require(TestEnvironment.binary)
-            let file = try directory.write(
-                """
-                broker: { password_file: "${SEK}" }
-                queues: [{ name: "${SEK}", decoder: "${SEK}" }]
-                apps: [{ topic: "${SEK}", token: { key_file: "${SEK}", key_id: "${SEK}", team_id: "${SEK}" } }]
-                log: { level: "${LEVEL}" }
-                """, to: "harebell.yaml")
-            for (arguments, level) in [
-                (["check"], "info"), (["check", "--json"], "info"), (["run"], "info"), (["check"], "S3CRET"),
-            ] {
-                let process = try ChildProcess(
-                    binary, arguments + ["--config", file], environment: ["SEK": "S3CRET", "LEVEL": level])
-                #expect(try process.waitForExit() == .exited(78))
-                let said = process.text() + process.text(.errors)
-                #expect(said.contains("${SEK}") && !said.contains("S3CRET"), "\(arguments): \(said)")
             }
         }
 

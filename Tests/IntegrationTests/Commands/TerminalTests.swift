@@ -89,15 +89,5 @@ extension ProcessTests {
             let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
             #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")
         }
-
-        @Test("Log levels are coloured at a terminal")
-        func logLevels() throws {
-            let file = try configuration(more: "admin: { listen: \"192.0.2.1:9464\", token_file: token }")
-            try directory.write("token", to: "token")
-            let seen = try runAtTerminal(["run", "--config", file])
-            #expect(seen.contains(" \u{1B}[31mcritical\u{1B}[0m admin.listen: "), "\(seen)")
-            let plain = try run(["run", "--config", file]).text(.errors)
-            #expect(plain.contains(" critical admin.listen: ") && !plain.contains(Self.escape), "\(plain)")
-        }
     }
 }
