@@ -35,7 +35,7 @@ extension Configuration.Admin {
             do throws(YAMLError) {
                 return try YAMLParser.root(of: Array(section(text).utf8))
             } catch {
-                throw ConfigurationDocument.error(path, .init(error.mark), "not YAML: \(error.message)")
+                throw ConfigurationDocument.error(path, error.location, "not YAML: \(error.message)")
             }
         }
     }

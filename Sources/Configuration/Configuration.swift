@@ -130,8 +130,8 @@ extension Configuration {
         package var burst: Int
         package var requestTimeout: Duration
         package var pingIdle: Duration
-        /// The proxy for all connections to APNs.
-        package var proxy: ProxyRoute
+        /// The proxy for all connections to APNs; `nil` for none.
+        package var proxy: ProxyAddress?
         /// The share of refused device tokens that pauses their app; `nil` for never.
         package var badTokenPause: TokenRefusalShare.Limit?
     }

@@ -4,24 +4,7 @@ import Logging
 import System
 
 /// Creates the configuration from validated values. Only reading secrets from files can still fail.
-struct ConfigurationBuilder: ConfigurationReader {
-    let file: String
-    let values: SettingValues
-    let environment: (String) -> String?
-    let readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8]
-    var problems: [ConfigurationProblem] = []
-
-    init(
-        file: String, values: SettingValues,
-        environment: @escaping (String) -> String?,
-        readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
-    ) {
-        self.file = file
-        self.values = values
-        self.environment = environment
-        self.readFile = readFile
-    }
-
+extension ConfigurationReader {
     mutating func build() -> Configuration {
         Configuration(
             broker: broker(),
@@ -48,7 +31,8 @@ struct ConfigurationBuilder: ConfigurationReader {
                 connections: integer("apns.connections.min")...integer("apns.connections.max"),
                 permitsPerSecond: integer("apns.rate_limit.per_second"), burst: integer("apns.rate_limit.burst"),
                 requestTimeout: seconds("apns.request_timeout_seconds"), pingIdle: seconds("apns.ping_idle_seconds"),
-                proxy: proxyRoute(), badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
+                proxy: values.text("apns.proxy").flatMap(Addresses.proxy),
+                badTokenPause: boolean("apns.bad_token_pause") ? TokenRefusalShare.Limit() : nil),
             apps: apps.map { app($0) },
             workers: integer("workers"),
             drainDeadline: seconds("drain_deadline_seconds"),
@@ -90,20 +74,6 @@ struct ConfigurationBuilder: ConfigurationReader {
             topic: text("\(app).topic"), environment: environment, endpoint: endpoint,
             managementEndpoint: endpoint.host == environment.host ? environment.channelManagement : endpoint,
             caFile: path("\(app).ca_file"), credential: credential)
-    }
-
-    private mutating func proxyRoute() -> ProxyRoute {
-        if let text = values.text("apns.proxy") { return ProxyRoute(configured: text) }
-        guard let variable = ProxyRoute.variables.first(where: { environment($0)?.isEmpty == false }),
-            let value = environment(variable)
-        else { return .direct }
-        guard let route = ProxyRoute(inherited: value, exceptions: ProxyRoute.exceptions(environment)) else {
-            report(
-                .error, "apns.proxy",
-                "the environment variable \(variable): expected \(ProxyRoute.form); apns.proxy: none ignores it")
-            return .direct
-        }
-        return route
     }
 
     private mutating func admin() -> Configuration.Admin? {

@@ -49,32 +49,22 @@ package struct ConfigurationDocument: Sendable {
             root = try YAMLParser.root(of: Array(text.utf8))
         } catch {
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-            let hasTab = lines.indices.contains(error.mark.line - 1) && lines[error.mark.line - 1].contains("\t")
+            let index = error.location.line - 1
+            let hasTab = lines.indices.contains(index) && lines[index].contains("\t")
             let hint = hasTab ? "; the line has a tab: indent with spaces" : ""
-            throw Self.error(file, .init(error.mark), "not YAML: \(error.message)\(hint)")
+            throw Self.error(file, error.location, "not YAML: \(error.message)\(hint)")
         }
-        var reader = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
-        reader.read()
-        var rules = ConfigurationRules(file: file, values: reader.values)
-        rules.apply()
-        let found = reader.problems + rules.problems
-        let readable = ConfigurationError.Readable(
-            file: file, values: reader.values, warnings: found.filter { $0.severity == .warning })
-        try Self.throwErrors(found, readable)
-        var builder = ConfigurationBuilder(
-            file: file, values: reader.values, environment: environment, readFile: readFile)
-        configuration = builder.build()
-        try Self.throwErrors(builder.problems, readable)
+        var settings = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
+        settings.read()
+        var reader = ConfigurationReader(
+            file: file, values: settings.values, readFile: readFile, problems: settings.problems)
+        reader.applyRules()
+        try reader.throwErrors()
+        configuration = reader.build()
+        try reader.throwErrors()
         self.file = file
         values = reader.values
-        warnings = found.sorted { $0.location < $1.location }
-    }
-
-    private static func throwErrors(
-        _ problems: [ConfigurationProblem], _ readable: ConfigurationError.Readable
-    ) throws(ConfigurationError) {
-        let errors = problems.filter { $0.severity == .error }.sorted { $0.location < $1.location }
-        guard errors.isEmpty else { throw ConfigurationError(problems: errors, readable: readable) }
+        warnings = reader.warnings
     }
 
     /// Whether the file has this key. Otherwise its value is the default.

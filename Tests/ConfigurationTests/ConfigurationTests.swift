@@ -110,16 +110,6 @@ struct ConfigurationTests {
             #expect(found.feedback == Configuration.Route(exchange: "e", routingKey: "push.feedback"))
         }
 
-        @Test("A rate limit may be too high to ever apply")
-        func rateLimit() throws {
-            let found = try configuration("apns: { rate_limit: { per_second: 10000000, burst: 10000000 } }\n" + app)
-            #expect(found.apns.permitsPerSecond == 10_000_000)
-            #expect(found.apns.burst == 10_000_000)
-            #expect(
-                errors("apns: { rate_limit: { burst: 10000001 } }\n" + app)
-                    == ["harebell.yaml:1:30: apns.rate_limit.burst: 10000001 is out of range; expected 1 to 10000000"])
-        }
-
         @Test("null turns results, feedback and the admin server off")
         func off() throws {
             let whole = try configuration("results: null\nfeedback: null\nadmin: null\n" + app)
@@ -238,7 +228,7 @@ struct ConfigurationTests {
             #expect(found.apns.requestTimeout == .seconds(4))
             #expect(found.apns.pingIdle == .seconds(60))
             #expect(found.apns.badTokenPause == nil)
-            #expect(found.apns.proxy.proxy(to: found.apps[1].endpoint)?.endpoint == Endpoint(host: "proxy", port: 3128))
+            #expect(found.apns.proxy?.endpoint == Endpoint(host: "proxy", port: 3128))
             #expect(found.apps.map(\.environment) == [.development, .production])
             #expect(
                 found.apps.map(\.endpoint)

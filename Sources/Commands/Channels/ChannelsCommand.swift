@@ -124,9 +124,7 @@ struct ChannelOptions: ParsableArguments {
         }
         try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
-        guard let report = exchange.report(about: operation) else {
-            preconditionFailure("a finished operation has an end")
-        }
+        guard let report = exchange.report else { preconditionFailure("a finished exchange has a report") }
         return ChannelResult(operation: operation, id: id, report: report)
     }
 }

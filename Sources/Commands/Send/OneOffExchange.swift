@@ -10,17 +10,6 @@ import TLS
 /// It connects, sends, waits for the response and closes. A request that APNs provably did not process is resent, as in
 /// any pool.
 final class OneOffExchange: Run {
-    /// The result of the request.
-    enum End: Equatable {
-        case responded(APNsResponse)
-        /// No response arrived; the request may have been sent.
-        case lost(Loss)
-        /// APNs refused the app's certificate during the handshake.
-        case certificateRefused(detail: String)
-        /// Its `apns-expiration` passed before it could be sent.
-        case expired
-    }
-
     /// The number of consecutive failed connects after which it gives up.
     static let maximumConnects = 3
     /// The timeout for the orderly close at the end.
@@ -32,7 +21,9 @@ final class OneOffExchange: Run {
     private var deadline: Instant
     private var failedConnects = 0
     private var lastFailure: APNsError?
-    private(set) var end: End?
+    private let operation: ChannelOperation?
+    /// The report of the request, with the remedy if APNs refuses the credential; `nil` before the end.
+    private(set) var report: Report?
     /// Alarms for the operator, each once.
     private(set) var alarms: [APNsPool.Alarm] = []
 
@@ -47,6 +38,7 @@ final class OneOffExchange: Run {
         network: any Network, timeLimit: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         self.app = app
+        operation = if case .management(let operation) = request.target { operation } else { nil }
         let plan = PoolPlan(app, for: .init(request.target), limits)
         pool = plan.makePool(
             connections: 0...1, context: try plan.makeContext(), tokens: tokens, network: network, seed: seed,
@@ -70,9 +62,9 @@ final class OneOffExchange: Run {
         pool.step(at: now)
         while let event = pool.nextEvent() {
             switch event {
-            case .responded(_, let response, _): finish(.responded(response), at: now.instant)
-            case .lost(_, let loss, _): finish(.lost(loss), at: now.instant)
-            case .expired: finish(.expired, at: now.instant)
+            case .responded(_, let response, _): finish(self.report(of: response), at: now.instant)
+            case .lost(_, let loss, _): finish(Self.report(of: loss), at: now.instant)
+            case .expired: finish(Report(outcome: .expired), at: now.instant)
             case .connected: failedConnects = 0
             case .disconnected(let error): disconnected(error, at: now.instant)
             case .alarm(let alarm): if !alarms.contains(alarm) { alarms.append(alarm) }
@@ -80,9 +72,9 @@ final class OneOffExchange: Run {
             }
         }
         if now.instant >= deadline {
-            if end == nil { giveUp("no response in time", at: now.instant) } else { isFinished = true }
+            if report == nil { giveUp("no response in time", at: now.instant) } else { isFinished = true }
         }
-        if end != nil, pool.isDrained { isFinished = true }
+        if report != nil, pool.isDrained { isFinished = true }
     }
 
     func stop(at now: Moment) {
@@ -91,10 +83,11 @@ final class OneOffExchange: Run {
     }
 
     private func disconnected(_ error: APNsError?, at now: Instant) {
-        guard let error, end == nil else { return }
+        guard let error, report == nil else { return }
         guard error.code != .certificateRefused else {
             _ = pool.cancel(Self.handle)
-            return finish(.certificateRefused(detail: "\(error)"), at: now)
+            let reason = RejectionReason(rawValue: "BadCertificate")
+            return finish(Report(outcome: .rejected, reason: reason, processed: .no, detail: "\(error)"), at: now)
         }
         lastFailure = error
         failedConnects += 1
@@ -102,63 +95,46 @@ final class OneOffExchange: Run {
     }
 
     private func giveUp(_ why: String, at now: Instant) {
-        guard end == nil else { return }
+        guard report == nil else { return }
         let processed: Processed = pool.cancel(Self.handle) ? .no : .unknown
         let detail = lastFailure.map { "\(why): \($0)" } ?? why
-        finish(.lost(Loss(processed: processed, detail: detail)), at: now)
+        finish(Self.report(of: Loss(processed: processed, detail: detail)), at: now)
     }
 
-    private func finish(_ end: End, at now: Instant) {
-        guard self.end == nil else { return }
-        self.end = end
-        deadline = now + Self.closingTime
-        pool.drain(at: now)
-    }
-}
-
-extension OneOffExchange {
-    /// ``End/report``. If APNs refuses the credential, the detail includes the remedy. `nil` before the end.
-    var report: Report? {
-        guard var report = end?.report else { return nil }
+    private func finish(_ report: Report, at now: Instant) {
+        guard self.report == nil else { return }
+        var report = report
         if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
             let blame = "not caused by the request: \(refusal.text); \(refusal.hint)"
             report.detail = report.detail.map { "\($0); \(blame)" } ?? blame
         }
-        return report
+        self.report = report
+        deadline = now + Self.closingTime
+        pool.drain(at: now)
     }
 
-    /// ``report`` with the channel data of the response.
-    func report(about operation: ChannelOperation) -> Report? {
-        var report = report
-        if case .responded(let response)? = end { report?.add(response, to: operation) }
-        return report
-    }
-}
+    // MARK: Reports
 
-extension OneOffExchange.End {
     /// As in the result of a request from a queue, except for refusals of the credential, topic or environment. Those
     /// pause an app in a worker, but are `rejected` here.
-    var report: Report {
-        switch self {
-        case .responded(let response):
-            let outcome: Outcome =
-                switch response.rule.action {
-                case .accept: .accepted
-                case .unregister, .doubtToken: .unregistered
-                case .reject, .doubtTopic, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
-                case .resend, .keepToken, .retryLater: .undelivered
-                }
-            return Report(
-                outcome: outcome, status: response.status, reason: response.reason, timestamp: response.timestamp,
-                uniqueID: response.uniqueID, attempts: 1, processed: response.rule.action == .resend ? .no : .yes)
-        case .lost(let loss):
-            let attempts = loss.processed == .no ? 0 : 1
-            return Report(outcome: .undelivered, attempts: attempts, processed: loss.processed, detail: loss.detail)
-        case .certificateRefused(let detail):
-            return Report(
-                outcome: .rejected, reason: RejectionReason(rawValue: "BadCertificate"), processed: .no, detail: detail)
-        case .expired:
-            return Report(outcome: .expired)
-        }
+    private func report(of response: APNsResponse) -> Report {
+        let outcome: Outcome =
+            switch response.rule.action {
+            case .accept: .accepted
+            case .unregister, .doubtToken: .unregistered
+            case .reject, .doubtTopic, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
+            case .resend, .keepToken, .retryLater: .undelivered
+            }
+        var report = Report(
+            outcome: outcome, status: response.status, reason: response.reason, timestamp: response.timestamp,
+            uniqueID: response.uniqueID, attempts: 1, processed: response.rule.action == .resend ? .no : .yes)
+        if let operation { report.add(response, to: operation) }
+        return report
+    }
+
+    private static func report(of loss: Loss) -> Report {
+        Report(
+            outcome: .undelivered, attempts: loss.processed == .no ? 0 : 1, processed: loss.processed,
+            detail: loss.detail)
     }
 }

@@ -39,10 +39,7 @@ extension ConfigurationDocument {
     ///
     /// - Parameter now: the time for checking validity.
     package func inspect(now: WallTime) -> CredentialInspection {
-        var check = ConfigurationCheck(file: file, values: values, now: now)
-        check.checkBroker()
-        check.checkExposure()
-        check.checkPrograms()
+        var check = ConfigurationCheck(file, values, at: now)
         let apps = configuration.apps.enumerated().map { index, app in
             CredentialInspection.App(
                 app: app, topic: values.shown("apps[\(index)].topic"),
@@ -50,7 +47,7 @@ extension ConfigurationDocument {
                 credential: check.check("apps[\(index)]", app.credential))
         }
         return CredentialInspection(
-            problems: (warnings + check.problems).sorted { $0.location < $1.location }, apps: apps)
+            problems: (warnings + check.reader.problems).sorted { $0.location < $1.location }, apps: apps)
     }
 }
 
@@ -59,25 +56,38 @@ extension ConfigurationError {
     /// can be read. Operators can then fix all problems at once.
     package func inspectingFiles(now: WallTime) -> ConfigurationError {
         guard let readable else { return self }
-        var check = ConfigurationCheck(
-            file: readable.file, values: readable.values, now: now)
-        check.checkBroker()
-        check.checkExposure()
-        check.checkPrograms()
-        check.checkSecrets()
-        for app in check.apps { _ = check.check(app, check.credential(app)) }
-        let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
+        var check = ConfigurationCheck(readable.file, readable.values, at: now)
+        // The secret outside of apps and the broker's settings.
+        _ = check.reader.secret("admin.token_file")
+        for app in check.reader.apps { _ = check.check(app, check.reader.credential(app)) }
+        let more = (readable.warnings + check.reader.problems).filter { !problems.contains($0) }
         return ConfigurationError(problems: (problems + more).sorted { $0.location < $1.location })
     }
 }
 
-private struct ConfigurationCheck: ConfigurationReader {
-    let file: String
-    let values: SettingValues
-    let now: WallTime
-    var problems: [ConfigurationProblem] = []
+private struct ConfigurationCheck {
+    var reader: ConfigurationReader
+    private let now: WallTime
 
-    mutating func checkBroker() {
+    /// Checks everything except the apps.
+    init(_ file: String, _ values: SettingValues, at now: WallTime) {
+        reader = ConfigurationReader(file: file, values: values)
+        self.now = now
+        checkBroker()
+        checkExposure()
+        checkPrograms()
+    }
+
+    private var file: String { reader.file }
+    private var values: SettingValues { reader.values }
+
+    private func path(_ setting: String) -> FilePath? { reader.path(setting) }
+
+    private mutating func error(_ path: String, _ message: String) { reader.error(path, message) }
+
+    private mutating func warning(_ path: String, _ message: String) { reader.warning(path, message) }
+
+    private mutating func checkBroker() {
         if let file = path("broker.tls.ca_file") { checkAuthorities(file, at: "broker.tls.ca_file") }
         if let certificate = path("broker.tls.certificate_file"), let key = path("broker.tls.private_key_file") {
             _ = checkPair(certificate, key, at: "broker.tls")
@@ -89,7 +99,7 @@ private struct ConfigurationCheck: ConfigurationReader {
     /// to have started.
     private mutating func checkAccessToken() {
         let setting = "broker.password_file"
-        guard let expires = secret(setting).flatMap(AccessToken.init)?.expires else { return }
+        guard let expires = reader.secret(setting).flatMap(AccessToken.init)?.expires else { return }
         let seconds = (expires.milliseconds - now.milliseconds) / 1000
         let advice = "write a new token to \(values.shown(setting))"
         if expires <= now {
@@ -104,14 +114,9 @@ private struct ConfigurationCheck: ConfigurationReader {
     /// In seconds.
     private static let shortTokenTime = 300
 
-    /// Checks that the secret file outside of apps and the broker's settings is readable.
-    mutating func checkSecrets() {
-        _ = secret("admin.token_file")
-    }
-
     /// Checks whether other users of this machine can read a secret.
-    mutating func checkExposure() {
-        let files = apps.flatMap { app in
+    private mutating func checkExposure() {
+        let files = reader.apps.flatMap { app in
             ["token.key_file", "certificate.private_key_file", "certificate.p12_file", "certificate.password_file"]
                 .map { "\(app).\($0)" }
         }
@@ -156,7 +161,7 @@ private struct ConfigurationCheck: ConfigurationReader {
     }
 
     /// Checks that the programs of decoders can be run.
-    mutating func checkPrograms() {
+    private mutating func checkPrograms() {
         for entry in DecoderReader(values, of: file).entries {
             guard case .process(let options) = entry.definition.options else { continue }
             let place = "\(entry.section).command[0]"
@@ -177,28 +182,12 @@ private struct ConfigurationCheck: ConfigurationReader {
         _ app: String, _ credential: Configuration.Credential?
     ) -> CredentialInspection.App.Credential {
         if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
-        return credential.map { check($0, of: subject(app), at: app) } ?? .certificate(nil)
+        return credential.map { check($0, of: app) } ?? .certificate(nil)
     }
 
-    /// The app of a credential, as far as it is known.
-    private struct Subject {
-        let topic: String?
-        let environment: Environment?
-        /// The topic as shown in messages.
-        let shownTopic: String
-        let shownEnvironment: String
-    }
-
-    /// - Parameter app: the path of its section.
-    private func subject(_ app: String) -> Subject {
-        Subject(
-            topic: values.text("\(app).topic"),
-            environment: values.text("\(app).environment").flatMap(Environment.init(rawValue:)),
-            shownTopic: values.shown("\(app).topic"), shownEnvironment: values.shown("\(app).environment"))
-    }
-
+    /// - Parameter path: of the app.
     private mutating func check(
-        _ credential: Configuration.Credential, of app: Subject, at path: String
+        _ credential: Configuration.Credential, of path: String
     ) -> CredentialInspection.App.Credential {
         switch credential {
         case .token(let keyFile, _, _):
@@ -208,7 +197,7 @@ private struct ConfigurationCheck: ConfigurationReader {
                 teamID: values.shown("\(path).token.team_id"), isReadable: key != nil)
         case .certificate(.pem(let certificateFile, let privateKeyFile)):
             let certificate = checkPair(certificateFile, privateKeyFile, at: "\(path).certificate")
-            if let certificate { check(certificate, of: app, at: "\(path).certificate.certificate_file") }
+            if let certificate { check(certificate, of: path, at: "\(path).certificate.certificate_file") }
             return .certificate(certificate)
         case .certificate(.p12(let file, let password)):
             // A file whose password cannot be read cannot be checked.
@@ -221,7 +210,7 @@ private struct ConfigurationCheck: ConfigurationReader {
             attempt(place) { () throws(TLSError) in
                 _ = try TLSContext(role: .client, trust: .none, identity: identity)
             }
-            check(certificate, of: app, at: place)
+            check(certificate, of: path, at: place)
             return .certificate(certificate)
         }
     }
@@ -253,22 +242,22 @@ private struct ConfigurationCheck: ConfigurationReader {
     }
 
     /// Checks whether APNs would accept the app's notifications with this certificate.
-    private mutating func check(_ certificate: Certificate, of app: Subject, at path: String) {
+    private mutating func check(_ certificate: Certificate, of app: String, at path: String) {
         for damage in certificate.extensions.damage { warning(path, damage) }
-        if let topic = app.topic, !certificate.names(bundleID: topic) {
+        if let topic = values.text("\(app).topic"), !certificate.names(bundleID: topic) {
             let names = certificate.pushTopics.map { "\"\($0.name)\"" }.joined(separator: ", ")
             error(
                 path,
                 names.isEmpty
                     ? "the certificate names no topic: it is not a push certificate from Apple"
-                    : "the certificate is for \(names), the app's topic is \"\(app.shownTopic)\"")
+                    : "the certificate is for \(names), the app's topic is \"\(values.shown("\(app).topic"))\"")
         }
-        guard let environment = app.environment else { return }
+        guard let environment = values.text("\(app).environment").flatMap(Environment.init(rawValue:)) else { return }
         if !certificate.isFor(environment) {
             let others = Environment.allCases.filter(certificate.isFor).map(\.rawValue).joined(separator: ", ")
             error(
                 path,
-                "the certificate is for the \(others) environment, the app for \(app.shownEnvironment)")
+                "the certificate is for the \(others) environment, the app for \(values.shown("\(app).environment"))")
         } else if certificate.extensions.environments.isEmpty, environment == .production,
             let name = certificate.subjectCommonName, name.hasPrefix("Apple Development ")
         {

@@ -1,16 +1,12 @@
 import System
 
 /// Reads the settings of a file, and collects the problems that the schema cannot express.
-protocol ConfigurationReader {
-    var file: String { get }
-    var values: SettingValues { get }
-    var problems: [ConfigurationProblem] { get set }
+struct ConfigurationReader {
+    let file: String
+    let values: SettingValues
     /// Reads a file with a secret.
-    var readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8] { get }
-}
-
-extension ConfigurationReader {
-    var readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8] { ConfigurationFiles.read }
+    var readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8] = ConfigurationFiles.read
+    var problems: [ConfigurationProblem] = []
 
     mutating func error(_ path: String, _ message: String) {
         report(.error, path, "\(path): \(message)")
@@ -24,6 +20,19 @@ extension ConfigurationReader {
         problems.append(
             ConfigurationProblem(
                 severity: severity, file: file, location: values.location(of: path), message: message))
+    }
+
+    var warnings: [ConfigurationProblem] { sorted(.warning) }
+
+    private func sorted(_ severity: ConfigurationProblem.Severity) -> [ConfigurationProblem] {
+        problems.filter { $0.severity == severity }.sorted { $0.location < $1.location }
+    }
+
+    func throwErrors() throws(ConfigurationError) {
+        let errors = sorted(.error)
+        guard !errors.isEmpty else { return }
+        let readable = ConfigurationError.Readable(file: file, values: values, warnings: warnings)
+        throw ConfigurationError(problems: errors, readable: readable)
     }
 
     /// The paths of the apps.

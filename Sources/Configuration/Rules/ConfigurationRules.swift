@@ -3,20 +3,11 @@ import Core
 import Decoding
 
 /// The rules between settings, which the schema of single settings cannot express.
-struct ConfigurationRules: ConfigurationReader {
-    let file: String
-    let values: SettingValues
-    var problems: [ConfigurationProblem] = []
-
+extension ConfigurationReader {
     /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
     private static let shortHeartbeat = 5
 
-    init(file: String, values: SettingValues) {
-        self.file = file
-        self.values = values
-    }
-
-    mutating func apply() {
+    mutating func applyRules() {
         checkBroker()
         checkQueues()
         checkDecoders()
@@ -163,8 +154,8 @@ struct ConfigurationRules: ConfigurationReader {
                 "apns.connections.min",
                 "\(values.shown("apns.connections.min")) is more than apns.connections.max, \(most)")
         }
-        if let text = values.text("apns.proxy"), text != ProxyRoute.noProxy, Addresses.proxy(text) == nil {
-            error("apns.proxy", "expected \(ProxyRoute.form), or none")
+        if let text = values.text("apns.proxy"), text != "none", Addresses.proxy(text) == nil {
+            error("apns.proxy", "expected http://user:password@host:port, or none")
         }
     }
 

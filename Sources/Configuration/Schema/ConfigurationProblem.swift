@@ -43,9 +43,3 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
         return start + message + (hint.map { "; \($0)" } ?? "")
     }
 }
-
-extension ConfigurationProblem.Location {
-    package init(_ mark: YAMLNode.Mark) {
-        self.init(line: mark.line, column: mark.column)
-    }
-}

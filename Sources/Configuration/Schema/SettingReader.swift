@@ -8,6 +8,8 @@ package struct SettingReader {
     private let schema: Schema
     package private(set) var values = SettingValues()
     package private(set) var problems: [ConfigurationProblem] = []
+    /// Whether it reads a default, which has no location in the file.
+    private var isDefault = false
 
     package init(
         root: YAMLNode?, file: String, schema: Schema, environment: @escaping (String) -> String?
@@ -53,7 +55,7 @@ package struct SettingReader {
                     key, "\(Self.join(path, name)) is now \(newName); the old name will be an error in the next release"
                 )
                 given[newName] = entry.value
-                if let mark = entry.value.mark { values.locate(Self.join(path, newName), at: .init(mark)) }
+                locate(Self.join(path, newName), at: entry.value)
                 continue
             }
             guard settings.contains(where: { $0.key == name }) else {
@@ -66,7 +68,7 @@ package struct SettingReader {
                 continue
             }
             given[name] = entry.value
-            if let mark = entry.value.mark { values.locate(Self.join(path, name), at: .init(mark)) }
+            locate(Self.join(path, name), at: entry.value)
         }
         for setting in settings {
             let path = Self.join(path, setting.key)
@@ -80,12 +82,19 @@ package struct SettingReader {
         }
     }
 
+    private mutating func locate(_ path: String, at node: YAMLNode) {
+        if !isDefault { values.locate(path, at: node.location) }
+    }
+
     private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {
         do {
             guard let node = try YAMLParser.root(of: Array(yaml.utf8)) else {
                 preconditionFailure("the schema's default of \(setting.path) is a value")
             }
-            read(node.withoutMarks, setting, path: path)
+            let isOuterDefault = isDefault
+            isDefault = true
+            defer { isDefault = isOuterDefault }
+            read(node, setting, path: path)
         } catch {
             preconditionFailure("the schema's default of \(setting.path) is YAML")
         }
@@ -148,7 +157,7 @@ package struct SettingReader {
             values.set(path, .sections(sequence.count))
             for (index, element) in sequence.enumerated() {
                 let path = "\(path)[\(index)]"
-                if let mark = element.mark { values.locate(path, at: .init(mark)) }
+                locate(path, at: element)
                 guard let mapping = element.mapping else {
                     // Lists of texts are common elsewhere, so `- push.requests` is a likely mistake.
                     let key = self.schema.children[setting.childPrefix]?.first { $0.defaultValue == nil }?.key
@@ -183,7 +192,7 @@ package struct SettingReader {
     ) -> [Value?] {
         sequence.enumerated().map { index, element in
             let path = "\(path)[\(index)]"
-            if let mark = element.mark { values.locate(path, at: .init(mark)) }
+            locate(path, at: element)
             return read(&self, element, path)
         }
     }
@@ -211,7 +220,7 @@ package struct SettingReader {
     private mutating func number<Number>(
         of node: YAMLNode, _ setting: Setting, _ path: String, range: ClosedRange<Number>, _ parse: (String) -> Number?
     ) -> Number? {
-        guard let scalar = node.scalar, scalar.style == .plain || Substitution.isNeeded(in: scalar.string) else {
+        guard let scalar = node.scalar, scalar.isPlain || Substitution.isNeeded(in: scalar.string) else {
             mismatch(node, setting, path)
             return nil
         }
@@ -261,16 +270,12 @@ package struct SettingReader {
     private mutating func report(_ node: YAMLNode, _ message: String, hint: String? = nil) {
         problems.append(
             ConfigurationProblem(
-                severity: .error, file: file, location: Self.location(of: node), message: message, hint: hint))
+                severity: .error, file: file, location: node.location, message: message, hint: hint))
     }
 
     private mutating func warn(_ node: YAMLNode, _ message: String) {
         problems.append(
-            ConfigurationProblem(severity: .warning, file: file, location: Self.location(of: node), message: message))
-    }
-
-    private static func location(of node: YAMLNode) -> ConfigurationProblem.Location {
-        node.mark.map { .init($0) } ?? .init(line: 1, column: 1)
+            ConfigurationProblem(severity: .warning, file: file, location: node.location, message: message))
     }
 
     private mutating func report(_ path: String, _ message: String, hint: String? = nil) {
@@ -301,7 +306,7 @@ package struct SettingReader {
     }
 
     private static func isNull(_ node: YAMLNode) -> Bool {
-        guard let scalar = node.scalar, scalar.style == .plain else { return false }
+        guard let scalar = node.scalar, scalar.isPlain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
@@ -312,7 +317,7 @@ package struct SettingReader {
         case .sequence: return "a list"
         case .scalar(let scalar):
             if isNull(node) { return "nothing" }
-            guard scalar.style == .plain else { return "text" }
+            guard scalar.isPlain else { return "text" }
             if scalar.string == "true" || scalar.string == "false" { return "a boolean" }
             if Int(scalar.string) != nil { return "an integer" }
             return Double(scalar.string) == nil ? "text" : "a number with a fraction"

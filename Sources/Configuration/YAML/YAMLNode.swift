@@ -1,18 +1,9 @@
 /// A node of a YAML document with its position. Tags are ignored: the reader interprets scalars.
 package struct YAMLNode: Sendable {
-    /// A position in the text. Lines and columns count from one; columns are Unicode scalars.
-    package struct Mark: Equatable, Sendable {
-        package let line: Int
-        package let column: Int
-    }
-
-    package enum Style: Sendable {
-        case plain, singleQuoted, doubleQuoted, literal, folded
-    }
-
     package struct Scalar: Equatable, Sendable {
         package let string: String
-        package let style: Style
+        /// Whether it has no quotes and is not a block.
+        package let isPlain: Bool
     }
 
     /// A key with its value.
@@ -20,7 +11,7 @@ package struct YAMLNode: Sendable {
         package let key: YAMLNode
         package let value: YAMLNode
         /// The first position of the same key, if this one repeats it.
-        package let first: Mark?
+        package let first: ConfigurationProblem.Location?
     }
 
     package enum Content: Sendable {
@@ -31,8 +22,8 @@ package struct YAMLNode: Sendable {
     }
 
     package let content: Content
-    /// The start of the node; for an alias, the start of the anchored node. `nil` after ``withoutMarks``.
-    package let mark: Mark?
+    /// The start of the node; for an alias, the start of the anchored node.
+    package let location: ConfigurationProblem.Location
 
     package var scalar: Scalar? {
         if case .scalar(let scalar) = content { scalar } else { nil }
@@ -45,17 +36,11 @@ package struct YAMLNode: Sendable {
     package var mapping: [Entry]? {
         if case .mapping(let entries) = content { entries } else { nil }
     }
+}
 
-    /// The same node without positions, for a text that is not from a file.
-    package var withoutMarks: YAMLNode {
-        switch content {
-        case .scalar: YAMLNode(content: content, mark: nil)
-        case .sequence(let nodes): YAMLNode(content: .sequence(nodes.map(\.withoutMarks)), mark: nil)
-        case .mapping(let entries):
-            YAMLNode(
-                content: .mapping(
-                    entries.map { Entry(key: $0.key.withoutMarks, value: $0.value.withoutMarks, first: $0.first) }),
-                mark: nil)
-        }
-    }
+/// Why a text cannot be read as YAML. The error never quotes the text.
+package struct YAMLError: Error {
+    package let message: String
+    /// The position at which the reader stopped.
+    package let location: ConfigurationProblem.Location
 }

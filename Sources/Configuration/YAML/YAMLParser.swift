@@ -37,7 +37,8 @@ package struct YAMLParser: ~Copyable {
     package static func root(of text: [UInt8]) throws(YAMLError) -> YAMLNode? {
         try unsafe text.withUnsafeBufferPointer { text throws(YAMLError) in
             guard var parser = unsafe YAMLParser(text) else {
-                throw YAMLError(.memory, "not enough memory", at: YAMLNode.Mark(line: 1, column: 1))
+                throw YAMLError(
+                    message: "not enough memory", location: ConfigurationProblem.Location(line: 1, column: 1))
             }
             return try parser.onlyDocument()
         }
@@ -70,7 +71,8 @@ package struct YAMLParser: ~Copyable {
         _ = try nextEvent()
         let (event, mark) = try nextEvent()
         guard case .streamEnd = event else {
-            throw YAMLError(.composer, "expected a single document in the stream: but found another document", at: mark)
+            throw YAMLError(
+                message: "expected a single document in the stream: but found another document", location: mark)
         }
         return root
     }
@@ -81,9 +83,12 @@ package struct YAMLParser: ~Copyable {
         switch event {
         case .scalar(let scalar, let anchor):
             try check(depth: depth, nodes: 1, at: mark)
-            return keep(Measured(node: YAMLNode(content: .scalar(scalar), mark: mark), count: 1, height: 1), as: anchor)
+            return keep(
+                Measured(node: YAMLNode(content: .scalar(scalar), location: mark), count: 1, height: 1), as: anchor)
         case .alias(let name):
-            guard let anchored = anchors[name] else { throw YAMLError(.composer, "found undefined alias", at: mark) }
+            guard let anchored = anchors[name] else {
+                throw YAMLError(message: "found undefined alias", location: mark)
+            }
             try check(depth: depth + anchored.height - 1, nodes: anchored.count, at: mark)
             return anchored
         case .sequenceStart(let anchor):
@@ -95,24 +100,24 @@ package struct YAMLParser: ~Copyable {
                 elements.append(element.node)
                 height = max(height, element.height)
             }
-            let node = YAMLNode(content: .sequence(elements), mark: mark)
+            let node = YAMLNode(content: .sequence(elements), location: mark)
             return keep(Measured(node: node, count: nodes - before + 1, height: height + 1), as: anchor)
         case .mappingStart(let anchor):
             try check(depth: depth, nodes: 1, at: mark)
             let before = nodes
             var entries: [YAMLNode.Entry] = []
-            var marks: [String: YAMLNode.Mark] = [:]
+            var marks: [String: ConfigurationProblem.Location] = [:]
             var height = 0
             while let key = try nextNode(depth: depth + 1), let value = try nextNode(depth: depth + 1) {
-                var first: YAMLNode.Mark?
+                var first: ConfigurationProblem.Location?
                 if let name = key.node.scalar?.string {
                     first = marks[name]
-                    if first == nil { marks[name] = key.node.mark }
+                    if first == nil { marks[name] = key.node.location }
                 }
                 entries.append(YAMLNode.Entry(key: key.node, value: value.node, first: first))
                 height = max(height, key.height, value.height)
             }
-            let node = YAMLNode(content: .mapping(entries), mark: mark)
+            let node = YAMLNode(content: .mapping(entries), location: mark)
             return keep(Measured(node: node, count: nodes - before + 1, height: height + 1), as: anchor)
         case .sequenceEnd, .mappingEnd, .streamStart, .streamEnd, .documentStart, .documentEnd:
             return nil
@@ -124,23 +129,24 @@ package struct YAMLParser: ~Copyable {
         return node
     }
 
-    private mutating func check(depth: Int, nodes more: Int, at mark: YAMLNode.Mark) throws(YAMLError) {
+    private mutating func check(depth: Int, nodes more: Int, at mark: ConfigurationProblem.Location) throws(YAMLError) {
         guard depth <= Self.maximumDepth else {
-            throw YAMLError(.depth, "more than \(Self.maximumDepth) levels within each other", at: mark)
+            throw YAMLError(message: "more than \(Self.maximumDepth) levels within each other", location: mark)
         }
         nodes += more
         guard nodes <= Self.maximumNodes else {
-            throw YAMLError(.nodes, "more than \(Self.maximumNodes) values, those behind aliases included", at: mark)
+            throw YAMLError(
+                message: "more than \(Self.maximumNodes) values, those behind aliases included", location: mark)
         }
     }
 
     // MARK: libyaml
 
-    private func nextEvent() throws(YAMLError) -> (Event, YAMLNode.Mark) {
+    private func nextEvent() throws(YAMLError) -> (Event, ConfigurationProblem.Location) {
         var event = unsafe yaml_event_t()
         guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw error }
         defer { unsafe yaml_event_delete(&event) }
-        return unsafe (Self.event(event), YAMLNode.Mark(event.start_mark))
+        return unsafe (Self.event(event), ConfigurationProblem.Location(event.start_mark))
     }
 
     private static func event(_ event: yaml_event_t) -> Event {
@@ -157,7 +163,8 @@ package struct YAMLParser: ~Copyable {
             let scalar = unsafe event.data.scalar
             let bytes = unsafe UnsafeBufferPointer(start: scalar.value, count: scalar.length)
             return unsafe .scalar(
-                YAMLNode.Scalar(string: String(decoding: bytes, as: UTF8.self), style: YAMLNode.Style(scalar.style)),
+                YAMLNode.Scalar(
+                    string: String(decoding: bytes, as: UTF8.self), isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE),
                 anchor: name(scalar.anchor))
         // libyaml emits no other events, and none after the end.
         default: return .streamEnd
@@ -171,17 +178,19 @@ package struct YAMLParser: ~Copyable {
     private var error: YAMLError {
         let problem = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? ""
         let context = unsafe parser.pointee.context.map { unsafe String(cString: $0) + ": " } ?? ""
-        let mark = unsafe YAMLNode.Mark(parser.pointee.problem_mark)
+        let mark = unsafe ConfigurationProblem.Location(parser.pointee.problem_mark)
         switch unsafe parser.pointee.error {
-        case YAML_READER_ERROR: return unsafe YAMLError(.reader, problem, at: place(of: parser.pointee.problem_offset))
-        case YAML_SCANNER_ERROR: return YAMLError(.scanner, context + problem, at: mark)
-        case YAML_MEMORY_ERROR: return YAMLError(.memory, "not enough memory", at: YAMLNode.Mark(line: 1, column: 1))
-        default: return YAMLError(.parser, context + problem, at: mark)
+        case YAML_READER_ERROR:
+            return unsafe YAMLError(message: problem, location: place(of: parser.pointee.problem_offset))
+        case YAML_SCANNER_ERROR: return YAMLError(message: context + problem, location: mark)
+        case YAML_MEMORY_ERROR:
+            return YAMLError(message: "not enough memory", location: ConfigurationProblem.Location(line: 1, column: 1))
+        default: return YAMLError(message: context + problem, location: mark)
         }
     }
 
     /// Converts the byte offset of a reader error, which has no line number.
-    private func place(of offset: Int) -> YAMLNode.Mark {
+    private func place(of offset: Int) -> ConfigurationProblem.Location {
         var (line, column) = (1, 1)
         for byte in unsafe Array(text.prefix(offset)) {
             if byte == UInt8(ascii: "\n") {
@@ -190,25 +199,13 @@ package struct YAMLParser: ~Copyable {
                 column += 1
             }
         }
-        return YAMLNode.Mark(line: line, column: column)
+        return ConfigurationProblem.Location(line: line, column: column)
     }
 }
 
-extension YAMLNode.Mark {
+extension ConfigurationProblem.Location {
     /// libyaml counts from zero.
     fileprivate init(_ mark: yaml_mark_t) {
         self.init(line: Int(mark.line) + 1, column: Int(mark.column) + 1)
-    }
-}
-
-extension YAMLNode.Style {
-    fileprivate init(_ style: yaml_scalar_style_t) {
-        switch style {
-        case YAML_SINGLE_QUOTED_SCALAR_STYLE: self = .singleQuoted
-        case YAML_DOUBLE_QUOTED_SCALAR_STYLE: self = .doubleQuoted
-        case YAML_LITERAL_SCALAR_STYLE: self = .literal
-        case YAML_FOLDED_SCALAR_STYLE: self = .folded
-        default: self = .plain
-        }
     }
 }

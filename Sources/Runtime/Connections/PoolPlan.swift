@@ -51,7 +51,7 @@ package struct PoolPlan: Sendable {
         case .management: endpoint = app.managementEndpoint
         }
         environment = app.environment
-        proxy = limits.proxy.proxy(to: endpoint)
+        proxy = limits.proxy
         caFile = app.caFile
         credential = app.credential
         managesChannels = purpose == .management
@@ -124,7 +124,7 @@ extension Configuration.APNs {
     /// Without the settings that do not concern pools: a change of those keeps the pools.
     fileprivate var ofPools: Self {
         var limits = self
-        limits.proxy = .direct
+        limits.proxy = nil
         limits.badTokenPause = nil
         return limits
     }

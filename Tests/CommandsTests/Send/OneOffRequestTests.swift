@@ -105,15 +105,6 @@ struct OneOffRequestTests {
         #expect(try send("REVG").contains("\"reason\":\"ChannelNotRegistered\""))
     }
 
-    @Test("An unreachable APNs makes it undelivered and not processed")
-    func unreachable() throws {
-        let world = try World()
-        world.isAPNsDown = true
-        let result = try Self.send(world, Self.request())
-        #expect(result?.outcome == .undelivered)
-        #expect(Self.text(result).contains("\"processed\":\"no\""), "\(Self.text(result))")
-    }
-
     @Test("An unreadable key is an error without a result")
     func unreadableKey() throws {
         let world = try World { configuration in

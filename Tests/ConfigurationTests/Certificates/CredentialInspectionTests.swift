@@ -390,34 +390,4 @@ struct CredentialInspectionTests {
                     + "No such file or directory",
             ])
     }
-
-    @Test("A server whose certificate the CA file does not cover is refused with a remedy")
-    func untrusted() throws {
-        let stranger = CertificateAuthority(commonName: "Stranger", now: Self.now)
-        let issued = stranger.issue(names: ["localhost"], usage: .server)
-        let server = TLSSession(
-            context: try TLSContext(
-                role: .server, trust: .none,
-                identity: .pemText(certificates: issued.certificatePEM, privateKey: issued.privateKeyPEM)),
-            serverName: nil)
-        let client = TLSSession(
-            context: try TLSContext(role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.now),
-            serverName: "localhost")
-        func carry(_ from: TLSSession, _ to: TLSSession) {
-            var bytes = ByteQueue()
-            from.drain(into: &bytes)
-            bytes.withBytes { to.receive($0) }
-        }
-        #expect(try !client.handshake())
-        carry(client, server)
-        #expect(try !server.handshake())
-        carry(server, client)
-        #expect {
-            _ = try client.handshake()
-        } throws: { error in
-            (error as? TLSError)?.message
-                == "the certificate of the server localhost comes from \"Stranger\", an authority that is not trusted "
-                + "here: add the authority's certificate to the CA file if it is right"
-        }
-    }
 }

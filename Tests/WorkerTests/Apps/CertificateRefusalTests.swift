@@ -100,7 +100,7 @@ struct CertificateRefusalTests {
             request, for: app, world.configuration.apns, tokens: ProviderTokens([]), network: world.network,
             seed: 1, at: world.network.moment)
         world.network.advance(by: .seconds(5), exchange)
-        let report = try #require(exchange.end).report
+        let report = try #require(exchange.report)
         #expect(report.outcome == .rejected && report.processed == .no)
         #expect(report.reason?.rawValue == "BadCertificate")
         #expect(report.detail?.contains("client certificate") == true)
