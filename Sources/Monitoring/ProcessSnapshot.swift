@@ -1,6 +1,15 @@
 package import Core
 package import Runtime
 
+/// What became of all spans so far.
+package struct SpanCounts: Sendable, Equatable {
+    package var exported: UInt64 = 0
+    /// Because the queue was full, or the collector did not take them.
+    package var dropped: UInt64 = 0
+
+    package init() {}
+}
+
 /// The monitored state of a process at one moment. `/metrics`, `/readyz` and the dashboard use only this.
 package struct ProcessSnapshot: Sendable {
     package struct Worker: Sendable {

@@ -1,5 +1,6 @@
 package import Configuration
 package import Core
+import DequeModule
 package import Logging
 package import Monitoring
 package import Pipeline
@@ -11,6 +12,12 @@ package import TLS
 package final class TraceExporter {
     /// Until a batch that failed is sent again, once.
     package static let retryPause = Duration.seconds(5)
+    /// Spans that wait; more are dropped.
+    package static let maximumQueued = 16_384
+    /// Spans of one export.
+    private static let batchSize = 2048
+    /// How long fewer spans than a batch wait.
+    package static let interval = Duration.seconds(1)
     /// How long the process waits for the last spans at its end.
     package static let lastExport = Duration.seconds(3)
     /// OpenTelemetry's default timeout of an export (`OTEL_EXPORTER_OTLP_TIMEOUT`).
@@ -29,7 +36,10 @@ package final class TraceExporter {
     private let network: any Network
     private let log: Logger
     private let resource: [TraceSpan.Attribute]
-    private var queue = SpanQueue()
+    private var spans = Deque<TraceSpan>()
+    /// When fewer spans than a batch are exported.
+    private var due: Instant?
+    package private(set) var counts = SpanCounts()
     private var export: Export?
     private var retryAt: Instant?
     /// Whether the last attempt failed; only the first of several failures is logged.
@@ -48,11 +58,14 @@ package final class TraceExporter {
         context = settings.usesTLS ? try TLSContext(role: .client, trust: .system) : nil
     }
 
-    package var counts: SpanCounts { queue.counts }
-
     package func add(_ batch: Tracer.Batch, at now: Instant) {
-        queue.add(batch, at: now)
+        let taken = batch.spans.prefix(Self.maximumQueued - spans.count)
+        if spans.isEmpty { due = now + Self.interval }
+        spans.append(contentsOf: taken)
+        counts.dropped += UInt64(batch.dropped + batch.spans.count - taken.count)
     }
+
+    private var nextExport: Instant? { spans.count >= Self.batchSize ? .distantPast : due }
 
     /// The workers have ended: sends what is left, for ``lastExport`` at most.
     package func endSoon(at now: Instant) {
@@ -62,22 +75,24 @@ package final class TraceExporter {
     }
 
     /// Whether nothing is left.
-    package var isIdle: Bool { export == nil && queue.isEmpty }
+    package var isIdle: Bool { export == nil && spans.isEmpty }
 
     package var nextDeadline: Instant? {
-        [lastLimit, retryAt, export == nil ? queue.nextExport : nil].compactMap(\.self).min()
+        [lastLimit, retryAt, export == nil ? nextExport : nil].compactMap(\.self).min()
     }
 
     /// Does what is due; called in each turn.
     package func step(at now: Instant) {
         if let result = export?.request?.result { ended(result, at: now) }
-        if let lastLimit, lastLimit <= now { giveUp(at: now) }
+        if let lastLimit, lastLimit <= now { giveUp() }
         if let retryAt, retryAt <= now {
             self.retryAt = nil
             send(at: now)
-        } else if export == nil, !queue.isEmpty, isEnding || queue.nextExport.map({ $0 <= now }) ?? false {
-            let spans = queue.takeBatch(at: now)
-            export = Export(body: OTLPEncoder.request(spans, resource: resource), count: spans.count)
+        } else if export == nil, !spans.isEmpty, isEnding || nextExport.map({ $0 <= now }) ?? false {
+            let batch = Array(spans.prefix(Self.batchSize))
+            spans.removeFirst(batch.count)
+            due = spans.isEmpty ? nil : now + Self.interval
+            export = Export(body: OTLPEncoder.request(batch, resource: resource), count: batch.count)
             send(at: now)
         }
     }
@@ -150,21 +165,21 @@ package final class TraceExporter {
         retryAt = now + Self.retryPause
     }
 
-    private func giveUp(at now: Instant) {
+    private func giveUp() {
         lastLimit = nil
         retryAt = nil
         if let export {
             if let request = export.request { network.disconnect(request) }
             finish(export, rejected: export.count)
         }
-        while !queue.isEmpty {
-            let count = queue.takeBatch(at: now).count
-            queue.exported(count, rejected: count)
-        }
+        counts.dropped += UInt64(spans.count)
+        spans = []
+        due = nil
     }
 
     private func finish(_ export: Export, rejected: Int) {
-        queue.exported(export.count, rejected: rejected)
+        counts.exported += UInt64(export.count - rejected)
+        counts.dropped += UInt64(rejected)
         self.export = nil
     }
 }

@@ -4,7 +4,7 @@ package import Runtime
 /// Tracks the snapshots of the workers, and how long requests for snapshots have been pending.
 ///
 /// Workers are asked when a page needs their snapshots, and at least every ``interval`` to check that they are alive. A
-/// worker has at most ``maximumOpen`` pending requests, so they do not pile up for a stuck one.
+/// worker has at most one pending request, so they do not pile up for a stuck one.
 package struct WorkerWatch: Sendable {
     /// The longest interval between requests to a worker.
     package static let interval = Duration.seconds(5)
@@ -12,21 +12,15 @@ package struct WorkerWatch: Sendable {
     package static let timeLimit = Duration.seconds(10)
     /// How long a page waits for a new snapshot before it uses the previous one.
     package static let responseTimeout = Duration.seconds(1)
-    /// The maximum of pending requests: one that is about to be answered, and one made after it.
-    package static let maximumOpen: UInt64 = 2
 
     private struct Entry: Sendable {
         var snapshot: WorkerSnapshot?
-        var asked: UInt64 = 0
-        var responded: UInt64 = 0
-        /// The number of the request that a page waits for.
-        var wanted: UInt64 = 0
         var respondedAt: Instant
-        /// The start of the wait for the next response.
+        /// When the pending request was made.
         var openSince: Instant?
+        /// Whether a page waits for its response.
+        var isWanted = false
         var hasEnded = false
-
-        var isWanted: Bool { !hasEnded && responded < wanted }
     }
 
     private var workers: [Entry]
@@ -46,29 +40,24 @@ package struct WorkerWatch: Sendable {
     /// - Returns: The workers to ask now.
     package mutating func want(at now: Instant) -> [Int] {
         let asked = ask(at: now)
-        for index in workers.indices { workers[index].wanted = workers[index].asked }
+        for index in workers.indices { workers[index].isWanted = true }
         if waitsUntil == nil { waitsUntil = now + Self.responseTimeout }
         return asked
     }
 
     private mutating func ask(at now: Instant) -> [Int] {
         nextRound = now + Self.interval
-        return workers.indices.filter { index in
-            guard !workers[index].hasEnded, workers[index].asked - workers[index].responded < Self.maximumOpen else {
-                return false
-            }
-            workers[index].asked += 1
-            if workers[index].openSince == nil { workers[index].openSince = now }
-            return true
-        }
+        let idle = workers.indices.filter { !workers[$0].hasEnded && workers[$0].openSince == nil }
+        for index in idle { workers[index].openSince = now }
+        return idle
     }
 
     package mutating func responded(_ worker: Int, _ snapshot: WorkerSnapshot, at now: Instant) {
-        precondition(workers[worker].responded < workers[worker].asked, "a response must match a request")
-        workers[worker].responded += 1
+        precondition(workers[worker].openSince != nil, "a response must match a request")
         workers[worker].snapshot = snapshot
         workers[worker].respondedAt = now
-        workers[worker].openSince = workers[worker].responded < workers[worker].asked ? now : nil
+        workers[worker].openSince = nil
+        workers[worker].isWanted = false
     }
 
     package mutating func ended(_ worker: Int) {
@@ -89,7 +78,7 @@ package struct WorkerWatch: Sendable {
     /// Whether all awaited workers have answered, or the timeout has passed.
     package mutating func isComplete(at now: Instant) -> Bool {
         guard let waitsUntil else { return true }
-        guard waitsUntil <= now || !workers.contains(where: \.isWanted) else { return false }
+        guard waitsUntil <= now || !workers.contains(where: { $0.isWanted && !$0.hasEnded }) else { return false }
         self.waitsUntil = nil
         return true
     }

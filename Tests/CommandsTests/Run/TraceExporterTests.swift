@@ -97,7 +97,7 @@ struct TraceExporterTests {
         let stage = try Stage()
         stage.responses = [Self.response("200 OK", "{\"partialSuccess\":{}}")]
         try stage.add(3)
-        stage.pass(SpanQueue.interval - .milliseconds(1))
+        stage.pass(TraceExporter.interval - .milliseconds(1))
         #expect(stage.requests.isEmpty)
         stage.pass(.milliseconds(1))
         stage.expect(exported: 3, dropped: 0)
@@ -120,7 +120,7 @@ struct TraceExporterTests {
         ] {
             stage.responses = [response]
             try stage.add(5)
-            stage.pass(SpanQueue.interval)
+            stage.pass(TraceExporter.interval)
         }
         stage.expect(exported: 9, dropped: 6)
     }
@@ -130,12 +130,12 @@ struct TraceExporterTests {
         let stage = try Stage()
         stage.responses = [Self.response(status), Self.response("200 OK"), Self.response(status)]
         try stage.add(1)
-        stage.pass(SpanQueue.interval)
+        stage.pass(TraceExporter.interval)
         stage.expect(exported: 0, dropped: 0)
         stage.pass(TraceExporter.retryPause)
         stage.expect(exported: 1, dropped: 0)
         try stage.add(1)
-        stage.pass(SpanQueue.interval + TraceExporter.retryPause)
+        stage.pass(TraceExporter.interval + TraceExporter.retryPause)
         stage.expect(exported: 1, dropped: 1)
         #expect(stage.requests.count == 4)
     }
@@ -158,7 +158,7 @@ struct TraceExporterTests {
         stage.responses = [Self.response(status)]
         for _ in 0..<20 {
             try stage.add(1)
-            stage.pass(SpanQueue.interval)
+            stage.pass(TraceExporter.interval)
         }
         stage.expect(exported: 0, dropped: 20)
         #expect(stage.requests.count == 20)
@@ -172,7 +172,7 @@ struct TraceExporterTests {
         let stage = try Stage()
         stage.isAbsent = kind == 0
         stage.responses = [kind == 1 ? nil : "220 mail.example.com ESMTP\r\n\r\n"]
-        let total = SpanQueue.maximumQueued * 3
+        let total = TraceExporter.maximumQueued * 3
         for _ in 0..<(total / 1024) { try stage.add(1024) }
         stage.pass(.seconds(1000))
         stage.expect(exported: 0, dropped: UInt64(total))
@@ -185,7 +185,7 @@ struct TraceExporterTests {
         stage.isAbsent = false
         stage.responses = [Self.response("200 OK")]
         try stage.add(1)
-        stage.pass(SpanQueue.interval)
+        stage.pass(TraceExporter.interval)
         stage.expect(exported: 1, dropped: UInt64(total))
     }
 

@@ -150,18 +150,4 @@ struct StatePageTests {
         let ago = try #require(last?["seconds_ago"] as? Double)
         #expect(ago >= 20)
     }
-
-    @Test("It contains no device token and no payload")
-    func secrecy() throws {
-        let world = try World(script: "token *: 400 BadDeviceToken")
-        try world.start()
-        for number in 0..<5 { try world.request(Self.body(number)) }
-        world.pass(.milliseconds(30))
-        for _ in 0..<2 {
-            let text = text(world)
-            #expect(!text.contains(Self.prefix + "0000"))
-            #expect(!text.contains("secret"))
-            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        }
-    }
 }

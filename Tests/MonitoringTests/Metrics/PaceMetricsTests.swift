@@ -41,23 +41,4 @@ struct PaceMetricsTests {
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         try expect(waiting: 0)
     }
-
-    @Test("Without a pace, no queue has notifications that wait for it")
-    func noPace() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body(0), id: "m1")
-        let page = try PrometheusPage(world.processSnapshot())
-        #expect(page.samples(of: "harebell_queue_pace_waiting").isEmpty)
-    }
-
-    @Test("With two workers, the waiting notifications of a queue are summed")
-    func pacesOfWorkers() throws {
-        let world = try World { $0.queues[0].rateLimit = Configuration.RateLimit(perSecond: 1, burst: 5) }
-        for _ in 0..<2 { try world.start() }
-        for number in 0..<14 { try world.request(Self.body(number), id: "a\(number)") }
-        let page = try PrometheusPage(world.processSnapshot())
-        #expect(page.sum("harebell_queue_pace_waiting") == 4)
-        #expect(page.samples(of: "harebell_queue_pace_waiting").map(\.labels) == [["queue": "push.requests"]])
-    }
 }

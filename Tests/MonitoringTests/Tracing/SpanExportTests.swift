@@ -8,8 +8,6 @@ import Testing
 /// Spans on their way to the collector; see `docs/operate/tracing.md`.
 @Suite("Exported spans")
 struct SpanExportTests {
-    private static let start = Instant(nanoseconds: 0)
-
     private static func span(_ attributes: [TraceSpan.Attribute] = [], parent: UInt64? = nil)
         throws -> TraceSpan
     {
@@ -61,27 +59,5 @@ struct SpanExportTests {
         ])
     func partialSuccess(text: String, rejected: Int) {
         #expect(OTLPEncoder.rejectedSpans(in: Array(text.utf8)) == rejected)
-    }
-
-    @Test("Spans wait for a whole batch or the interval, and beyond the limit they are dropped and counted")
-    func limits() throws {
-        var queue = SpanQueue()
-        let span = try Self.span()
-        #expect(queue.isEmpty && queue.nextExport == nil)
-        queue.add(Tracer.Batch(spans: [span], dropped: 2), at: Self.start)
-        #expect(queue.nextExport == Self.start + SpanQueue.interval)
-        let more = Array(repeating: span, count: SpanQueue.maximumQueued)
-        queue.add(Tracer.Batch(spans: more), at: Self.start)
-        #expect(queue.counts.dropped == 3)
-        #expect(queue.nextExport == .distantPast)
-        var taken = 0
-        while !queue.isEmpty {
-            let batch = queue.takeBatch(at: Self.start)
-            #expect(batch.count == SpanQueue.batchSize)
-            taken += batch.count
-            queue.exported(batch.count, rejected: 1)
-        }
-        #expect(taken == SpanQueue.maximumQueued && queue.nextExport == nil)
-        #expect(queue.counts.exported + queue.counts.dropped == UInt64(taken + 3))
     }
 }
