@@ -60,10 +60,10 @@ struct CheckCommand: ParsableCommand {
             if let connections { members.append(("connections", connections.json)) }
             printLine(json: members)
         } else {
-            for problem in problems { printLine(Self.line(problem)) }
+            for problem in problems { printLine(problem.description) }
             if let document { printLine(lines: Self.lines(document)) }
             for app in apps { printLine(lines: CredentialReport(app, at: now).lines) }
-            for line in connections?.lines ?? [] { printLine(line) }
+            printLine(lines: connections?.lines ?? [])
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
             printLine(Self.summary(errors: mistakes + failures, warnings: warnings))
         }
@@ -92,17 +92,10 @@ struct CheckCommand: ParsableCommand {
         ])
     }
 
-    private static func line(_ problem: ConfigurationProblem) -> Painted {
-        // The location is highlighted, and editors can open it.
-        let place = "\(problem.file):\(problem.location.line):\(problem.location.column):"
-        let rest = String(problem.description.dropFirst(place.count))
-        return Painted(place, problem.severity == .error ? .red : .yellow) + rest
-    }
-
-    private static func summary(errors: Int, warnings: Int) -> Painted {
+    private static func summary(errors: Int, warnings: Int) -> String {
         func counted(_ count: Int, _ word: String) -> String { "\(count) \(word)\(count == 1 ? "" : "s")" }
-        if errors == 0 { return Painted("ok", .green) + (warnings == 0 ? "" : ", \(counted(warnings, "warning"))") }
-        return Painted(counted(errors, "error"), .red) + ", \(counted(warnings, "warning"))"
+        if errors == 0 { return "ok" + (warnings == 0 ? "" : ", \(counted(warnings, "warning"))") }
+        return "\(counted(errors, "error")), \(counted(warnings, "warning"))"
     }
 
     private static func object(_ problem: ConfigurationProblem) -> JSONOutput {

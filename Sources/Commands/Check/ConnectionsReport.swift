@@ -35,7 +35,7 @@ struct ConnectionsReport {
     private static let severityWidth = ConnectionFinding.Severity.allCases.map(\.rawValue.count).max() ?? 0
 
     /// One block per location.
-    var lines: [Painted] {
+    var lines: [String] {
         places.flatMap { place in
             let findings = place.findings
             let width = findings.map(\.subject.count).max() ?? 0
@@ -45,27 +45,17 @@ struct ConnectionsReport {
                 let isLast = findings.dropFirst(index + 1).first?.hint != finding.hint
                 return Self.line(finding, width, showsHint: isLast)
             }
-            return [Painted(head)] + lines.flatMap { $0 }
+            return [head] + lines.flatMap { $0 }
         }
     }
 
-    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [Painted] {
+    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [String] {
         let severity = finding.severity.rawValue.padded(to: severityWidth)
         let subject = finding.subject.padded(to: width)
-        let line =
-            Painted("    ") + Painted(severity, colour(of: finding.severity)) + "  \(subject)  \(finding.text)"
+        let line = "    \(severity)  \(subject)  \(finding.text)"
         guard showsHint, let hint = finding.hint else { return [line] }
         let indent = "      ".count + severity.count + "  ".count + subject.count
-        return [line, Painted("\(String(repeating: " ", count: indent))→ \(hint)")]
-    }
-
-    private static func colour(of severity: ConnectionFinding.Severity) -> Terminal.Colour? {
-        switch severity {
-        case .ok: .green
-        case .note: nil
-        case .warning: .yellow
-        case .unreachable, .wrong: .red
-        }
+        return [line, "\(String(repeating: " ", count: indent))→ \(hint)"]
     }
 
     // MARK: JSON

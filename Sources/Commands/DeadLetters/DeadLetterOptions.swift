@@ -25,7 +25,7 @@ struct DeadLetterOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Former name of --topic.", visibility: .hidden))
     var app: String?
 
-    @Option(help: "The app's environment: production or development.", transform: Self.environment)
+    @Option(help: "The app's environment: production or development.")
     var environment: Environment?
 
     @Option(
@@ -73,13 +73,6 @@ struct DeadLetterOptions: ParsableArguments {
             throw ValidationError("expected a time as 2026-11-21T22:00:00Z, or how long ago, as 90m, 2h or 3d")
         }
         return time
-    }
-
-    private static func environment(_ text: String) throws -> Environment {
-        guard let environment = Environment(rawValue: text) else {
-            throw ValidationError("expected production or development")
-        }
-        return environment
     }
 
     /// The reasons of APNs and of the broker are known; other software may give others.

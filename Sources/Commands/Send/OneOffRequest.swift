@@ -101,8 +101,21 @@ struct OneOffResult: Sendable {
     let reason: String?
     let json: [UInt8]
 
-    /// The non-null scalar members of the JSON, for operators.
-    var members: [(name: String, value: String)] {
+    /// The result as text: the outcome, and the members that are not usual.
+    var lines: [String] {
+        let members = members
+        let status = members.first { $0.name == "status" }.map { " \($0.value)" } ?? ""
+        let rest = members.filter { name, value in
+            !["outcome", "status", "reason"].contains(name)
+                && !["action: none", "processed: yes", "attempts: 1"].contains("\(name): \(value)")
+        }
+        let width = rest.map(\.name.count).max() ?? 0
+        return ["\(outcome.name)\(status)\(reason.map { " \($0)" } ?? "")"]
+            + rest.map { "  \($0.name.padded(to: width))  \($0.value)" }
+    }
+
+    /// The non-null scalar members of the JSON.
+    private var members: [(name: String, value: String)] {
         guard let result = try? JSONPart(json[...]), result.kind == .object else {
             // A worker of another release may write JSON that this version cannot read.
             return [("result", String(decoding: json, as: UTF8.self))]

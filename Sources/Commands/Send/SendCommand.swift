@@ -80,7 +80,8 @@ struct SendCommand: ParsableCommand {
             id: id ?? NotificationID.random(using: &random).description,
             [
                 ("device-token", deviceToken.map { .text($0) }), ("apns-channel-id", channel.map { .text($0) }),
-                ("apns-topic", app.topic.map { .text($0) }), ("environment", app.environment.map { .text($0) }),
+                ("apns-topic", app.topic.map { .text($0) }),
+                ("environment", app.environment.map { .text($0.rawValue) }),
                 ("apns-push-type", pushType.map { .text($0) }), ("apns-priority", priority.map { .integer($0) }),
                 ("apns-expiration", expiration.map { .integer($0) }),
                 ("apns-collapse-id", collapseId.map { .text($0) }),
@@ -94,7 +95,7 @@ struct SendCommand: ParsableCommand {
         if json || isatty(STDOUT_FILENO) == 0 {
             printLine(json: String(decoding: result.json, as: UTF8.self))
         } else {
-            for line in ResultReport(result).lines { printLine(line) }
+            printLine(lines: result.lines)
         }
         if let status = result.outcome.status { throw status }
     }

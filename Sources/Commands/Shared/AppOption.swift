@@ -8,17 +8,10 @@ struct AppOption: ParsableArguments {
     var topic: String?
 
     @Option(help: "production or development; required if a topic has both.")
-    var environment: String?
-
-    func validate() throws {
-        guard environment.map({ Environment(rawValue: $0) != nil }) ?? true else {
-            throw ValidationError("--environment is production or development")
-        }
-    }
+    var environment: Environment?
 
     /// The selected app of the configuration.
     func choose(from configuration: Configuration) throws -> Configuration.App {
-        let environment = environment.flatMap(Environment.init)
         let found = configuration.apps.filter { app in
             (topic.map { app.isMeant(by: $0) } ?? true) && (environment.map { $0 == app.environment } ?? true)
         }
@@ -33,6 +26,8 @@ struct AppOption: ParsableArguments {
         return app
     }
 }
+
+extension Environment: ExpressibleByArgument {}
 
 extension Configuration.App {
     /// Whether a topic belongs to the app, with or without the suffix of a push type.

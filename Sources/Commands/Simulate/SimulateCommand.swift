@@ -54,7 +54,7 @@ struct SimulateCommand: ParsableCommand {
     var script: String?
 
     @Option(help: "production or development.")
-    var environment = "production"
+    var environment = Environment.production
 
     @Option(
         help: ArgumentHelp(
@@ -90,9 +90,6 @@ struct SimulateCommand: ParsableCommand {
         guard (publicKey == nil) == (keyId == nil), (publicKey == nil) == (teamId == nil) else {
             throw ValidationError("--public-key, --key-id and --team-id go together")
         }
-        guard Environment(rawValue: environment) != nil else {
-            throw ValidationError("--environment is production or development")
-        }
         guard inbox == nil || inboxEndpoint != nil else {
             throw ValidationError("--inbox is a numeric address and a port, such as 127.0.0.1:8025")
         }
@@ -108,7 +105,7 @@ struct SimulateCommand: ParsableCommand {
         options.port = port
         options.address = address
         options.authorityFile = caFile
-        options.configuration.environment = Environment(rawValue: environment) ?? .production
+        options.configuration.environment = environment
         if let certificate, let privateKey {
             options.identity = .pem(
                 certificateFile: FilePath(certificate), privateKeyFile: FilePath(privateKey))
