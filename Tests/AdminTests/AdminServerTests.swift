@@ -346,18 +346,6 @@ struct AdminServerTests {
         #expect(rig.server.connectionCount == 0)
     }
 
-    @Test("While hundreds of connections are silent, the next one is answered; the oldest are closed")
-    func manyConnections() throws {
-        let rig = try Rig()
-        let silent = (0..<300).map { _ in rig.visit("GET /page HTTP/1.1\r\n") }
-        try rig.run { silent.allSatisfy { $0.isOpen } }
-        try rig.checkService()
-        try rig.run { silent.filter { !$0.hasEnded }.count <= AdminConnections.maximumPerAddress }
-        #expect(rig.server.connectionCount <= AdminConnections.maximumPerAddress)
-        #expect(silent.prefix(200).allSatisfy { $0.hasEnded })
-        #expect(silent.last?.hasEnded == false)
-    }
-
     @Test("A request that comes after an idle time has its whole time")
     func idle() throws {
         let rig = try Rig(longest: .seconds(1))

@@ -30,27 +30,17 @@ extension ProcessTests {
                 topics: [.init(Self.topic, kinds: ["app"]), .init("\(Self.topic).voip", kinds: ["voip"])])
         }
 
-        /// The file format of a certificate and its key.
-        enum Form: String, CaseIterable {
-            case pem
-            /// As written by OpenSSL 3.
-            case pkcs12
-            /// As exported by Keychain: RC2 and triple DES.
-            case legacyPKCS12
-        }
-
         /// Writes a certificate and its key, and returns their paths as YAML of an app.
-        private func credential(_ issued: Issued, _ form: Form = .pem, name: String = "app") throws -> String {
+        private func credential(_ issued: Issued, isPKCS12: Bool = false, name: String = "app") throws -> String {
             let certificate = try directory.write(issued.certificatePEM, to: "\(name).pem")
             let key = try directory.write(issued.privateKeyPEM, to: "\(name).key")
-            guard form != .pem else {
+            guard isPKCS12 else {
                 return "certificate: { certificate_file: \(certificate), private_key_file: \(key) }"
             }
             let file = directory.file("\(name).p12")
             try ChildProcess.run(
                 Self.openssl,
-                ["pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", file, "-passout", "pass:s3cret"]
-                    + (form == .legacyPKCS12 ? ["-legacy"] : []))
+                ["pkcs12", "-export", "-in", certificate, "-inkey", key, "-out", file, "-passout", "pass:s3cret"])
             let password = try directory.write("s3cret\n", to: "\(name).password")
             return "certificate: { p12_file: \(file), password_file: \(password) }"
         }
@@ -91,39 +81,6 @@ extension ProcessTests {
 
         // MARK: Sending
 
-        @Test("a worker sends only what its certificate lists", arguments: Form.allCases)
-        func send(form: Form) throws {
-            let stage = try Stage(script: "set client-ca \(directory.file("clients.pem"))")
-            var settings = Stage.Settings()
-            settings.moreApps = Self.app(
-                Self.topic, port: stage.simulator.port, authority: stage.authorityFile,
-                try credential(universal, form))
-            let worker = try stage.start(settings)
-            let types = ["alert", "background", "voip", "mdm", "widgets", "location"]
-            try stage.client.publish(
-                types.enumerated().map { index, type in
-                    stage.requests.message(index, to: stage.quorumQueue, body: Self.body(index, Self.topic, type))
-                })
-            let results = try Self.results(stage, types.count)
-            for index in 0..<3 { #expect(results[index]?.outcome == "accepted", "\(types[index])") }
-            #expect(results[3]?.detail?.contains("the topic of mdm is the UID of an MDM certificate") == true)
-            #expect(
-                results[4]?.detail
-                    == "apns-push-type: the app's certificate does not list \"\(Self.topic).push-type.widgets\", "
-                    + "the topic of widgets")
-            #expect(
-                results[5]?.detail
-                    == "apns-push-type: location cannot be sent with a certificate, only with a provider token")
-            for index in 3..<6 { #expect(results[index]?.outcome == "invalid" && results[index]?.status == nil) }
-
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            let ledger = stage.simulator.ledger
-            #expect(ledger.statistics.responses == [200: 3] && ledger.failures.isEmpty)
-            #expect(ledger.records.allSatisfy { $0.fields.authorization == nil })
-            try stage.removeQueues()
-        }
-
         @Test("several keys, teams, certificates and environments are used side by side and never mixed")
         func manyCredentials() throws {
             // Both services know each credential's permissions, and refuse everything else.
@@ -152,7 +109,7 @@ extension ProcessTests {
             let two = "token: { key_file: \(secondFile), key_id: SECONDKEY2, team_id: SECONDTEAM }"
             let three = try credential(authority.issueProvider(bundleID: "com.example.three"), name: "three")
             let four = try credential(
-                authority.issueProvider(bundleID: "com.example.four", environments: [.development]), .pkcs12,
+                authority.issueProvider(bundleID: "com.example.four", environments: [.development]), isPKCS12: true,
                 name: "four")
             let apps = [
                 ("com.example.one", "production", one), ("com.example.one", "development", one),

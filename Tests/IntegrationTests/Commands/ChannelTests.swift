@@ -12,53 +12,6 @@ extension ProcessTests {
     struct ChannelTests {
         private static let topic = "com.example.ledger"
 
-        // MARK: Requests on a queue
-
-        @Test("a channel is created, gets a broadcast and is deleted by requests on a queue")
-        func bus() throws {
-            let stage = try Stage(script: "")
-            let worker = try stage.start()
-            var sent = 0
-            func ask(_ members: String) throws -> [String: Any] {
-                let body = "{\"apns-topic\":\"\(Self.topic)\",\(members)}"
-                try stage.client.publish([stage.requests.message(sent, to: stage.quorumQueue, body: body)])
-                sent += 1
-                var result: [String: Any] = [:]
-                try stage.client.consume([stage.resultQueue]) { delivery in
-                    let object = try JSONSerialization.jsonObject(with: Data(delivery.body))
-                    result = try #require(object as? [String: Any])
-                    return true
-                }
-                return result
-            }
-            let created = try ask(#""channel":{"operation":"create","message-storage-policy":0}"#)
-            let id = try #require(created["apns-channel-id"] as? String, "\(created)")
-            #expect(created["outcome"] as? String == "accepted" && created["status"] as? Int == 201)
-            #expect(stage.simulator.channels.channels(of: ArraySlice(Self.topic.utf8)) == [Array(id.utf8)])
-
-            let payload = #"{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}"#
-            let broadcast = try ask(
-                #""apns-channel-id":"\#(id)","apns-expiration":0,"apns-priority":10,"payload":\#(payload)"#)
-            #expect(broadcast["outcome"] as? String == "accepted", "\(broadcast)")
-            #expect(broadcast["apns-unique-id"] is String)
-            let stored = try ask(#""apns-channel-id":"\#(id)","apns-expiration":4102444800,"payload":\#(payload)"#)
-            #expect(stored["reason"] as? String == "BadExpirationDate", "the channel stores nothing")
-
-            let listed = try ask(#""channel":{"operation":"list"}"#)
-            #expect((listed["channel"] as? [String: Any])?["channels"] as? [String] == [id], "\(listed)")
-            let deleted = try ask(#""channel":{"operation":"delete","apns-channel-id":"\#(id)"}"#)
-            #expect(deleted["outcome"] as? String == "accepted" && deleted["status"] as? Int == 204)
-            let late = try ask(#""apns-channel-id":"\#(id)","apns-expiration":0,"payload":\#(payload)"#)
-            #expect(late["outcome"] as? String == "unregistered", "\(late)")
-
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
-            #expect(try stage.client.takeAll(stage.deadLetterQueue).count == 1, "the broadcast that was rejected")
-            try stage.removeQueues()
-        }
-
-        // MARK: The command
-
         /// A simulator and a configuration for it.
         private final class Rig {
             let simulator: SimulatorServer

@@ -22,40 +22,6 @@ extension ProcessTests {
 
         // MARK: The configuration
 
-        @Test(
-            "every command reports a FIFO, a device or a directory in place of a file, and none waits for it",
-            arguments: ["fifo", "/dev/zero", "."])
-        func noRegularFile(name: String) throws {
-            let directory = try TemporaryDirectory()
-            #expect(unsafe mkfifo(directory.file("fifo"), 0o600) == 0)
-            let path = name.hasPrefix("/") ? name : directory.file(name)
-            let binary = try #require(TestEnvironment.binary)
-            func app(_ credential: String) throws -> String {
-                try directory.write("apps: [{ topic: a, \(credential) }]\n", to: "harebell.yaml")
-            }
-            func expect(_ command: String, _ file: String, _ place: String) throws {
-                let process = try ChildProcess(binary, [command, "--config", file])
-                #expect(try process.waitForExit() == .exited(78), "\(command): \(process.report)")
-                let said = process.text() + process.text(.errors)
-                #expect(said.contains("\(place)"), "\(command): \(said)")
-                #expect(said.contains("it is not a regular file"), "\(command): \(said)")
-            }
-            let key = "key_id: ABC123DEFG, team_id: DEF123GHIJ"
-            for command in ["check", "run"] {
-                try expect(command, path, "\(path):1:1: cannot read the file")
-                try expect(command, try app("token: { key_file: \(path), \(key) }"), "apps[0].token.key_file")
-                try expect(command, try app("certificate: { p12_file: \(path) }"), "apps[0].certificate.p12_file")
-                try expect(
-                    command, try app("certificate: { certificate_file: \(path), private_key_file: \(path) }"),
-                    "apps[0].certificate.certificate_file")
-                try expect(
-                    command, try app("certificate: { p12_file: a, password_file: \(path) }"),
-                    "apps[0].certificate.password_file")
-                try expect(
-                    command, try app("ca_file: \(path), token: { key_file: a, \(key) }"), "apps[0].ca_file")
-            }
-        }
-
         @Test("control characters are escaped, whatever their source")
         func controlCharacters() throws {
             let (exit, errors) = try Self.endOfRun("/no/such\u{1B}[31m\u{9B}2J\rfile.yaml")

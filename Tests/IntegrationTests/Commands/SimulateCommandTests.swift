@@ -127,27 +127,6 @@ extension ProcessTests {
             #expect(try first.waitForExit() == .exited(0), "\(first.report)")
         }
 
-        @Test("with --json the last line is one object, also on SIGINT")
-        func json() throws {
-            let script = try directory.write("after 1 requests: goaway\n", to: "script")
-            let (process, port) = try start(["--script", script, "--json"])
-            #expect(try send("bad0", port) == .exited(65))
-            process.signal(SIGINT)
-            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
-            let lines = process.text().split(separator: "\n")
-            #expect(lines.count == 3, "\(process.report)")
-            let last = try #require(lines.last)
-            let object = try #require(try JSONSerialization.jsonObject(with: Data(last.utf8)) as? [String: Any])
-            for (name, count) in [
-                ("connections", 1), ("open", 0), ("failed", 0), ("requests", 1), ("duplicates", 0), ("goaways", 1),
-                ("priority_frames", 0), ("wrongly_indexed_headers", 0), ("payload_bytes", 25),
-            ] {
-                #expect(object[name] as? Int == count, "\(name): \(process.report)")
-            }
-            #expect(object["answers"] as? [String: Int] == ["400": 1])
-            #expect(object["reasons"] as? [String: Int] == ["BadDeviceToken": 1])
-        }
-
         @Test("an unusable script or file is 78, with its place")
         func badFiles() throws {
             let script = try directory.write("token *: 200\ntoken *: nonsense\n", to: "bad.script")
