@@ -208,7 +208,7 @@ final class DeadLetterRun: Run {
         if case .publish(let count, _) = action { return start(count) }
         guard round == nil else {
             // Without messages to consume, others hold the rest.
-            if messages == 0, mayWatch { ask(.emptiness) } else { lastDelivery = now }
+            if messages > 0 { lastDelivery = now } else if isQuiet { ask(.emptiness) }
             return
         }
         // The broker returns the messages of a closed connection only after a moment.
@@ -271,6 +271,8 @@ final class DeadLetterRun: Run {
         !consumers.isEmpty && !isOver && isIdle && question == nil && control.isOpen
     }
 
+    private var isQuiet: Bool { mayWatch && now >= lastDelivery + Self.quiet }
+
     /// Whether no further message is taken in this round.
     var isOver: Bool {
         guard let round else { return false }
@@ -292,7 +294,7 @@ final class DeadLetterRun: Run {
         if let end = roundEnd, now >= end { return endRound() }
         // The newest consumer holds only messages that stay.
         if !isOver, isIdle, let consumer = consumers.last, consumer.isFull { openConsumer() }
-        if mayWatch, now >= lastDelivery + Self.quiet { ask(.length) }
+        if isQuiet { ask(.length) }
     }
 
     func lost(_ error: AMQPError, isFatal: Bool) {
