@@ -23,15 +23,10 @@ struct UnreachableBrokerTests {
             TopologyPlan(try World.configuration { _ in }), control: connection(.control), at: network.now)
     }
 
-    private func replies(_ timeLimit: Duration) -> ReplyQueue {
-        ReplyQueue(name: "replies", prefetch: 10, timeLimit: timeLimit, at: network.now, connect: connection)
-    }
-
     private func load(_ timeLimit: Duration = .seconds(30)) -> RequestRun {
         RequestRun(
-            RequestRun.Settings(queue: "push.requests", count: 10, rate: nil),
-            LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0), replies: replies(timeLimit),
-            at: network.now)
+            RequestRun.Settings(queue: "push.requests", count: 10, replies: "replies", timeLimit: timeLimit),
+            LoadPlan(run: "run", topic: "a", mix: .accepted, bodySize: 0), at: network.now, connect: connection)
     }
 
     @Test("A refused connection ends a topology run within three seconds, with the cause")

@@ -65,12 +65,11 @@ struct LoadCommand: ParsableCommand {
         let timeout = former(patience, "--patience", now: "--timeout") ?? timeout
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replies = try ReplyQueue(
-            name: "harebell.\(name)", prefetch: 1000, timeLimit: .seconds(timeout), at: runner.now,
+        let run = try RequestRun(
+            RequestRun.Settings(
+                queue: queue, count: count, rate: rate, replies: "harebell.\(name)", timeLimit: .seconds(timeout)),
+            LoadPlan(run: name, topic: topic, mix: mix, bodySize: bodySize), at: runner.now,
             connect: runner.connections("harebell load", settings.broker))
-        let run = RequestRun(
-            RequestRun.Settings(queue: queue, count: count, rate: rate),
-            LoadPlan(run: name, topic: topic, mix: mix, bodySize: bodySize), replies: replies, at: runner.now)
         try runner.run(run, showing: ProgressBar(isWanted: !json, showsRate: true))
         try report(run)
     }

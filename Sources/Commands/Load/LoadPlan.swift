@@ -77,9 +77,11 @@ struct LoadPlan: Sendable {
 
 extension RequestRun {
     /// A load.
-    convenience init(_ settings: Settings, _ plan: LoadPlan, replies: ReplyQueue, at now: Instant) {
-        self.init(
-            settings, replies: replies, at: now,
+    convenience init(
+        _ settings: Settings, _ plan: LoadPlan, at now: Instant, connect: (AMQPRole) throws -> AMQPConnection
+    ) rethrows {
+        try self.init(
+            settings, at: now, connect: connect,
             request: { plan.request($0, to: settings.queue, replyTo: $1) },
             index: { $0.correlationID.flatMap { plan.index(ofMessageID: $0) } })
     }

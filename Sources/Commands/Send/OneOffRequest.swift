@@ -153,11 +153,11 @@ extension RequestRun {
     ///
     /// - Parameter onResult: gets the result from a worker.
     convenience init(
-        _ request: OneOffRequest, _ form: OneOffRequest.Form, to queue: String, replies: ReplyQueue, at now: Instant,
-        onResult: @escaping (OneOffResult) -> Void
-    ) {
-        self.init(Settings(queue: queue, count: 1), replies: replies, at: now) {
-            request.publication(to: queue, replyTo: $1, form)
+        _ request: OneOffRequest, _ form: OneOffRequest.Form, _ settings: Settings, at now: Instant,
+        connect: (AMQPRole) throws -> AMQPConnection, onResult: @escaping (OneOffResult) -> Void
+    ) rethrows {
+        try self.init(settings, at: now, connect: connect) {
+            request.publication(to: settings.queue, replyTo: $1, form)
         } index: { delivery in
             guard delivery.correlationID?.elementsEqual(request.id) == true, let result = OneOffResult(delivery)
             else { return nil }

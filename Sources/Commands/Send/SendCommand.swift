@@ -136,12 +136,14 @@ struct SendCommand: ParsableCommand {
                 "queue \"\(queue)\" has the decoder \(decoder ?? ""), whose format send does not write")
         }
         let runner = try LoopRunner()
+        let broker = settings.broker
         let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let replies = try ReplyQueue(
-            name: name, prefetch: 1, timeLimit: .seconds(timeout ?? 60), at: runner.now,
-            connect: runner.connections("harebell send", settings.broker))
+        let settings = RequestRun.Settings(
+            queue: queue, count: 1, replies: name, timeLimit: .seconds(timeout ?? 60))
         var result: OneOffResult?
-        let run = RequestRun(request, form, to: queue, replies: replies, at: runner.now) { result = $0 }
+        let run = try RequestRun(
+            request, form, settings, at: runner.now, connect: runner.connections("harebell send", broker)
+        ) { result = $0 }
         try runner.run(run, showing: ProgressBar(isWanted: false))
         if let result { return result }
         try unavailable(run.complaint)

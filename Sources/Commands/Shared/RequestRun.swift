@@ -1,10 +1,10 @@
 import AMQP
 import Core
 
-/// Publishes requests, collects the replies, and keeps a ledger of both.
+/// Publishes requests, collects the replies from a queue of its own, and keeps a ledger of both.
 ///
 /// Sans-IO like a worker. It reopens lost connections and repeats unconfirmed publishes, so a run survives a restart of
-/// the broker. Duplicate replies are counted.
+/// the broker. Duplicate replies are counted. The reply queue is declared once and deleted at the end.
 final class RequestRun: Run {
     struct Settings: Sendable {
         var queue: String
@@ -13,6 +13,10 @@ final class RequestRun: Run {
         var rate: Int?
         /// The maximum of unconfirmed messages.
         var window = 1000
+        /// The name of the reply queue; unique to this run.
+        var replies: String
+        /// The longest wait for a reply after the last reply or publish.
+        var timeLimit: Duration
     }
 
     enum End: Equatable {
@@ -25,6 +29,9 @@ final class RequestRun: Run {
         case stopped
     }
 
+    /// `x-expires` of the reply queue if it cannot be deleted, in milliseconds.
+    private static let life: Int32 = 600_000
+
     let settings: Settings
     /// Makes a request by its index, for the name of the reply queue.
     private let request: (Int, String) -> Publication
@@ -33,9 +40,13 @@ final class RequestRun: Run {
     private(set) var ledger: LoadLedger
     private(set) var end: End?
 
-    /// Deleted at the end of the run.
-    private let replies: ReplyQueue
-    private var isReady = false
+    private let control: AMQPConnection
+    private let publisher: AMQPConnection
+    private let consumer: AMQPConnection
+    private var isDeclared = false
+    private var isConsuming = false
+    private var broker: BrokerProgress
+    private var closing: OrderlyClose?
     private var next = 0
     private var again: [Int] = []
     /// Indexes of requests, by the sequence number of the confirm.
@@ -47,22 +58,30 @@ final class RequestRun: Run {
     private var random = SplitMix64(seed: 1)
     private var now: Instant
 
-    /// - Parameter replies: its time limit is the longest wait for a reply after the last reply or publish.
+    /// - Parameter connect: makes the connection for a role.
     init(
-        _ settings: Settings, replies: ReplyQueue, at now: Instant,
+        _ settings: Settings, at now: Instant, connect: (AMQPRole) throws -> AMQPConnection,
         request: @escaping (Int, String) -> Publication, index: @escaping (Delivery) -> Int?
-    ) {
+    ) rethrows {
         self.settings = settings
         self.request = request
         self.index = index
-        self.replies = replies
         self.now = now
         ledger = LoadLedger(count: settings.count)
+        broker = BrokerProgress(limit: settings.timeLimit, outlastsLosses: true, at: now)
+        control = try connect(.control)
+        publisher = try connect(.publisher)
+        let prefetch = UInt16(clamping: min(settings.count, settings.window))
+        consumer = try connect(.consumer([ConsumerQueue(name: settings.replies, prefetch: prefetch)]))
+        control.start(at: now)
+        publisher.start(at: now)
     }
 
+    private var connections: [AMQPConnection] { [control, publisher, consumer] }
+
     var nextDeadline: Instant? {
-        guard end == nil else { return replies.nextDeadline }
-        var earliest = min(replies.broker.deadline, replies.nextDeadline ?? .distantFuture)
+        guard end == nil else { return isFinished ? nil : closing?.deadline }
+        var earliest = min(broker.deadline, connections.compactMap(\.nextDeadline).min() ?? .distantFuture)
         if let pausesUntil { earliest = min(earliest, pausesUntil) }
         if canPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
@@ -73,36 +92,56 @@ final class RequestRun: Run {
 
     func step(at moment: Moment) {
         now = moment.instant
-        replies.expire(at: now)
-        takeEvents()
-        guard end == nil else { return }
+        for connection in connections { connection.expire(at: now) }
+        if end == nil { takeEvents() }
+        if end == nil { work() }
+        isFinished = closing?.isOver(at: now) ?? false
+    }
+
+    private func work() {
         publishDue()
         if ledger.responded == settings.count {
             finish(.complete)
-        } else if let cause = replies.broker.failure(at: now) {
+        } else if let cause = broker.failure(at: now) {
             finish(.timedOut(cause))
         }
     }
 
-    func trouble(at now: Instant) -> String? { replies.broker.trouble(at: now) }
+    func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
 
     // MARK: Replies
 
     private func takeEvents() {
-        while let event = replies.nextEvent(at: now) {
-            switch event {
-            case .ready:
-                isReady = true
-                replies.broker.restart(at: now)
-            case .reply(let delivery): received(delivery)
-            case .confirmed(let sequence, let confirmation): confirmed(sequence, confirmation)
-            case .failed(let error): finish(.failed(error.description))
+        for connection in connections {
+            while end == nil, let event = connection.nextEvent(at: now) {
+                broker.took(event, at: now)
+                if case .engine(let event) = event { take(event, from: connection) }
+                if case .disconnected(_, let error, _) = event, !error.isTransient { fail(error) }
             }
         }
     }
 
+    private func take(_ event: AMQPEngine.Event, from connection: AMQPConnection) {
+        switch event {
+        case .opened where connection === control && !isDeclared:
+            let queue = QueueDeclaration(name: settings.replies, arguments: ["x-expires": .int32(Self.life)])
+            control.request(.declareQueue(queue), at: now)
+        case .responded(.declared):
+            isDeclared = true
+            consumer.start(at: now)
+        case .responded(.refused(let error)): fail(error)
+        case .channelClosed(_, let error) where connection === consumer && !error.isTransient: fail(error)
+        case .consuming:
+            isConsuming = true
+            broker.restart(at: now)
+        case .delivery(let delivery): received(delivery)
+        case .confirmed(let sequence, let confirmation): confirmed(sequence, confirmation)
+        default: break
+        }
+    }
+
     private func received(_ delivery: Delivery) {
-        replies.broker.restart(at: now)
+        broker.restart(at: now)
         func text(_ header: StaticString) -> String? {
             guard case .text(let bytes) = delivery.header(header) else { return nil }
             return String(decoding: bytes, as: UTF8.self)
@@ -110,7 +149,7 @@ final class RequestRun: Run {
         let outcome = text("harebell-outcome") ?? "unknown"
         ledger.responded(
             index(delivery), outcome: text("harebell-reason").map { "\(outcome) \($0)" } ?? outcome, at: now)
-        replies.acknowledge(delivery, at: now)
+        consumer.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
     }
 
     // MARK: Publishing
@@ -119,12 +158,12 @@ final class RequestRun: Run {
     var areQueued: Bool { ledger.published == settings.count && unconfirmed.isEmpty && again.isEmpty }
 
     private var canPublish: Bool {
-        replies.canPublish && pausesUntil == nil && unconfirmed.count < settings.window
+        isConsuming && publisher.canPublish && pausesUntil == nil && unconfirmed.count < settings.window
             && (next < settings.count || !again.isEmpty)
     }
 
     private func publishDue() {
-        if limiter == nil, isReady, let rate = settings.rate {
+        if limiter == nil, isConsuming, let rate = settings.rate {
             limiter = RateLimiter(perSecond: rate, burst: max(1, rate / 100), at: now)
         }
         if let end = pausesUntil, now >= end { pausesUntil = nil }
@@ -141,12 +180,11 @@ final class RequestRun: Run {
 
     private func publish(_ index: Int) {
         do {
-            let sequence = try replies.publish(request(index, replies.name))
-            unconfirmed[sequence] = index
+            unconfirmed[try publisher.publish(request(index, settings.replies))] = index
             ledger.published(index, at: now)
-            replies.broker.restart(at: now)
+            broker.restart(at: now)
         } catch {
-            finish(.failed(error.description))
+            fail(error)
         }
     }
 
@@ -172,13 +210,18 @@ final class RequestRun: Run {
         finish(.stopped)
     }
 
+    private func fail(_ error: AMQPError) {
+        finish(.failed(error.description))
+    }
+
+    /// Deletes the reply queue if possible, and closes all connections.
     private func finish(_ end: End) {
         guard self.end == nil else { return }
         self.end = end
-        replies.close(at: now)
+        if control.isOpen { control.request(.deleteQueue(settings.replies), at: now) }
+        closing = OrderlyClose([consumer, publisher, control], at: now)
     }
 
-    var isFinished: Bool {
-        end != nil && replies.isClosed
-    }
+    /// Whether all connections are closed or given up.
+    private(set) var isFinished = false
 }

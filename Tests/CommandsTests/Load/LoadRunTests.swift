@@ -20,15 +20,14 @@ struct LoadRunTests {
     private func start(
         count: Int, rate: Int? = nil, to queue: String = "push.requests", mix: LoadPlan.Mix = .accepted
     ) throws -> RequestRun {
-        let replies = try ReplyQueue(name: "answers", prefetch: 1000, timeLimit: .seconds(30), at: world.network.now) {
-            role in
+        let run = try RequestRun(
+            RequestRun.Settings(
+                queue: queue, count: count, rate: rate, replies: "answers", timeLimit: .seconds(30)),
+            LoadPlan(run: "run", topic: "com.example.app", mix: mix, bodySize: 0), at: world.network.now
+        ) { role in
             try BrokerConnections.connection(
                 role, name: "test", world.configuration.broker, network: world.network, seed: 1)
         }
-        let run = RequestRun(
-            RequestRun.Settings(queue: queue, count: count, rate: rate),
-            LoadPlan(run: "run", topic: "com.example.app", mix: mix, bodySize: 0), replies: replies,
-            at: world.network.now)
         world.guests = [run]
         return run
     }

@@ -121,13 +121,15 @@ struct OneOffRequestTests {
         _ world: World, _ request: OneOffRequest, to queue: String = "push.requests",
         _ form: OneOffRequest.Form = .headers
     ) throws -> (result: OneOffResult?, complaint: String) {
-        let replies = try ReplyQueue(name: "answers", prefetch: 1, timeLimit: .seconds(30), at: world.network.now) {
-            role in
-            try BrokerConnections.connection(
-                role, name: "test", world.configuration.broker, network: world.network, seed: 1)
-        }
+        let settings = RequestRun.Settings(queue: queue, count: 1, replies: "answers", timeLimit: .seconds(30))
         var result: OneOffResult?
-        let run = RequestRun(request, form, to: queue, replies: replies, at: world.network.now) { result = $0 }
+        let run = try RequestRun(
+            request, form, settings, at: world.network.now,
+            connect: { role in
+                try BrokerConnections.connection(
+                    role, name: "test", world.configuration.broker, network: world.network, seed: 1)
+            }
+        ) { result = $0 }
         #expect(world.finish(run))
         return (result, run.complaint)
     }
