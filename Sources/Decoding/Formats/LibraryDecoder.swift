@@ -32,17 +32,15 @@ package struct LibraryDecoder: RefusingDecoder {
             report("options", "expected the text of a JSON object")
             return nil
         }
-        let library: DecoderLibrary
+        var library: DecoderLibrary?
         do throws(LibraryError) {
-            library = try DecoderLibrary(file: file)
+            let loaded = try DecoderLibrary(file: file)
+            library = loaded
+            return try LibraryInstance(loaded, options: options.options)
         } catch {
-            report("file", error.message)
-            return nil
-        }
-        do throws(LibraryProblems) {
-            return try LibraryInstance(library, options: options.options)
-        } catch {
-            for message in error.messages { report("options", "\(library.name): \(message)") }
+            for message in error.messages {
+                report(library == nil ? "file" : "options", (library.map { "\($0.name): " } ?? "") + message)
+            }
             return nil
         }
     }

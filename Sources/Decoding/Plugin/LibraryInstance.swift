@@ -9,7 +9,7 @@ package final class LibraryInstance: Sendable {
 
     /// - Parameter options: the text of a JSON object.
     /// - Throws: the library's problems with the options.
-    package init(_ library: DecoderLibrary, options: String) throws(LibraryProblems) {
+    package init(_ library: DecoderLibrary, options: String) throws(LibraryError) {
         let call = LibraryCall()
         var text = Array(options.utf8)
         let decoder = unsafe call.lend { host in
@@ -20,9 +20,8 @@ package final class LibraryInstance: Sendable {
         }
         guard let decoder = unsafe decoder, call.reports.isEmpty else {
             if let decoder = unsafe decoder { unsafe library.format.pointee.destroy(decoder) }
-            throw LibraryProblems(
-                messages: call.reports.isEmpty
-                    ? ["the library refuses these options without a reason"] : call.reports)
+            throw LibraryError(
+                call.reports.isEmpty ? ["the library refuses these options without a reason"] : call.reports)
         }
         self.library = library
         self.decoder = Guarded(UInt(bitPattern: decoder))
@@ -54,9 +53,4 @@ package final class LibraryInstance: Sendable {
             return try response.get()
         }
     }
-}
-
-/// The problems that a library reports about its options.
-package struct LibraryProblems: Error {
-    package let messages: [String]
 }

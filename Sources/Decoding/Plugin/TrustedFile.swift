@@ -7,7 +7,7 @@ package enum TrustedFile {
     /// - Returns: the file itself, with all links resolved. Messages keep the displayed name of `named`, if it has one.
     package static func resolve(_ named: FilePath) throws(LibraryError) -> FilePath {
         guard let resolved = unsafe realpath(named.path, nil) else {
-            throw LibraryError(.missing, "\(named): \(systemError)")
+            throw LibraryError("\(named): \(systemError)")
         }
         defer { unsafe free(resolved) }
         let path = unsafe String(cString: resolved)
@@ -24,17 +24,16 @@ package enum TrustedFile {
 
     private static func check(_ file: FilePath, _ kind: UInt32, _ name: String) throws(LibraryError) {
         var information = stat()
-        guard unsafe stat(file.path, &information) == 0 else { throw LibraryError(.missing, "\(file): \(systemError)") }
-        guard information.st_mode & S_IFMT == kind else { throw LibraryError(.missing, "\(file) is not \(name)") }
+        guard unsafe stat(file.path, &information) == 0 else { throw LibraryError("\(file): \(systemError)") }
+        guard information.st_mode & S_IFMT == kind else { throw LibraryError("\(file) is not \(name)") }
         guard information.st_uid == 0 || information.st_uid == geteuid() else {
             throw LibraryError(
-                .exposed,
                 "\(file) belongs to user \(information.st_uid): expected root or harebell's user, "
                     + "\(geteuid())"
             )
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw LibraryError(.exposed, "users other than its owner can change \(file): chmod go-w \(file)")
+            throw LibraryError("users other than its owner can change \(file): chmod go-w \(file)")
         }
     }
 
