@@ -74,10 +74,25 @@ struct DocumentationTests {
         let expected = PayloadTable.all.flatMap { table in
             table.keys.map { key in
                 let path = "\(table.path).\(key.name)".dropFirst("payload.".count)
-                return "| `\(path)` | \(key.expectation) | \(key.scope) | \(key.need) |".replacing("|  |", with: "| |")
+                return "| `\(path)` | \(key.expectation) | \(key.scope) | \(key.need.words) |".replacing(
+                    "|  |", with: "| |")
             }
         }
         #expect(try rows("| key | value | push types | needed |", of: payload) == expected)
         #expect(payload.contains { $0.contains("The first \(PayloadFindings.maximumKept) are kept") })
+    }
+}
+
+extension PayloadKey.Need {
+    /// As the page writes it.
+    fileprivate var words: String {
+        switch self {
+        case .optional: ""
+        case .always: "yes"
+        case .oneInAlert: "one of the three for alert"
+        case .oneInAlertOrToStart: "one of the three for alert; for start"
+        case .toStart: "for start"
+        case .toStartOrUpdate: "for start and update"
+        }
     }
 }

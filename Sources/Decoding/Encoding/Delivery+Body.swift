@@ -28,20 +28,7 @@ extension Delivery {
             throw DecodingFailure(
                 "content-encoding: \(RequestFields.quoted(encoding)) is not one of gzip, deflate, identity")
         }
-        do {
-            return decompressed(to: try format.decompress(body, limit: limit))
-        } catch {
-            switch error {
-            case .tooLarge:
-                throw DecodingFailure(
-                    "content-encoding: the body is larger than broker.max_message_bytes (\(limit)) allows after "
-                        + "decompression", limit: .body)
-            case .truncated: throw DecodingFailure("content-encoding: the body ends before its \(format) data does")
-            case .trailingData: throw DecodingFailure("content-encoding: there are bytes after the \(format) data")
-            case .damaged(let reason):
-                throw DecodingFailure("content-encoding: the body is not \(format) data: \(reason)")
-            }
-        }
+        return decompressed(to: try format.decompress(body, limit: limit))
     }
 
     /// Without the section of an AMQP 1.0 client that sent its body as a value, not as data. RabbitMQ passes such a

@@ -74,7 +74,7 @@ package struct PayloadCheck {
         let seen = try checkKeys(of: table, bytes, depth: 2)
         for (index, key) in table.keys.enumerated() where seen & 1 << index == 0 {
             guard key.need.holds(for: event), key.scope.contains(type) else { continue }
-            let cause = key.need == .always ? "push type \(type)" : "event \(event?.name ?? "")"
+            let cause = key.need == .always ? "push type \(type)" : "event \(event?.rawValue ?? "")"
             findings.add("\(table.path).\(key.name)", "missing, expected \(key.expectation) for \(cause)")
         }
         if type == .alert, !hasInteraction {
@@ -120,7 +120,7 @@ package struct PayloadCheck {
         of key: PayloadKey, in table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
     ) throws(JSONFailure) {
         if let nested = key.nested, scanner.open(bytes, "{") {
-            _ = try checkKeys(of: .nested(nested), bytes, depth: depth + 1)
+            _ = try checkKeys(of: nested, bytes, depth: depth + 1)
             return
         }
         if key.kinds.contains(.strings), scanner.open(bytes, "[") {
@@ -128,7 +128,9 @@ package struct PayloadCheck {
         }
         let nulls = scanner.nulls
         let value = try scanner.value(bytes, depth: depth)
-        if scanner.nulls > nulls { try findNulls(in: value, bytes, "\(table.path).\(key.name)", "") }
+        if scanner.nulls > nulls, value.kind != .null {
+            try findNulls(in: value, bytes, "\(table.path).\(key.name)", "")
+        }
         if !key.kinds.take(value.kind) {
             findings.add("\(table.path).\(key.name)", "expected \(key.expectation), found \(value.kind.name)")
         } else if !takes(value, key.values, bytes) {
@@ -142,38 +144,30 @@ package struct PayloadCheck {
     ) throws(JSONFailure) {
         let nulls = scanner.nulls
         let value = try scanner.value(bytes, depth: depth)
-        guard scanner.nulls > nulls else { return }
-        if value.kind == .null { return addNull(path(), foreignPath()) }
-        try findNulls(in: value, bytes, path(), foreignPath())
+        if scanner.nulls > nulls { try findNulls(in: value, bytes, path(), foreignPath()) }
     }
 
-    /// Adds a finding for each null within an object or an array.
+    /// Adds a finding for each null, also within objects and arrays.
     private mutating func findNulls(
-        in container: JSONValue, _ bytes: Span<UInt8>, _ path: String, _ foreignPath: String
+        in value: JSONValue, _ bytes: Span<UInt8>, _ path: String, _ foreignPath: String
     ) throws(JSONFailure) {
-        guard container.kind == .object || container.kind == .array else { return }
-        var inner = JSONScanner(at: container.range.lowerBound)
-        _ = inner.open(bytes, container.kind == .object ? "{" : "[")
+        var inner = JSONScanner(at: value.range.lowerBound)
         var index = 0
-        while true {
-            let part: String
-            if container.kind == .object {
-                guard let key = try inner.nextKey(bytes, isFirst: index == 0) else { return }
-                part = foreignPath + bytes.pathPart(key)
-            } else {
-                guard try inner.nextElement(bytes, isFirst: index == 0) else { return }
-                part = "\(foreignPath)[\(index)]"
+        if value.kind == .null {
+            findings.add(
+                path, foreignPath: foreignPath,
+                "expected an object, an array, a string, a number or a boolean, found null")
+        } else if value.kind == .object, inner.open(bytes, "{") {
+            while let key = try inner.nextKey(bytes, isFirst: index == 0) {
+                index += 1
+                try findNulls(in: try inner.value(bytes, depth: 0), bytes, path, foreignPath + bytes.pathPart(key))
             }
-            index += 1
-            let value = try inner.value(bytes, depth: 0)
-            if value.kind == .null { addNull(path, part) }
-            try findNulls(in: value, bytes, path, part)
+        } else if value.kind == .array, inner.open(bytes, "[") {
+            while try inner.nextElement(bytes, isFirst: index == 0) {
+                try findNulls(in: try inner.value(bytes, depth: 0), bytes, path, "\(foreignPath)[\(index)]")
+                index += 1
+            }
         }
-    }
-
-    private mutating func addNull(_ path: String, _ foreignPath: String) {
-        findings.add(
-            path, foreignPath: foreignPath, "expected an object, an array, a string, a number or a boolean, found null")
     }
 
     private mutating func checkElements(

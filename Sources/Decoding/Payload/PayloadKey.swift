@@ -8,11 +8,11 @@ struct PayloadKey: Sendable {
     let scope: Scope
     let need: Need
     /// The container of the value's own keys, if Apple lists them.
-    let nested: Nested?
+    let nested: PayloadTable?
 
     init(
         _ name: StaticString, _ kinds: Kinds, _ values: Values = .any, _ scope: Scope = .every,
-        need: Need = .optional, nested: Nested? = nil
+        need: Need = .optional, nested: PayloadTable? = nil
     ) {
         self.name = name
         self.kinds = kinds
@@ -56,24 +56,11 @@ struct PayloadKey: Sendable {
         case oneInAlertOrToStart
         case toStart, toStartOrUpdate
     }
-
-    /// The dictionaries within `aps` whose keys Apple lists.
-    enum Nested: Sendable {
-        case alert, sound, title, body
-    }
 }
 
 /// The values of a Live Activity's `event`.
-enum LiveActivityEvent {
+enum LiveActivityEvent: String {
     case start, update, end
-
-    var name: StaticString {
-        switch self {
-        case .start: "start"
-        case .update: "update"
-        case .end: "end"
-        }
-    }
 }
 
 extension PayloadKey {
@@ -141,19 +128,6 @@ extension PayloadKey.Need {
         case .always: true
         case .toStart, .oneInAlertOrToStart: event == .start
         case .toStartOrUpdate: event == .start || event == .update
-        }
-    }
-}
-
-extension PayloadKey.Need: CustomStringConvertible {
-    var description: String {
-        switch self {
-        case .optional: ""
-        case .always: "yes"
-        case .oneInAlert: "one of the three for alert"
-        case .oneInAlertOrToStart: "one of the three for alert; for start"
-        case .toStart: "for start"
-        case .toStartOrUpdate: "for start and update"
         }
     }
 }

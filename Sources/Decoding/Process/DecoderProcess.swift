@@ -71,11 +71,6 @@ package final class DecoderProcess {
         downSince.map { Outage(since: $0, cause: lastFailure ?? "it has not started yet") }
     }
 
-    /// Whether the program is running, and has answered since its last failure if there was anything to answer.
-    package var isWorking: Bool {
-        if case .working = state { failures == 0 || waiting == 0 } else { false }
-    }
-
     /// Whether the program is running and has sent its hello.
     package var hasStarted: Bool {
         if case .working = state { true } else { false }

@@ -69,7 +69,6 @@ package struct DecodingQueue {
         batches.first.map { max($0.sent, finishedAt) + limits.deadline }
     }
 
-    /// Queues a message. The caller's handle must not be in use here.
     package mutating func append(_ handle: Handle) {
         waiting.append(handle)
     }

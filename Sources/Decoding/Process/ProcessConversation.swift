@@ -21,9 +21,8 @@ package final class ProcessConversation: ProgramEngine {
     private let maximumFrame: Int
     private var events = Deque<Event>()
     private var output = ByteQueue()
-    /// The received part of a frame's length prefix, then of the frame.
+    /// The beginning of a frame with its length prefix.
     private var input: [UInt8] = []
-    private var missing: Int?
     private var line: [UInt8] = []
     private var ignoresInput = false
     private var isEnding = false
@@ -58,36 +57,25 @@ package final class ProcessConversation: ProgramEngine {
     package func transportOpened(at now: Instant) {}
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        var place = 0
-        while place < bytes.count, !ignoresInput {
-            let wanted = (missing ?? ProcessFrame.prefix - input.count)
-            let count = min(wanted, bytes.count - place)
-            input.append(bytes.extracting(place..<place + count))
-            place += count
-            if missing != nil { missing = wanted - count }
-            guard count == wanted else { continue }
-            missing == nil ? begin() : finish()
+        guard !ignoresInput else { return }
+        input.append(bytes)
+        var rest = input[...]
+        while !ignoresInput, rest.count >= ProcessFrame.prefix {
+            let prefix = rest.prefix(ProcessFrame.prefix)
+            let length = prefix.reduce(0) { $0 << 8 | Int($1) }
+            guard length <= maximumFrame else {
+                ignoresInput = true
+                let isText = prefix.allSatisfy { 0x20...0x7E ~= $0 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
+                let text = ControlCharacters.escaped(String(decoding: prefix, as: UTF8.self), quotes: true)
+                return events.append(isText ? .text(text) : .oversize(length))
+            }
+            let frame = rest.dropFirst(ProcessFrame.prefix).prefix(length)
+            guard frame.count == length else { break }
+            events.append(.frame(frame))
+            rest = rest[frame.endIndex...]
         }
-    }
-
-    /// The length prefix is complete.
-    private func begin() {
-        let length = input.reduce(0) { $0 << 8 | Int($1) }
-        let isText = input.allSatisfy { 0x20...0x7E ~= $0 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
-        let text = ControlCharacters.escaped(String(decoding: input, as: UTF8.self), quotes: true)
-        input = []
-        guard length <= maximumFrame else {
-            ignoresInput = true
-            return events.append(isText ? .text(text) : .oversize(length))
-        }
-        missing = length
-        if length == 0 { finish() }
-    }
-
-    private func finish() {
-        events.append(.frame(input[...]))
-        input = []
-        missing = nil
+        // Frames keep the old storage.
+        if rest.count < input.count { input = Array(rest) }
     }
 
     package func complained(_ bytes: Span<UInt8>, at now: Instant) {
