@@ -35,7 +35,7 @@ struct DecodingReport {
             throw ValidationError("--decoder: \(reader.decoders.complaint(about: reader.decoder) ?? "unknown")")
         }
         self.decoder = reader.decoder
-        version = reader.decoders.version(of: decoder)
+        version = DecoderFormat.version
         decoded = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
         guard case .request(let request) = decoded else { return }
         let refused = Set(request.refusals.map(\.position))

@@ -1,4 +1,3 @@
-/// A named decoder with its options.
 package struct DecoderDefinition: Sendable, Equatable {
     package enum Options: Sendable, Equatable {
         case mapping(MappingDecoder.Options)
@@ -6,6 +5,15 @@ package struct DecoderDefinition: Sendable, Equatable {
         case celery(CeleryDecoder.Options)
         case library(LibraryDecoder.Options)
         case process(ProcessDecoder.Options)
+
+        /// The names of the decoders that it contains, with the paths of the options.
+        var inner: [(name: String, path: String)] {
+            switch self {
+            case .cloudevents(let options): [(options.decoder, "decoder")]
+            case .celery(let options): options.tasks.enumerated().map { ($1.decoder, "tasks[\($0)].decoder") }
+            case .mapping, .library, .process: []
+            }
+        }
     }
 
     package var name: String
