@@ -2,6 +2,7 @@ import Core
 import TestSupport
 import Testing
 
+@testable import Commands
 @testable import Decoding
 
 @Suite("The message format page")
@@ -11,22 +12,15 @@ struct MessageFormatTests {
         try DocumentationPage("produce/requests.md").text.components(between: "```json\n", and: "\n```")
     }
 
-    private func delivery(_ body: String) -> Delivery {
-        var layout = Delivery.Layout()
-        let type = Array("application/json".utf8)
-        layout.contentType = Delivery.Field(0..<type.count)
-        let storage = type + body.utf8
-        layout.body = Delivery.Field(type.count..<storage.count)
-        return Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: storage, layout: layout, headers: [])
-    }
-
     @Test("Each example request is valid, and follows Apple's key tables")
     func requests() throws {
         let bodies = try bodies()
         #expect(bodies.count == 6)
         var types: [PushType] = []
         for body in bodies {
-            guard case .request(let request) = AutoDecoder().decode(delivery(body), at: WallTime(milliseconds: 0))
+            guard
+                case .request(let request) = AutoDecoder().decode(
+                    OneOffDelivery(body: Array(body.utf8)).delivery, at: WallTime(milliseconds: 0))
             else {
                 Issue.record("no request: \(body)")
                 continue

@@ -1,41 +1,38 @@
 import Core
 
-/// A reference to one value of a message.
-enum FieldReference: Equatable, Sendable {
-    case pointer(JSONPointer, text: String)
-    case header(String)
-    case property(MessageProperty)
+struct FieldReference: Equatable, Sendable {
+    enum Place: Equatable, Sendable {
+        case pointer(JSONPointer)
+        case header(String)
+        case property(MessageProperty)
+    }
+
+    let place: Place
+    /// As written in the configuration.
+    let description: String
 
     init(_ text: String) throws(InvalidOption) {
+        description = text
         if let name = text.dropPrefix("header:") {
             guard !name.isEmpty else { throw InvalidOption(message: "expected a header's name after header:") }
-            self = .header(name)
+            place = .header(name)
         } else if let name = text.dropPrefix("property:") {
             guard let property = MessageProperty(rawValue: name) else {
                 let names = MessageProperty.allCases.map(\.rawValue).joined(separator: ", ")
                 throw InvalidOption(message: "\"\(name)\" is not one of the properties \(names)")
             }
-            self = .property(property)
+            place = .property(property)
         } else {
             guard let pointer = JSONPointer(text) else {
                 throw InvalidOption(
                     message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
             }
-            self = .pointer(pointer, text: text)
+            place = .pointer(pointer)
         }
     }
 
     var readsBody: Bool {
-        if case .pointer = self { true } else { false }
-    }
-
-    /// The reference as written in the configuration.
-    var description: String {
-        switch self {
-        case .pointer(_, let text): text
-        case .header(let name): "header:\(name)"
-        case .property(let property): "property:\(property.rawValue)"
-        }
+        if case .pointer = place { true } else { false }
     }
 }
 
@@ -51,20 +48,18 @@ enum MessageProperty: String, CaseIterable {
     case routingKey = "routing-key"
 
     func value(of delivery: Delivery) -> RequestFields.Value {
-        switch self {
-        case .messageID: Self.text(delivery.messageID)
-        case .correlationID: Self.text(delivery.correlationID)
-        case .replyTo: Self.text(delivery.replyTo)
-        case .type: Self.text(delivery.type)
-        case .appID: Self.text(delivery.appID)
-        case .expiration: Self.text(delivery.expiration)
-        case .timestamp: delivery.timestamp.flatMap { Int64(exactly: $0) }.map { .integer($0) } ?? .missing
-        case .routingKey: Self.text(delivery.routingKey)
-        }
-    }
-
-    private static func text(_ text: ArraySlice<UInt8>?) -> RequestFields.Value {
-        text.map { .text($0) } ?? .missing
+        let text =
+            switch self {
+            case .messageID: delivery.messageID
+            case .correlationID: delivery.correlationID
+            case .replyTo: delivery.replyTo
+            case .type: delivery.type
+            case .appID: delivery.appID
+            case .expiration: delivery.expiration
+            case .routingKey: delivery.routingKey
+            case .timestamp: delivery.timestamp.map { ArraySlice(String($0).utf8) }
+            }
+        return text.map { .text($0) } ?? .missing
     }
 }
 
@@ -79,15 +74,14 @@ struct MappedMessage {
     }
 
     func value(of reference: FieldReference) -> RequestFields.Value {
-        switch reference {
-        case .pointer(let pointer, _):
+        switch reference.place {
+        case .pointer(let pointer):
             guard let part = part(at: pointer) else { return .missing }
             return RequestFields.Value(part.value, in: part.document)
         case .header(let name): return delivery.header(named: name.utf8).map { .init($0) } ?? .missing
         case .property(let property): return property.value(of: delivery)
         }
     }
-
 }
 
 extension String {

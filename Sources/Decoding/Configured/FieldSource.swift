@@ -112,53 +112,39 @@ package struct FieldSource: Equatable, Sendable {
             switch part {
             case .text(let bytes): json += bytes
             case .value(let reference, let fallback, let isInString):
-                let isThere =
-                    isInString
-                    ? try append(reference, inString: message, to: &json) : append(reference, of: message, to: &json)
-                guard !isThere else { continue }
-                guard let fallback else { throw DecodingFailure("payload: \(reference.description) is missing") }
-                json += fallback
+                if let value = try self.json(of: reference, in: message, isInString: isInString) {
+                    json += value
+                } else if let fallback {
+                    json += fallback
+                } else {
+                    throw DecodingFailure("payload: \(reference.description) is missing")
+                }
             }
         }
         return json
     }
 
-    private func append(_ reference: FieldReference, of message: MappedMessage, to json: inout [UInt8]) -> Bool {
-        if case .pointer(let pointer, _) = reference {
-            guard let part = message.part(at: pointer) else { return false }
-            part.append(to: &json)
-            return true
-        }
-        switch message.value(of: reference) {
-        case .text(let text): json.appendJSON(string: text)
-        case .integer(let value): json.append(decimal: Int(value))
-        case .missing, .other: return false
-        }
-        return true
-    }
-
-    private func append(
-        _ reference: FieldReference, inString message: MappedMessage, to json: inout [UInt8]
-    ) throws(DecodingFailure) -> Bool {
-        if case .pointer(let pointer, _) = reference {
-            guard let part = message.part(at: pointer) else { return false }
-            guard part.kind != .object, part.kind != .array else {
+    /// A value as in the message, or as a part of a string; `nil` if it is missing.
+    private func json(
+        of reference: FieldReference, in message: MappedMessage, isInString: Bool
+    ) throws(DecodingFailure) -> ArraySlice<UInt8>? {
+        var json: ArraySlice<UInt8> = []
+        if case .pointer(let pointer) = reference.place {
+            guard let part = message.part(at: pointer) else { return nil }
+            guard !isInString || part.kind != .object && part.kind != .array else {
                 throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
             }
-            var string: [UInt8] = []
-            part.append(to: &string)
-            json += part.kind == .string ? string.dropFirst().dropLast() : string[...]
-            return true
+            json = part.raw
+        } else {
+            var bytes: [UInt8] = []
+            switch message.value(of: reference) {
+            case .text(let text): bytes.appendJSON(string: text)
+            case .integer(let value): bytes.append(decimal: Int(value))
+            case .missing, .other: return nil
+            }
+            json = bytes[...]
         }
-        switch message.value(of: reference) {
-        case .text(let text):
-            var string: [UInt8] = []
-            string.appendJSON(string: text)
-            json += string.dropFirst().dropLast()
-        case .integer(let value): json.append(decimal: Int(value))
-        case .missing, .other: return false
-        }
-        return true
+        return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json
     }
 }
 

@@ -1,6 +1,5 @@
 import Core
 
-/// The configured sources of a request's fields.
 package struct FieldSources: Equatable, Sendable {
     private struct Entry: Equatable, Sendable {
         let name: RequestFields.Name
@@ -30,50 +29,32 @@ package struct FieldSources: Equatable, Sendable {
     }
 
     /// Sets every field that has a source and a value in the message.
-    func fill(_ fields: inout RequestFields, from message: MappedMessage) throws(DecodingFailure) {
+    func fill(_ fields: inout RequestFields, from message: MappedMessage) {
         for entry in sources {
-            let (name, source) = (entry.name, entry.source)
-            guard name != .deviceTokens else {
-                if let tokens = try tokens(source, in: message) {
-                    fields.deviceTokens = tokens
-                    fields.deviceToken = .missing
-                }
-                continue
+            if entry.name == .deviceTokens {
+                fillTokens(&fields, entry.source, from: message)
+            } else {
+                let value = entry.source.value(in: message)
+                if case .missing = value { continue }
+                fields.set(entry.name, value)
             }
-            let value = source.value(in: message)
-            if case .missing = value { continue }
-            fields.set(name, value)
         }
     }
 
-    private func tokens(
-        _ source: FieldSource, in message: MappedMessage
-    ) throws(DecodingFailure) -> [ArraySlice<UInt8>]? {
-        if case .pointer(let pointer, _) = source.reference {
-            guard let part = message.part(at: pointer) else { return nil }
-            if part.kind == .array { return try part.texts("device-tokens") }
-        }
-        switch source.value(in: message) {
-        case .text(let text): return APNsHeadersDecoder.split(text)
-        case .missing: return nil
-        default: throw DecodingFailure("device-tokens: expected an array, or a text with commas between the tokens")
-        }
-    }
-}
-
-extension JSONPart {
-    /// The elements of an array of strings.
-    ///
-    /// - Parameter name: its name in an error.
-    func texts(_ name: String) throws(DecodingFailure) -> [ArraySlice<UInt8>] {
-        guard kind == .array else { throw DecodingFailure("\(name): expected an array, found \(kind.name)") }
-        var texts: [ArraySlice<UInt8>] = []
-        for (index, element) in elements.enumerated() {
-            guard let text = element.text else {
-                throw DecodingFailure("\(name)[\(index)]: expected a string, found \(element.kind.name)")
+    private func fillTokens(_ fields: inout RequestFields, _ source: FieldSource, from message: MappedMessage) {
+        var tokens: [ArraySlice<UInt8>]?
+        if case .pointer(let pointer)? = source.reference?.place, let part = message.part(at: pointer),
+            part.kind == .array
+        {
+            tokens = part.elements.map { $0.text ?? [] }
+        } else {
+            switch source.value(in: message) {
+            case .missing: return
+            case .text(let text): tokens = APNsHeadersDecoder.split(text)
+            default: break
             }
-            texts.append(text)
         }
-        return texts
+        fields.set(.deviceToken, .missing)
+        fields.setDeviceTokens(tokens, else: "an array, or a text with commas between the tokens")
     }
 }

@@ -10,13 +10,14 @@ package struct APNsHeadersDecoder: RefusingDecoder {
     package init() {}
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        let fields = try Self.fields(of: delivery)
+        var fields = Self.fields(of: delivery)
+        var payload: ArraySlice<UInt8>?
         do throws(DecodingFailure) {
-            try RequestFields.checkPayload(delivery.body, "payload")
+            payload = try RequestFields.payload(delivery.body)
         } catch {
-            throw fields.explained(error, payload: nil)
+            fields.findings.add(error)
         }
-        return .request(try fields.request(payload: delivery.body))
+        return .request(try fields.request(payload: payload))
     }
 
     /// Whether a header names a target.
@@ -29,30 +30,27 @@ package struct APNsHeadersDecoder: RefusingDecoder {
     }
 
     /// What the headers say about a message that has no readable body.
-    package static func known(of delivery: Delivery) -> DecodingFailure.Known? {
-        try? fields(of: delivery).known
+    package static func known(of delivery: Delivery) -> DecodingFailure.Known {
+        fields(of: delivery).known
     }
 
-    private static func fields(of delivery: Delivery) throws(DecodingFailure) -> RequestFields {
+    private static func fields(of delivery: Delivery) -> RequestFields {
         var fields = RequestFields()
         fields.takesDigits = true
-        var tokens = RequestFields.Value.missing
         func name(_ header: Span<UInt8>) -> RequestFields.Name? {
             if let name = RequestFields.Name(header: header) { return name }
             fields.notice(unknown: header)
             return nil
         }
+        var tokens = RequestFields.Value.missing
         delivery.forEachHeader(named: name) { name, value in
             let field = RequestFields.Value(value)
             if name == .deviceTokens { tokens = field } else { fields.set(name, field) }
         }
         switch tokens {
         case .missing: break
-        case .text(let text): fields.deviceTokens = split(text)
-        default:
-            throw fields.explained(
-                DecodingFailure("device-tokens: expected a text with commas between the tokens"), payload: nil,
-                namesTarget: true)
+        case .text(let text): fields.setDeviceTokens(split(text), else: "")
+        default: fields.setDeviceTokens(nil, else: "a text with commas between the tokens")
         }
         return fields
     }

@@ -12,7 +12,6 @@ package struct APNsJSONDecoder: RefusingDecoder {
         return .request(try Self.request(delivery.body))
     }
 
-    /// The request in one envelope.
     static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         var envelope = Envelope()
         do {
@@ -24,19 +23,31 @@ package struct APNsJSONDecoder: RefusingDecoder {
         if let kind = envelope.otherKind { throw DecodingFailure("body: expected a JSON object, found \(kind.name)") }
         if let channel = envelope.channel { return try request(about: channel, envelope, in: body) }
         if let tokens = envelope.tokens {
-            do throws(DecodingFailure) {
-                envelope.fields.deviceTokens = try texts(tokens, in: body)
-            } catch {
-                throw envelope.fields.explained(error, payload: nil, namesTarget: true)
-            }
+            envelope.fields.setDeviceTokens(
+                tokens.kind == .array ? Self.texts(of: tokens, in: body) : nil,
+                else: "an array, found \(tokens.kind.name)")
         }
-        let payload: ArraySlice<UInt8>
-        do throws(DecodingFailure) {
-            payload = try Self.payload(envelope, in: body)
-        } catch {
-            throw envelope.fields.explained(error, payload: nil)
+        let found = envelope.payload
+        let payload = envelope.fields.findings.check { () throws(DecodingFailure) in
+            guard let found else { throw DecodingFailure("payload: missing, expected a JSON object") }
+            try RequestFields.checkPayload(found, in: body)
+            return body.slice(found.range)
         }
         return try envelope.fields.request(payload: payload)
+    }
+
+    /// The elements of an array in valid JSON. One that is not a string becomes empty, which is not a valid device token.
+    private static func texts(of array: JSONValue, in body: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
+        let bytes = body.span
+        var scanner = JSONScanner(at: array.range.lowerBound)
+        var texts: [ArraySlice<UInt8>] = []
+        guard scanner.open(bytes, "[") else { return [] }
+        while (try? scanner.nextElement(bytes, isFirst: texts.isEmpty)) == true,
+            let value = try? scanner.value(bytes, depth: 2)
+        {
+            texts.append(value.kind == .string ? body.text(of: value) ?? [] : [])
+        }
+        return texts
     }
 
     private static func request(
@@ -47,51 +58,14 @@ package struct APNsJSONDecoder: RefusingDecoder {
             guard envelope.payload == nil, envelope.tokens == nil else {
                 throw DecodingFailure("channel: expected neither payload nor device-tokens beside it")
             }
-            operation = try ChannelFields(channel, in: body).parse()
+            operation = try ChannelOperation(JSONPart(channel, of: body))
         } catch {
             throw DecodingFailure(error.detail, limit: error.limit, known: envelope.fields.known)
         }
         return try envelope.fields.request(about: operation)
     }
-
-    private static func payload(
-        _ envelope: Envelope, in body: ArraySlice<UInt8>
-    ) throws(DecodingFailure) -> ArraySlice<UInt8> {
-        guard let payload = envelope.payload else { throw DecodingFailure("payload: missing, expected a JSON object") }
-        guard payload.kind == .object else {
-            throw DecodingFailure("payload: expected a JSON object, found \(payload.kind.name)")
-        }
-        guard !payload.isEmptyObject(in: body) else {
-            throw DecodingFailure("payload: expected at least one key, found none")
-        }
-        return body.slice(payload.range)
-    }
-
-    /// The elements of `device-tokens`. An element that is not a string becomes empty, which is not a valid device
-    /// token.
-    private static func texts(_ array: JSONValue, in body: ArraySlice<UInt8>) throws(DecodingFailure) -> [ArraySlice<
-        UInt8
-    >] {
-        guard array.kind == .array else {
-            throw DecodingFailure("device-tokens: expected an array, found \(array.kind.name)")
-        }
-        let bytes = body.span
-        var scanner = JSONScanner(at: array.range.lowerBound)
-        var texts: [ArraySlice<UInt8>] = []
-        guard scanner.open(bytes, "[") else { preconditionFailure("an array begins with a bracket") }
-        do {
-            while try scanner.nextElement(bytes, isFirst: texts.isEmpty) {
-                let value = try scanner.value(bytes, depth: 2)
-                texts.append(value.kind == .string ? body.text(of: value) ?? [] : [])
-            }
-        } catch {
-            throw DecodingFailure(error, of: body)
-        }
-        return texts
-    }
 }
 
-/// The fields found in one body.
 private struct Envelope {
     var fields = RequestFields()
     var payload: JSONValue?

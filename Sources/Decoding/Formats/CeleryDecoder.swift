@@ -2,8 +2,7 @@ package import Core
 
 /// `celery`: the arguments of a task. The configuration names the task and the argument.
 ///
-/// Protocol 2 has the task in headers and `[args, kwargs, embed]` as the body; protocol 1 has both in the body.
-/// Source: Celery, "Message Protocol".
+/// The task is in headers, and the body is `[args, kwargs, embed]`. Source: Celery, "Message Protocol", version 2.
 package struct CeleryDecoder: RefusingDecoder {
     package struct Options: Equatable, Sendable {
         package var tasks: [Task] = []
@@ -16,19 +15,24 @@ package struct CeleryDecoder: RefusingDecoder {
     /// A task whose messages are requests.
     package struct Task: Equatable, Sendable {
         package let name: String
-        /// The name of the decoder of the value.
         package let decoder: String
-        /// Begins with `/args` or `/kwargs`.
+        /// Of the arguments in the body: 0 for `/args`, 1 for `/kwargs`.
+        let index: Int
+        /// In these arguments.
         let pointer: JSONPointer
+        /// As written in the configuration.
         let place: String
 
         package init(_ name: String, at place: String, decoder: String) throws(InvalidOption) {
-            let isBelow = ["/args", "/kwargs"].contains { place == $0 || place.hasPrefix($0 + "/") }
-            guard let pointer = JSONPointer(place), isBelow else {
+            let roots = ["/args", "/kwargs"]
+            guard let index = roots.firstIndex(where: { place == $0 || place.hasPrefix($0 + "/") }),
+                let pointer = JSONPointer(String(place.dropFirst(roots[index].count)))
+            else {
                 throw InvalidOption(message: "expected a JSON pointer below /args or /kwargs")
             }
             self.name = name
             self.decoder = decoder
+            self.index = index
             self.pointer = pointer
             self.place = place
         }
@@ -57,20 +61,20 @@ package struct CeleryDecoder: RefusingDecoder {
         }
         let task = options.tasks[index]
         if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
-        guard let part = message.find(task.pointer) else {
+        guard let part = task.pointer.find(in: message.elements[task.index]) else {
             throw DecodingFailure("\(task.place): missing in the task's arguments")
         }
         let argument: Delivery
         if part.kind == .string {
             guard let text = part.text else { throw DecodingFailure("\(task.place): half of a surrogate pair") }
             argument = delivery.inner(unwrapped: text)
-        } else if KombuValue.isIn(part) {
-            argument = delivery.inner(unwrapped: try KombuValue.unwrapped(part, at: task.place))
         } else {
             argument = delivery.inner(part.value.range)
         }
         let decoded = inner[index].decode(argument, at: now)
         guard case .request(var request) = decoded else { return decoded }
+        // All notifications of a request share one payload.
+        if let payload = request.notifications.first?.payload { try KombuValue.refuse(in: payload) }
         if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires) }
         return .request(request)
@@ -89,88 +93,41 @@ package struct CeleryDecoder: RefusingDecoder {
     }
 }
 
-/// The fields of a task message, in either protocol.
 private struct CeleryMessage {
     let task: ArraySlice<UInt8>
     let id: ArraySlice<UInt8>?
     let eta: WallTime?
     let expires: WallTime?
-    private let args: JSONPart?
-    private let kwargs: JSONPart?
+    /// `[args, kwargs, embed]`
+    let elements: [JSONPart]
 
     init(_ delivery: Delivery) throws(DecodingFailure) {
         let body = try JSONPart(delivery.body, called: "body")
-        if case .text(let task)? = delivery.header("task") {
-            guard body.kind == .array else {
-                throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")
-            }
-            let elements = body.elements
-            guard elements.count == 3 else {
-                throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
-            }
-            self.task = task
-            if case .text(let text) = delivery.header("id") { id = text } else { id = nil }
-            let isUTC = delivery.header("utc") != .boolean(false)
-            func time(_ name: StaticString) throws(DecodingFailure) -> WallTime? {
-                // Celery writes None, which is a value of another type.
-                guard let value = delivery.header(name), value != .other else { return nil }
-                return try Self.time(.init(value), name, isUTC: isUTC)
-            }
-            eta = try time("eta")
-            expires = try time("expires")
-            args = elements[0]
-            kwargs = elements[1]
-        } else {
-            guard body.kind == .object else {
-                throw DecodingFailure("task: missing in the headers, and the body is \(body.kind.name)")
-            }
-            let members = JSONMembers(body)
-            guard let task = members["task"]?.text else {
-                throw DecodingFailure("task: missing in the headers and in the body")
-            }
-            self.task = task
-            id = members["id"]?.text
-            let isUTC = members["utc"].map { !$0.raw.equals("false") } ?? true
-            func time(_ name: StaticString) throws(DecodingFailure) -> WallTime? {
-                let value = members[name].map { RequestFields.Value($0.value, in: $0.document) } ?? .missing
-                return try Self.time(value, name, isUTC: isUTC)
-            }
-            eta = try time("eta")
-            expires = try time("expires")
-            args = members["args"]
-            kwargs = members["kwargs"]
+        guard case .text(let task)? = delivery.header("task") else {
+            throw DecodingFailure("task: missing in the headers")
         }
-    }
-
-    func find(_ pointer: JSONPointer) -> JSONPart? {
-        switch pointer.first {
-        case Array("args".utf8): args.flatMap(pointer.rest.find)
-        case Array("kwargs".utf8): kwargs.flatMap(pointer.rest.find)
-        default: nil
+        guard body.kind == .array else {
+            throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")
         }
+        elements = body.elements
+        guard elements.count == 3 else {
+            throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
+        }
+        self.task = task
+        if case .text(let text) = delivery.header("id") { id = text } else { id = nil }
+        eta = try Self.time("eta", of: delivery)
+        expires = try Self.time("expires", of: delivery)
     }
 
     /// A date in ISO 8601 as Python writes it, or seconds since 1970. Without an offset it is UTC (`enable_utc`,
-    /// Celery's default).
-    ///
-    /// - Parameter isUTC: whether a time without an offset is UTC; otherwise nothing says what it is.
-    private static func time(
-        _ value: RequestFields.Value, _ name: StaticString, isUTC: Bool
-    ) throws(DecodingFailure) -> WallTime? {
+    /// Celery's default). Celery writes None, which is a value of another type.
+    private static func time(_ name: StaticString, of delivery: Delivery) throws(DecodingFailure) -> WallTime? {
+        guard let value = delivery.header(name), value != .other else { return nil }
         switch value {
-        case .missing: return nil
         case .integer(let seconds) where 1_000_000_000...99_999_999_999 ~= seconds:
             return WallTime(milliseconds: seconds * 1000)
         case .text(let text):
-            if let time = WallTime(rfc3339: text) { return time }
-            guard let time = WallTime(rfc3339: Array(text) + [UInt8(ascii: "Z")]) else { break }
-            guard isUTC else {
-                throw DecodingFailure(
-                    "\(name): it has no offset, and utc is false, so its time is not known; set "
-                        + "enable_utc or a timezone"
-                )
-            }
-            return time
+            if let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: text + [UInt8(ascii: "Z")]) { return time }
         default: break
         }
         throw DecodingFailure("\(name): expected a date and time in ISO 8601, or seconds since 1970")

@@ -7,7 +7,6 @@ package import Core
 /// binding.
 package struct CloudEventsDecoder: RefusingDecoder {
     package struct Options: Equatable, Sendable {
-        /// The name of the decoder of the event's data.
         package var decoder: String
         /// Only events of these types are requests; empty for all types.
         package var types: [String]
@@ -34,39 +33,41 @@ package struct CloudEventsDecoder: RefusingDecoder {
         return isStructured ? try structured(delivery, at: now) : try binary(delivery, at: now)
     }
 
-    private enum Attribute: CaseIterable {
-        case specversion, id, source, type
+    /// The required attributes.
+    private struct Attributes {
+        let specversion: ArraySlice<UInt8>
+        let id: ArraySlice<UInt8>
+        let source: ArraySlice<UInt8>
+        let type: ArraySlice<UInt8>
 
-        var name: StaticString {
-            switch self {
-            case .specversion: "specversion"
-            case .id: "id"
-            case .source: "source"
-            case .type: "type"
-            }
-        }
-
-        func value(in delivery: Delivery) -> ArraySlice<UInt8>? {
-            let value =
-                switch self {
-                case .specversion:
-                    delivery.header("cloudEvents:specversion") ?? delivery.header("cloudEvents_specversion")
-                case .id: delivery.header("cloudEvents:id") ?? delivery.header("cloudEvents_id")
-                case .source: delivery.header("cloudEvents:source") ?? delivery.header("cloudEvents_source")
-                case .type: delivery.header("cloudEvents:type") ?? delivery.header("cloudEvents_type")
+        /// - Parameter value: takes an attribute's name and the two names of its header.
+        init(_ value: (StaticString, StaticString, StaticString) -> ArraySlice<UInt8>?) throws(DecodingFailure) {
+            func text(
+                _ name: StaticString, _ header: StaticString, _ other: StaticString
+            ) throws(DecodingFailure) -> ArraySlice<UInt8> {
+                guard let text = value(name, header, other), !text.isEmpty else {
+                    throw DecodingFailure("\(name): missing; expected a text")
                 }
-            if case .text(let text)? = value { return text }
-            return nil
+                return text
+            }
+            specversion = try text("specversion", "cloudEvents:specversion", "cloudEvents_specversion")
+            id = try text("id", "cloudEvents:id", "cloudEvents_id")
+            source = try text("source", "cloudEvents:source", "cloudEvents_source")
+            type = try text("type", "cloudEvents:type", "cloudEvents_type")
         }
     }
 
     /// Whether a message has the headers of an event in binary mode.
     static func isBinary(_ delivery: Delivery) -> Bool {
-        Attribute.specversion.value(in: delivery) != nil
+        delivery.header("cloudEvents:specversion") != nil || delivery.header("cloudEvents_specversion") != nil
     }
 
     private func binary(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        try decoded(delivery, at: now) { $0.value(in: delivery) }
+        let attributes = try Attributes { _, name, other in
+            guard case .text(let text)? = delivery.header(name) ?? delivery.header(other) else { return nil }
+            return text
+        }
+        return try decoded(delivery, attributes, at: now)
     }
 
     private func structured(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
@@ -99,26 +100,23 @@ package struct CloudEventsDecoder: RefusingDecoder {
         } else {
             throw DecodingFailure("data: missing; expected data or data_base64")
         }
-        return try decoded(data, at: now) { members[$0.name]?.text }
+        return try decoded(data, try Attributes { name, _, _ in members[name]?.text }, at: now)
     }
 
     private func decoded(
-        _ data: Delivery, at now: WallTime, _ attribute: (Attribute) -> ArraySlice<UInt8>?
+        _ data: Delivery, _ attributes: Attributes, at now: WallTime
     ) throws(DecodingFailure) -> Decoded {
-        for required in Attribute.allCases where attribute(required)?.isEmpty ?? true {
-            throw DecodingFailure("\(required.name): missing; expected a text")
+        guard attributes.specversion.equals("1.0") else {
+            throw DecodingFailure(
+                "specversion: expected 1.0, found \(RequestFields.quoted(attributes.specversion))")
         }
-        let version = attribute(.specversion) ?? []
-        guard version.equals("1.0"), let type = attribute(.type), let source = attribute(.source),
-            let id = attribute(.id)
-        else { throw DecodingFailure("specversion: expected 1.0, found \(RequestFields.quoted(version))") }
-        guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(type) }) else {
+        guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(attributes.type) }) else {
             return .ignore(reason: "another type of event")
         }
         let decoded = inner.decode(data, at: now)
         guard case .request(var request) = decoded else { return decoded }
         // Source and id together identify an event.
-        if request.key == nil { request.key = source + [0] + id }
+        if request.key == nil { request.key = attributes.source + [0] + attributes.id }
         return .request(request)
     }
 }

@@ -37,31 +37,23 @@ package struct MappingDecoder: RefusingDecoder {
 
     package enum Payload: Equatable, Sendable {
         case body
-        case pointer(JSONPointer, text: String)
-        case template(FieldSource)
+        /// A JSON pointer, or a template.
+        case source(FieldSource)
 
         package init(_ text: String) throws(InvalidOption) {
             if text == "body" {
                 self = .body
             } else if text.hasPrefix("/") {
-                guard let pointer = JSONPointer(text) else {
-                    throw InvalidOption(
-                        message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
-                }
-                self = .pointer(pointer, text: text)
+                self = .source(try FieldSource(text))
             } else if text.utf8.first(where: { $0 != 0x20 && $0 != 0x0A }) == UInt8(ascii: "{") {
-                self = .template(try FieldSource(template: text))
+                self = .source(try FieldSource(template: text))
             } else {
                 throw InvalidOption(message: "expected a JSON pointer, body, or a JSON object with {/pointer} in it")
             }
         }
 
         var readsBody: Bool {
-            switch self {
-            case .body: false
-            case .pointer: true
-            case .template(let template): template.readsBody
-            }
+            if case .source(let source) = self { source.readsBody } else { false }
         }
     }
 
@@ -89,13 +81,8 @@ package struct MappingDecoder: RefusingDecoder {
         var fields = RequestFields()
         fields.takesDigits = true
         fields.sources = options.sources
-        try options.sources.fill(&fields, from: message)
-        let payload: ArraySlice<UInt8>
-        do throws(DecodingFailure) {
-            payload = try self.payload(of: message)
-        } catch {
-            throw fields.explained(error, payload: nil)
-        }
+        options.sources.fill(&fields, from: message)
+        let payload = fields.findings.check { () throws(DecodingFailure) in try self.payload(of: message) }
         var request = try fields.request(payload: payload)
         switch options.key?.value(in: message) {
         case .text(let text): request.key = text
@@ -106,23 +93,23 @@ package struct MappingDecoder: RefusingDecoder {
     }
 
     private func payload(of message: MappedMessage) throws(DecodingFailure) -> ArraySlice<UInt8> {
-        let bytes: ArraySlice<UInt8>
-        switch options.payload {
-        case .body: bytes = message.delivery.body
-        case .pointer(let pointer, let text):
-            guard let part = message.part(at: pointer) else { throw DecodingFailure("payload: \(text) is missing") }
-            // Some formats wrap it in a string.
-            guard part.kind == .string else {
-                guard part.kind == .object, !part.isEmptyObject else {
-                    throw DecodingFailure("payload: expected a JSON object with a key, found \(part.kind.name)")
-                }
-                return part.raw
-            }
-            guard let unwrapped = part.text else { throw DecodingFailure("payload: \(text): half of a surrogate pair") }
-            bytes = unwrapped
-        case .template(let template): bytes = try template.json(in: message)[...]
+        guard case .source(let source) = options.payload else {
+            return try RequestFields.payload(message.delivery.body)
         }
-        try RequestFields.checkPayload(bytes, "payload")
-        return bytes
+        guard case .pointer(let pointer)? = source.reference?.place else {
+            return try RequestFields.payload(try source.json(in: message)[...])
+        }
+        guard let part = message.part(at: pointer) else {
+            throw DecodingFailure("payload: \(source.description) is missing")
+        }
+        // Some formats wrap it in a string.
+        guard part.kind == .string else {
+            try RequestFields.checkPayload(part.value, in: part.document)
+            return part.raw
+        }
+        guard let text = part.text else {
+            throw DecodingFailure("payload: \(source.description): half of a surrogate pair")
+        }
+        return try RequestFields.payload(text)
     }
 }

@@ -25,7 +25,8 @@ package struct JSONPart: Sendable {
         }
     }
 
-    private init(_ value: JSONValue, of document: ArraySlice<UInt8>) {
+    /// - Parameter value: what a scanner found in the document.
+    init(_ value: JSONValue, of document: ArraySlice<UInt8>) {
         self.value = value
         self.document = document
     }
@@ -46,10 +47,6 @@ package struct JSONPart: Sendable {
     /// The value of a whole number.
     package var integer: Int64? {
         value.kind == .number ? JSONText.wholeNumber(document.slice(value.range)) : nil
-    }
-
-    var isEmptyObject: Bool {
-        value.kind == .object && value.isEmptyObject(in: document)
     }
 
     /// The members of an object, in order; a key may occur twice.
@@ -95,36 +92,6 @@ package struct JSONPart: Sendable {
     /// The last member of an object with this key; `nil` also if it is `null`, and for any other type.
     package subscript(key: String) -> JSONPart? {
         self[key.utf8]
-    }
-
-    /// Appends the value to composed JSON, with characters in place of `\u` escapes, which are longer.
-    func append(to json: inout [UInt8]) {
-        guard raw.contains(UInt8(ascii: "\\")) else { return json += raw }
-        switch kind {
-        case .string:
-            if let text { json.appendJSON(string: text) } else { json += raw }
-        case .array:
-            json.append(UInt8(ascii: "["))
-            for (index, element) in elements.enumerated() {
-                if index > 0 { json.append(UInt8(ascii: ",")) }
-                element.append(to: &json)
-            }
-            json.append(UInt8(ascii: "]"))
-        case .object:
-            json.append(UInt8(ascii: "{"))
-            walk("{") { bytes, scanner throws(JSONFailure) in
-                var isFirst = true
-                while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-                    if !isFirst { json.append(UInt8(ascii: ",")) }
-                    isFirst = false
-                    JSONPart(key, of: document).append(to: &json)
-                    json.append(UInt8(ascii: ":"))
-                    JSONPart(try scanner.value(bytes, depth: 0), of: document).append(to: &json)
-                }
-            }
-            json.append(UInt8(ascii: "}"))
-        case .number, .boolean, .null: json += raw
-        }
     }
 
     private func walk(

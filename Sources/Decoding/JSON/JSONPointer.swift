@@ -20,16 +20,6 @@ package struct JSONPointer: Equatable, Sendable {
         self.tokens = tokens
     }
 
-    private init(tokens: ArraySlice<[UInt8]>) {
-        self.tokens = Array(tokens)
-    }
-
-    /// The key of the first step; `nil` for the complete document.
-    var first: [UInt8]? { tokens.first }
-
-    /// The steps after the first.
-    var rest: JSONPointer { JSONPointer(tokens: tokens.dropFirst()) }
-
     /// The value at this location; `nil` if it is absent or `null`.
     func find(in root: JSONPart) -> JSONPart? {
         var part = root

@@ -51,7 +51,7 @@ struct LibraryReader {
         var checked: ArraySlice<UInt8>?
         func request(_ entry: Entry) throws(DecodingFailure) -> Request {
             guard let payload = entry.payload else { throw DecodingFailure("payload: missing") }
-            if checked != payload { try RequestFields.checkPayload(payload, "payload") }
+            if checked != payload { try RequestFields.payload(payload) }
             checked = payload
             return try entry.fields.request(payload: payload)
         }
@@ -117,9 +117,11 @@ struct LibraryReader {
         try unsafe set(.collapseID, notification.collapse_id, "collapse_id")
         try unsafe set(.environment, notification.environment, "environment")
         if unsafe notification.has_expiration != 0 {
-            entry.fields.expiration = unsafe .integer(notification.expiration)
+            entry.fields.set(.expiration, unsafe .integer(notification.expiration))
         }
-        if unsafe notification.priority != 0 { entry.fields.priority = unsafe .integer(Int64(notification.priority)) }
+        if unsafe notification.priority != 0 {
+            entry.fields.set(.priority, unsafe .integer(Int64(notification.priority)))
+        }
         return entry
     }
 

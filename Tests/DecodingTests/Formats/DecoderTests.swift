@@ -704,9 +704,12 @@ struct DecoderTests {
     struct Fuzz {
         @Test("The scanner accepts a mutated body if the grammar does, and extracts the same payload as Foundation")
         func mutations() throws {
-            let seed = UInt64.random(in: 0...UInt64.max)
-            print("JSON scanner: seed \(seed)")
-            var random = SplitMix64(seed: seed)
+            let seed = Mutator.seed(.random(in: 0 ... .max))
+            var mutator = Mutator(
+                seed: seed,
+                fragments: ["{", "}", "[", "]", "\"", ",", ":", "\\u", "null", "1e5", "\n", "aé", "0"].map {
+                    Array($0.utf8)
+                })
             let originals = [
                 envelope([
                     ("payload", "{\"aps\":{\"alert\":\"H\\u00e9\\n\",\"badge\":-1.5e+3},\"é😀\":[true,false,null,[]]}")
@@ -714,22 +717,11 @@ struct DecoderTests {
                 envelope([("device-tokens", "[\"ab\", \"cd\"]"), ("apns-priority", "10")]),
                 "{\"payload\":{\"a\":[1,2,{\"b\":[[]]}]} , \"x\":\"\\\\\\\"\\/\"}",
             ]
-            let alphabet = Array("{}[]\",:\\/ubfnrt0123456789eE+-. \n\t\u{1}aé".utf8) + [0x80, 0xC3, 0xFF]
             var accepted = 0
             let inputs = Mutator.inputs(20_000)
             for _ in 0..<inputs {
-                var body = Array(originals[Int.random(in: 0..<originals.count, using: &random)].utf8)
-                for _ in 0..<Int.random(in: 1...3, using: &random) {
-                    let index = Int.random(in: 0..<body.count, using: &random)
-                    let byte = alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
-                    switch Int.random(in: 0..<4, using: &random) {
-                    case 0: body[index] = byte
-                    case 1: body.insert(byte, at: index)
-                    case 2: body.remove(at: index)
-                    default: body.swapAt(index, Int.random(in: 0..<body.count, using: &random))
-                    }
-                    if body.isEmpty { break }
-                }
+                var body = Array(originals[Int.random(in: 0..<originals.count, using: &mutator.random)].utf8)
+                mutator.damage(&body)
                 let isJSON = Grammar.accepts(body)
                 let payload = try? scan(body)
                 let shown = String(decoding: body, as: UTF8.self)
@@ -749,7 +741,7 @@ struct DecoderTests {
                     #expect((found as? NSObject) == (expected as? NSObject), "seed \(seed): \(shown)")
                 }
             }
-            #expect(accepted > inputs / 20, "seed \(seed): enough of the mutations are JSON still")
+            #expect(accepted > inputs / 50, "seed \(seed): enough of the mutations are JSON still")
         }
 
         /// The payload's range, and whether no other key has its name.

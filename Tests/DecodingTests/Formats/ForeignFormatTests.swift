@@ -192,7 +192,7 @@ struct ForeignFormatTests {
                 responses[0] += 1
                 #expect(request.notifications.count <= RequestFields.maximumTokens)
                 for notification in request.notifications {
-                    try RequestFields.checkPayload(notification.payload, "payload")
+                    try RequestFields.payload(notification.payload)
                 }
             case .ignore: responses[1] += 1
             case .reject(let failure):

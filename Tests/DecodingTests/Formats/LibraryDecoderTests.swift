@@ -99,7 +99,7 @@ struct LibraryDecoderTests {
                 case .request(let request):
                     responses[0] += 1
                     for notification in request.notifications {
-                        try RequestFields.checkPayload(notification.payload, "payload")
+                        try RequestFields.payload(notification.payload)
                     }
                 case .reject: responses[1] += 1
                 case .ignore, .later: throw TestSupportError("a page is neither empty nor early")

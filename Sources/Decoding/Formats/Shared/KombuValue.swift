@@ -2,90 +2,50 @@ import Core
 
 /// Values that JSON lacks, as kombu writes them: `{"__type__": "uuid", "__value__": "…"}`.
 ///
-/// They are unwrapped in fields. In a payload they would reach the device, so they are refused.
+/// They are unwrapped in fields. In the payload of a task they would reach the device, so they are refused.
+///
+/// Source: kombu.utils.json, `register_type` and `object_hook`.
 enum KombuValue {
-    private static let marks = ["\"__type__\"", "\"__bytes__\"", "\"__base64__\""]
-
-    static func isIn(_ part: JSONPart) -> Bool {
-        let text = part.raw
-        // Most arguments have none, and the second underscore is rare.
-        guard text.indices.contains(where: { text[$0] == 0x5F && $0 + 1 < text.endIndex && text[$0 + 1] == 0x5F })
-        else { return false }
-        return marks.contains { text.firstRange(of: $0.utf8) != nil }
-    }
-
-    /// The same JSON with plain values.
-    ///
-    /// - Parameter place: its pointer, for errors.
-    static func unwrapped(_ part: JSONPart, at place: String) throws(DecodingFailure) -> [UInt8] {
-        var json: [UInt8] = []
-        try append(part, at: place, isPayload: false, to: &json)
-        return json
-    }
-
-    private static func append(
-        _ part: JSONPart, at place: String, isPayload: Bool, to json: inout [UInt8]
-    ) throws(DecodingFailure) {
-        switch part.kind {
-        case .object:
-            let members = part.members
-            if let value = try value(members, at: place, isPayload: isPayload) { return json += value }
-            for (index, member) in members.enumerated() {
-                json.append(index == 0 ? UInt8(ascii: "{") : UInt8(ascii: ","))
-                json.appendJSON(string: member.key)
-                json.append(UInt8(ascii: ":"))
-                let key =
-                    member.key.allSatisfy { $0.isLetterOrDigit(or: "-_") }
-                    ? String(decoding: member.key.prefix(64), as: UTF8.self) : "…"
-                try append(
-                    member.part, at: "\(place)/\(key)", isPayload: isPayload || member.key.equals("payload"),
-                    to: &json)
-            }
-            json.append(contentsOf: members.isEmpty ? "{}".utf8 : "}".utf8)
-        case .array:
-            json.append(UInt8(ascii: "["))
-            for (index, element) in part.elements.enumerated() {
-                if index > 0 { json.append(UInt8(ascii: ",")) }
-                try append(element, at: "\(place)/\(index)", isPayload: isPayload, to: &json)
-            }
-            json.append(UInt8(ascii: "]"))
-        default: json += part.raw
-        }
-    }
-
     /// The plain value of an object; `nil` if it is an ordinary one.
-    ///
-    /// Source: kombu.utils.json, `register_type` and `object_hook`.
-    private static func value(
-        _ members: [(key: ArraySlice<UInt8>, part: JSONPart)], at place: String, isPayload: Bool
-    ) throws(DecodingFailure) -> [UInt8]? {
-        func member(_ key: StaticString) -> JSONPart? { members.last { $0.key.equals(key) }?.part }
-        var text: ArraySlice<UInt8>?
-        var type: ArraySlice<UInt8> = ArraySlice("bytes".utf8)
-        if let name = member("__type__")?.text, let value = member("__value__") {
-            (type, text) = (name, value.text ?? value.raw)
-        } else if member("__bytes__") != nil || member("__base64__") != nil {
-            text = member("bytes")?.text
+    static func plain(_ object: JSONPart) -> RequestFields.Value? {
+        guard let type = object["__type__"]?.text, let value = object["__value__"] else {
+            guard object["__bytes__"] != nil || object["__base64__"] != nil else { return nil }
+            return object["bytes"]?.text.map { .text($0) }
         }
-        guard let text else { return nil }
-        guard !isPayload else {
-            throw DecodingFailure(
-                "\(place): kombu wrote a value of Python's type \(RequestFields.quoted(type)), which the device would "
-                    + "receive; convert it to text or a number")
-        }
-        var json: [UInt8] = []
+        guard let text = value.text else { return RequestFields.Value(value.value, in: value.document) }
         switch String(decoding: type, as: UTF8.self) {
         case "datetime":
-            let isZoned = WallTime(rfc3339: text) != nil
-            guard let time = WallTime(rfc3339: isZoned ? Array(text) : Array(text) + [UInt8(ascii: "Z")]) else {
-                throw DecodingFailure("\(place): expected a date and time in ISO 8601")
-            }
-            json.append(decimal: Int(time.seconds))
-        case "decimal" where JSONText.wholeNumber(text) != nil: json += text
-        case "uuid" where text.count == 32: json.appendJSON(string: dashed(text))
-        default: json.appendJSON(string: text)
+            let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: text + [UInt8(ascii: "Z")])
+            return time.map { .integer($0.seconds) } ?? .text(text)
+        case "decimal": return JSONText.wholeNumber(text).map { .integer($0) } ?? .text(text)
+        case "uuid" where text.count == 32: return .text(dashed(text))
+        default: return .text(text)
         }
-        return json
+    }
+
+    private static let marks = ["\"__type__\"", "\"__bytes__\"", "\"__base64__\""]
+
+    /// - Throws: if a payload has such a value, with its place.
+    static func refuse(in payload: ArraySlice<UInt8>) throws(DecodingFailure) {
+        // Most payloads have none, and the second underscore is rare.
+        let isRare = payload.indices.contains {
+            payload[$0] == 0x5F && $0 + 1 < payload.endIndex && payload[$0 + 1] == 0x5F
+        }
+        guard isRare, marks.contains(where: { payload.firstRange(of: $0.utf8) != nil }) else { return }
+        try refuse(in: try JSONPart(payload, called: "payload"), at: "payload")
+    }
+
+    private static func refuse(in part: JSONPart, at place: String) throws(DecodingFailure) {
+        if plain(part) != nil {
+            throw DecodingFailure(
+                "\(place): kombu wrote a value of Python here, which the device would receive; convert it to text or a "
+                    + "number")
+        }
+        for (key, value) in part.kind == .object ? part.members : [] {
+            let isName = key.allSatisfy { $0.isLetterOrDigit(or: "-_") }
+            try refuse(in: value, at: "\(place)/\(isName ? String(decoding: key.prefix(64), as: UTF8.self) : "…")")
+        }
+        for (index, element) in part.elements.enumerated() { try refuse(in: element, at: "\(place)/\(index)") }
     }
 
     /// A UUID with hyphens, which `uuid.hex` leaves out.

@@ -1,51 +1,72 @@
 import Core
 
-/// What is wrong with fields, and what can be read nevertheless.
 extension RequestFields {
-    /// What can be read of the request, although the request is invalid.
-    var known: DecodingFailure.Known {
-        var known = DecodingFailure.Known()
-        if case .one(let target)? = try? parseRecipients() { known.target = target }
-        known.topic = try? parseTopic()
-        known.environment = try? parseEnvironment()
-        known.id = try? parseID(takesRequestID: known.target?.isChannel ?? false)
-        return known
-    }
+    /// All that is wrong with a message.
+    struct Findings {
+        private(set) var details: [String] = []
+        /// The first one that was exceeded.
+        private(set) var limit: DecodingLimit?
 
-    /// A failure with what else is wrong, and what can be read nevertheless.
-    ///
-    /// - Parameters:
-    ///   - payload: `nil` if it is missing or not valid.
-    ///   - namesTarget: whether the failure is about the target.
-    func explained(
-        _ failure: DecodingFailure, payload: ArraySlice<UInt8>?, namesTarget: Bool = false
-    ) -> DecodingFailure {
-        var details = [failure.detail]
-        func check<Value>(_ parse: () throws(DecodingFailure) -> Value) -> Value? {
+        var isEmpty: Bool { details.isEmpty }
+
+        mutating func add(_ failure: DecodingFailure) {
+            limit = limit ?? failure.limit
+            if !details.contains(failure.detail) { details.append(failure.detail) }
+        }
+
+        /// The value, or `nil` and a finding.
+        @discardableResult
+        mutating func check<Result>(_ parse: () throws(DecodingFailure) -> Result) -> Result? {
             do throws(DecodingFailure) {
                 return try parse()
             } catch {
-                if !details.contains(error.detail) { details.append(error.detail) }
+                add(error)
                 return nil
             }
         }
-        let isBroadcast = namesTarget ? false : check(parseRecipients)?.isBroadcast ?? false
+    }
+
+    /// The error for a message: all that is wrong, and what can be read nevertheless.
+    ///
+    /// - Parameter payload: `nil` if ``findings`` say that there is none.
+    func explained(_ payload: ArraySlice<UInt8>?) -> DecodingFailure {
+        var findings = findings
+        let recipients = isTargetRefused ? nil : findings.check(parseRecipients)
+        let isBroadcast = recipients?.isBroadcast ?? false
         let type = payload.flatMap { payload in
-            check { () throws(DecodingFailure) in try parsePushType(payload: payload, isBroadcast: isBroadcast) }
+            findings.check { () throws(DecodingFailure) in try parsePushType(payload, isBroadcast: isBroadcast) }
         }
         if let type, let payload {
-            _ = check { () throws(DecodingFailure) in try checkSize(of: payload, type, isBroadcast: isBroadcast) }
-            _ = check { () throws(DecodingFailure) in try parsePriority(type, isBroadcast: isBroadcast) }
+            findings.check { () throws(DecodingFailure) in try checkSize(of: payload, type, isBroadcast: isBroadcast) }
         }
-        _ = check(parseTopic)
-        _ = check { () throws(DecodingFailure) in try parseExpiration(isBroadcast: isBroadcast) }
-        _ = check { () throws(DecodingFailure) in try checkCollapseID(isBroadcast: isBroadcast) }
-        _ = check(parseCollapseID)
-        _ = check { () throws(DecodingFailure) in try parseID(takesRequestID: isBroadcast) }
-        _ = check(parseEnvironment)
-        _ = check { () throws(DecodingFailure) in try parseTime(notBefore, .notBefore) }
-        details += nearMisses
-        return DecodingFailure(details.joined(separator: "; "), limit: failure.limit, known: known)
+        if isBroadcast {
+            findings.check { () throws(DecodingFailure) in try expectNone(collapseID, .collapseID, beside: .channelID) }
+        }
+        findings.check(parseTopic)
+        if let type {
+            findings.check { () throws(DecodingFailure) in try parsePriority(type, isBroadcast: isBroadcast) }
+        }
+        findings.check { () throws(DecodingFailure) in try parseTime(expiration, .expiration) }
+        findings.check(parseCollapseID)
+        findings.check { () throws(DecodingFailure) in try parseID(takesRequestID: isBroadcast) }
+        findings.check(parseEnvironment)
+        findings.check { () throws(DecodingFailure) in try parseTime(notBefore, .notBefore) }
+        return DecodingFailure(
+            (findings.details + nearMisses).joined(separator: "; "), limit: findings.limit, known: known)
+    }
+
+    /// What can be read of the request, although the request is invalid.
+    var known: DecodingFailure.Known {
+        var known = DecodingFailure.Known()
+        var isBroadcast = false
+        if case .one(let target)? = try? parseRecipients() {
+            known.target = target
+            if case .channel = target { isBroadcast = true }
+        }
+        known.topic = try? parseTopic()
+        known.environment = try? parseEnvironment()
+        known.id = try? parseID(takesRequestID: isBroadcast)
+        return known
     }
 
     /// The field and, where that differs, its place in the message.
@@ -58,16 +79,6 @@ extension RequestFields {
         DecodingFailure("\(place(name)): \(complaint)")
     }
 
-    /// A value as an error shows it.
-    func shown(_ value: Value) -> String {
-        switch value {
-        case .missing: "nothing"
-        case .integer(let integer): "\(integer)"
-        case .other(let kind): kind.description
-        case .text(let text): Self.quoted(text)
-        }
-    }
-
     /// The beginning of a text from the message, on one line.
     static func quoted(_ text: ArraySlice<UInt8>) -> String {
         let beginning = String(decoding: text.prefix(longestShown), as: UTF8.self)
@@ -77,15 +88,28 @@ extension RequestFields {
     /// In bytes; shorter than a device token, which an error must not contain.
     static let longestShown = 40
 
-    /// Refuses fields that do not apply: the producer's mistake is reported instead of ignored.
+    /// Refuses a field that does not apply: the producer's mistake is reported instead of ignored.
     func expectNone(_ value: Value, _ name: Name, beside other: Name) throws(DecodingFailure) {
         if case .missing = value { return }
         throw failure(name, "expected none beside \(other.text)")
     }
-}
 
-extension Notification.Target {
-    fileprivate var isChannel: Bool {
-        if case .channel = self { true } else { false }
+    /// A form in which device tokens reach producers by mistake; `nil` for one that is not known.
+    static func form(ofToken text: ArraySlice<UInt8>) -> String? {
+        // In bytes; only the beginning is looked at.
+        let words = String(decoding: text.prefix(256), as: UTF8.self)
+        if text.isEmpty { return "it is empty or not a string" }
+        if words.contains("bytes") && words.contains("length") {
+            return "it looks like the description of NSData, which leaves out bytes of the token"
+        }
+        if words.hasPrefix("<") || words.contains(" ") {
+            return "it looks like the description of Data: remove brackets and spaces"
+        }
+        if words.lowercased().hasPrefix("0x") { return "it begins with 0x: remove that" }
+        if words.contains(":APA91") { return "it looks like a token of Firebase Cloud Messaging" }
+        if text.allSatisfy({ $0.hexDigit != nil }) { return "it has \(text.count) digits" }
+        let isUnpadded = text.count % 4 != 1 && text.allSatisfy { $0.isLetterOrDigit(or: "+/-_") }
+        let isBase64 = text.count > 32 && (isUnpadded || Base64.standard.decode(text.span) != nil)
+        return isBase64 ? "it looks like base64: convert its bytes to hexadecimal digits" : nil
     }
 }

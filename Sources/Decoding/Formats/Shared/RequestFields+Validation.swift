@@ -1,28 +1,33 @@
 import Core
 
-/// From fields to a request.
 extension RequestFields {
     /// The maximum number of device tokens in a fan-out.
     package static let maximumTokens = 500
     /// Source: "Sending broadcast push notification requests to APNs".
     package static let maximumBroadcast = 5120
 
-    /// - Parameter place: its name in an error.
-    /// - Throws: unless the bytes are a JSON object with at least one key.
-    static func checkPayload(_ payload: ArraySlice<UInt8>, _ place: String) throws(DecodingFailure) {
+    /// - Returns: the bytes, which are a JSON object with at least one key.
+    @discardableResult
+    static func payload(_ payload: ArraySlice<UInt8>) throws(DecodingFailure) -> ArraySlice<UInt8> {
         let value: JSONValue
         do throws(JSONFailure) {
             var scanner = JSONScanner()
             value = try scanner.value(payload.span, depth: 0)
             try scanner.end(payload.span)
         } catch {
-            throw DecodingFailure(error, of: payload, in: place)
+            throw DecodingFailure(error, of: payload, in: "payload")
         }
+        try checkPayload(value, in: payload)
+        return payload
+    }
+
+    /// - Parameter value: what the scanner found in `body`.
+    static func checkPayload(_ value: JSONValue, in body: ArraySlice<UInt8>) throws(DecodingFailure) {
         guard value.kind == .object else {
-            throw DecodingFailure("\(place): expected a JSON object, found \(value.kind.name)")
+            throw DecodingFailure("payload: expected a JSON object, found \(value.kind.name)")
         }
-        guard !value.isEmptyObject(in: payload) else {
-            throw DecodingFailure("\(place): expected at least one key, found none")
+        guard !value.isEmptyObject(in: body) else {
+            throw DecodingFailure("payload: expected at least one key, found none")
         }
     }
 
@@ -31,34 +36,33 @@ extension RequestFields {
     /// Exactly one of device token, device tokens and channel is required. The push type is optional if the payload
     /// determines it. All other fields are optional.
     ///
-    /// - Parameter payload: a validated JSON object. It is sent to APNs unchanged.
+    /// - Parameter payload: a validated JSON object, which is sent to APNs unchanged; `nil` if ``findings`` say that
+    ///   there is none.
     /// - Throws: all errors, each with the name of the field.
-    func request(payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
+    func request(payload: ArraySlice<UInt8>?) throws(DecodingFailure) -> Request {
+        guard findings.isEmpty, let payload else { throw explained(payload) }
         do throws(DecodingFailure) {
             var request = try validated(payload)
             if !nearMisses.isEmpty { request.hint = nearMisses.joined(separator: "; ") }
             return request
         } catch {
-            throw explained(error, payload: payload)
+            throw explained(payload)
         }
     }
 
-    func validated(_ payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
+    private func validated(_ payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
         let recipients = try parseRecipients()
         let isBroadcast = recipients.isBroadcast
-        let type = try parsePushType(payload: payload, isBroadcast: isBroadcast)
-        try checkCollapseID(isBroadcast: isBroadcast)
+        let type = try parsePushType(payload, isBroadcast: isBroadcast)
         try checkSize(of: payload, type, isBroadcast: isBroadcast)
-        let topic = try parseTopic()
-        let priority = try parsePriority(type, isBroadcast: isBroadcast)
-        let expiration = try parseExpiration(isBroadcast: isBroadcast)
-        let collapseID = try parseCollapseID()
-        let id = try parseID(takesRequestID: isBroadcast)
-        let environment = try parseEnvironment()
-        let notBefore = try parseTime(notBefore, .notBefore)
+        if isBroadcast { try expectNone(collapseID, .collapseID, beside: .channelID) }
+        // Apple requires an expiration in every broadcast; every channel accepts 0.
         let content = Notification.Content(
-            topic: topic, pushType: type, priority: priority, expiration: expiration, collapseID: collapseID, id: id,
-            environment: environment, payload: payload)
+            topic: try parseTopic(), pushType: type, priority: try parsePriority(type, isBroadcast: isBroadcast),
+            expiration: try parseTime(expiration, .expiration) ?? (isBroadcast ? 0 : nil),
+            collapseID: try parseCollapseID(),
+            id: try parseID(takesRequestID: isBroadcast), environment: try parseEnvironment(), payload: payload)
+        let notBefore = try parseTime(notBefore, .notBefore)
         switch recipients {
         case .one(let target): return Request([Notification(target: target, content)], notBefore: notBefore)
         case .several(let tokens):
@@ -71,26 +75,23 @@ extension RequestFields {
                 } else {
                     var failure = badToken("device-tokens[\(position)]", digits)
                     failure.known = known
-                    refusals.append(Request.Refusal(position: position, failure, id: id))
+                    refusals.append(Request.Refusal(position: position, failure, id: content.id))
                 }
             }
             return Request(notifications, refusals: refusals, notBefore: notBefore)
         }
     }
 
-    /// A request about an app's channels.
-    ///
     /// - Throws: if a target is set as well.
     func request(about operation: ChannelOperation) throws(DecodingFailure) -> Request {
         do throws(DecodingFailure) {
-            guard case (.missing, .missing) = (deviceToken, channelID) else {
-                throw DecodingFailure("channel: expected neither device-token nor apns-channel-id beside it")
-            }
+            try expectNone(deviceToken, .deviceToken, beside: .channel)
+            try expectNone(channelID, .channelID, beside: .channel)
             try expectNone(pushType, .pushType, beside: .channel)
             try expectNone(priority, .priority, beside: .channel)
             try expectNone(collapseID, .collapseID, beside: .channel)
             let notification = Notification(
-                operation, topic: try parseTopic(), expiration: try parseExpiration(isBroadcast: false),
+                operation, topic: try parseTopic(), expiration: try parseTime(expiration, .expiration),
                 id: try parseID(takesRequestID: true), environment: try parseEnvironment())
             var request = Request([notification], notBefore: try parseTime(notBefore, .notBefore))
             if !nearMisses.isEmpty { request.hint = nearMisses.joined(separator: "; ") }
@@ -132,7 +133,7 @@ extension RequestFields {
         case (.missing, .none, _):
             throw badChannelID
         case (let other, .none, .missing):
-            throw failure(.deviceToken, "expected a string of hexadecimal digits, found \(shown(other))")
+            throw failure(.deviceToken, "expected a string of hexadecimal digits, found \(other.shown)")
         default:
             throw DecodingFailure(
                 "device-token: expected only one of device-token, device-tokens and apns-channel-id")
@@ -149,11 +150,10 @@ extension RequestFields {
 
     func badToken(_ place: String, _ digits: ArraySlice<UInt8>) -> DecodingFailure {
         let limit = DeviceToken.maximumDigits
-        let form = TokenForm(digits).map { "\($0.description); " } ?? ""
+        let form = Self.form(ofToken: digits).map { "\($0); " } ?? ""
         return DecodingFailure("\(place): \(form)expected an even number of hexadecimal digits, at most \(limit)")
     }
 
-    /// The error for an invalid number of device tokens.
     static func badCount(_ count: Int) -> DecodingFailure {
         DecodingFailure(
             "device-tokens: \(count) tokens, expected 1 to \(maximumTokens)", limit: count > 0 ? .tokens : nil)
@@ -169,13 +169,11 @@ extension RequestFields {
         switch topic {
         case .missing: return nil
         case .text(let text) where !text.isEmpty && text.count <= 255 && text.allSatisfy(Self.isVisible): return text
-        default: throw failure(.topic, "expected 1 to 255 visible ASCII characters, found \(shown(topic))")
+        default: throw failure(.topic, "expected 1 to 255 visible ASCII characters, found \(topic.shown)")
         }
     }
 
-    func parsePushType(
-        payload: ArraySlice<UInt8>, isBroadcast: Bool
-    ) throws(DecodingFailure) -> PushType {
+    func parsePushType(_ payload: ArraySlice<UInt8>, isBroadcast: Bool) throws(DecodingFailure) -> PushType {
         let type: PushType
         switch pushType {
         case .missing where isBroadcast: return .liveactivity
@@ -216,7 +214,7 @@ extension RequestFields {
             let meant = Environment.synonyms[word]?.rawValue ?? word
             if let name = Suggestion.completion(of: meant, among: names) { hint = "; did you mean \"\(name)\"?" }
         }
-        return failure(name, "\(shown(value)) is not one of \(names.joined(separator: ", "))\(hint)")
+        return failure(name, "\(value.shown) is not one of \(names.joined(separator: ", "))\(hint)")
     }
 
     func checkSize(
@@ -235,17 +233,12 @@ extension RequestFields {
         }
         guard let number = integer(priority), let value = UInt8(exactly: number), let known = Priority(rawValue: value)
         else {
-            throw failure(.priority, "expected 1, 5 or 10, found \(shown(priority))")
+            throw failure(.priority, "expected 1, 5 or 10, found \(priority.shown)")
         }
         guard type.rules.permits(known) else {
             throw failure(.priority, "expected 5 for \(type), found \(known.name)")
         }
         return known
-    }
-
-    /// Apple requires an expiration in every broadcast; every channel accepts 0.
-    func parseExpiration(isBroadcast: Bool) throws(DecodingFailure) -> Int64? {
-        try parseTime(expiration, .expiration) ?? (isBroadcast ? 0 : nil)
     }
 
     /// The end of the year 2001 in seconds, and that of 5138: what is less looks like a duration, what is more like
@@ -257,10 +250,10 @@ extension RequestFields {
         if case .missing = value { return nil }
         let expectation = "expected seconds since 1970 (UTC) as an integer"
         guard let seconds = integer(value), seconds >= 0 else {
-            var form = "found \(shown(value))"
+            var form = "found \(value.shown)"
             if case .text(let text) = value {
                 if WallTime(rfc3339: text) != nil { form = "found a date in ISO 8601" }
-                if JSONText.wholeNumber(text) != nil { form = "found \(shown(value)), a string" }
+                if JSONText.wholeNumber(text) != nil { form = "found \(value.shown), a string" }
             }
             throw failure(name, "\(expectation), \(form)")
         }
@@ -272,10 +265,6 @@ extension RequestFields {
             throw failure(name, "\(seconds) looks like a duration; \(expectation): add it to the time of publishing")
         }
         return seconds
-    }
-
-    func checkCollapseID(isBroadcast: Bool) throws(DecodingFailure) {
-        if isBroadcast { try expectNone(collapseID, .collapseID, beside: .channelID) }
     }
 
     func parseCollapseID() throws(DecodingFailure) -> ArraySlice<UInt8>? {
@@ -292,14 +281,14 @@ extension RequestFields {
             }
             return text
         default:
-            throw failure(.collapseID, "expected a string, found \(shown(collapseID))")
+            throw failure(.collapseID, "expected a string, found \(collapseID.shown)")
         }
     }
 
     /// - Parameter takesRequestID: whether `apns-request-id` is an alias, as in requests about channels.
     func parseID(takesRequestID: Bool) throws(DecodingFailure) -> NotificationID? {
         var (value, name) = (id, Name.id)
-        if case .missing = id, case let alias = requestID, takesRequestID { (value, name) = (alias, .requestID) }
+        if takesRequestID, case .missing = id { (value, name) = (requestID, .requestID) }
         switch value {
         case .missing: return nil
         case .text(let text):

@@ -4,30 +4,19 @@ import Core
 ///
 /// All formats use it, so that validation and errors are the same for each.
 package struct RequestFields {
-    /// The known keys and headers.
-    package enum Name: CaseIterable, Sendable {
+    package enum Name: Int, CaseIterable, Sendable {
         case deviceToken, deviceTokens, channelID, topic, pushType, id, requestID, priority, expiration, collapseID
         case environment, notBefore, payload, channel
 
+        /// In the order of the cases.
+        private static let texts: [StaticString] = [
+            "device-token", "device-tokens", "apns-channel-id", "apns-topic", "apns-push-type", "apns-id",
+            "apns-request-id", "apns-priority", "apns-expiration", "apns-collapse-id", "environment", "not-before",
+            "payload", "channel",
+        ]
+
         /// Apple's header name, or ours.
-        package var text: StaticString {
-            switch self {
-            case .deviceToken: "device-token"
-            case .deviceTokens: "device-tokens"
-            case .channelID: "apns-channel-id"
-            case .topic: "apns-topic"
-            case .pushType: "apns-push-type"
-            case .id: "apns-id"
-            case .requestID: "apns-request-id"
-            case .priority: "apns-priority"
-            case .expiration: "apns-expiration"
-            case .collapseID: "apns-collapse-id"
-            case .environment: "environment"
-            case .notBefore: "not-before"
-            case .payload: "payload"
-            case .channel: "channel"
-            }
-        }
+        package var text: StaticString { Self.texts[rawValue] }
 
         /// Whether it names a target.
         package var isTarget: Bool { self == .deviceToken || self == .deviceTokens || self == .channelID }
@@ -66,7 +55,6 @@ package struct RequestFields {
         }
     }
 
-    /// The value of a field in a message.
     package enum Value: Sendable {
         case missing
         case text(ArraySlice<UInt8>)
@@ -93,36 +81,50 @@ package struct RequestFields {
             case .number:
                 let number = JSONText.wholeNumber(body.slice(value.range))
                 self = number.map { .integer($0) } ?? .other("a number that is not a 64-bit integer")
+            case .object: self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name)
             default: self = .other(value.kind.name)
+            }
+        }
+
+        /// As an error shows it.
+        var shown: String {
+            switch self {
+            case .missing: "nothing"
+            case .integer(let integer): "\(integer)"
+            case .other(let kind): kind.description
+            case .text(let text): RequestFields.quoted(text)
             }
         }
     }
 
-    var deviceToken = Value.missing
+    private(set) var deviceToken = Value.missing
     /// The tokens of a fan-out; their order determines the notifications' positions. `nil` if there are none. An
     /// invalid token does not affect the others.
-    var deviceTokens: [ArraySlice<UInt8>]?
-    var channelID = Value.missing
-    var topic = Value.missing
-    var pushType = Value.missing
-    var id = Value.missing
-    var requestID = Value.missing
-    var priority = Value.missing
-    var expiration = Value.missing
-    var collapseID = Value.missing
-    var environment = Value.missing
-    var notBefore = Value.missing
+    private(set) var deviceTokens: [ArraySlice<UInt8>]?
+    private(set) var channelID = Value.missing
+    private(set) var topic = Value.missing
+    private(set) var pushType = Value.missing
+    private(set) var id = Value.missing
+    private(set) var requestID = Value.missing
+    private(set) var priority = Value.missing
+    private(set) var expiration = Value.missing
+    private(set) var collapseID = Value.missing
+    private(set) var environment = Value.missing
+    private(set) var notBefore = Value.missing
     /// Whether digits in a text are accepted as an integer.
     var takesDigits = false
     /// Where the values come from, for errors; `nil` for keys or headers of the same names.
     var sources: FieldSources?
+    /// What is wrong with the message.
+    var findings = Findings()
+    /// Whether ``findings`` say that the target is not valid.
+    private(set) var isTargetRefused = false
     /// Unknown keys or headers that look like fields.
     private(set) var nearMisses: [String] = []
 
-    /// Fields without values.
     init() {}
 
-    /// Sets one field. `payload`, `deviceTokens` and `channel` are ignored; they are set differently.
+    /// Sets one field. `payload`, `device-tokens` and `channel` are ignored; they are set differently.
     mutating func set(_ name: Name, _ value: Value) {
         switch name {
         case .deviceToken: deviceToken = value
@@ -138,6 +140,16 @@ package struct RequestFields {
         case .notBefore: notBefore = value
         case .payload, .deviceTokens, .channel: break
         }
+    }
+
+    /// - Parameters:
+    ///   - tokens: `nil` if the field holds something else.
+    ///   - expectation: for the error then.
+    mutating func setDeviceTokens(_ tokens: [ArraySlice<UInt8>]?, else expectation: @autoclosure () -> String) {
+        deviceTokens = tokens
+        guard tokens == nil else { return }
+        isTargetRefused = true
+        findings.add(DecodingFailure("device-tokens: expected \(expectation())"))
     }
 
     // MARK: Near misses
