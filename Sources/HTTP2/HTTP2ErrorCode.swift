@@ -33,12 +33,3 @@ extension HTTP2ErrorCode: CustomStringConvertible {
         rawValue < Self.names.count ? Self.names[Int(rawValue)] : "error code \(rawValue)"
     }
 }
-
-extension HTTP2ErrorCode {
-    /// The bytes of an RST_STREAM frame (RFC 9113, section 6.4), for servers that send a second one for the same
-    /// stream, which nghttp2 does not.
-    package static func resetFrame(stream: Int32, _ code: HTTP2ErrorCode) -> [UInt8] {
-        func bytes(_ value: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) } }
-        return [0, 0, 4, 3, 0] + bytes(UInt32(bitPattern: stream)) + bytes(code.rawValue)
-    }
-}

@@ -141,7 +141,7 @@ struct ChannelPairTests {
             (.list, "com.example/app", "404 BadPath"), (.create(.none), "com.example/app", "404 BadPath"),
         ])
     func badRequest(operation: ChannelOperation, topic: String, response: String) throws {
-        let pair = try Pair { $0.topics = ["com.example.app"] }
+        let pair = try Pair { $0.topics = [.init("com.example.app")] }
         #expect(text(try pair.manage(operation, topic: topic)) == response)
     }
 
@@ -187,7 +187,7 @@ struct ChannelPairTests {
 
     @Test("A broadcast that breaks a rule is refused with Apple's reason")
     func badBroadcasts() throws {
-        let pair = try Pair { $0.topics = ["com.example.app"] }
+        let pair = try Pair { $0.topics = [.init("com.example.app")] }
         let id = try pair.create()
         func response(_ edit: (inout APNsRequest) -> Void) throws -> String { text(try pair.ask(broadcast(id, edit))) }
         #expect(try response { $0.target = .channel([]) } == "400 MissingChannelId")

@@ -172,22 +172,6 @@ struct BehaviourTests {
         #expect(provider.responses[late] != nil)
     }
 
-    @Test("Bodies can be missing, not JSON, or huge")
-    func bodies() throws {
-        let provider = try Provider(
-            script: """
-                token 01*: 400 BadTopic body=none
-                token 02*: 400 BadTopic body=garbage
-                token 03*: 400 BadTopic body=huge
-                token 04*: 400 "Brand new"
-                """)
-        let bodies = try ["01", "02", "03", "04"].map { provider.body(try provider.send(token: $0)) }
-        #expect(bodies[0].isEmpty)
-        #expect(JSONObject(bodies[1][...]) == nil && !bodies[1].isEmpty)
-        #expect(bodies[2].count > 65536)
-        #expect(String(decoding: bodies[3], as: UTF8.self) == "{\"reason\":\"Brand new\"}")
-    }
-
     // MARK: GOAWAY
 
     @Test("GOAWAY after a number of requests answers them, refuses later ones, then closes")

@@ -1,28 +1,13 @@
 import Core
 import HTTP2
+import TestSupport
 import Testing
 
 @testable import Simulator
 
-/// Records its calls.
-private final class Observer: SimulatorObserver {
-    private(set) var records: [SimulatorLedger.Record] = []
-    private(set) var times: [WallTime] = []
-    private(set) var failures: [String] = []
-
-    func ended(_ record: SimulatorLedger.Record, at time: WallTime) {
-        records.append(record)
-        times.append(time)
-    }
-
-    func failed(connection: Int, _ error: any Error) {
-        failures.append("\(connection): \(error)")
-    }
-}
-
 @Suite("The simulator's observer")
 struct ObserverTests {
-    private let observer = Observer()
+    private let observer = RecordedLedger()
 
     private func provider(_ script: String = "") throws -> Provider {
         let context = try Provider.context(script)
@@ -101,6 +86,6 @@ struct ObserverTests {
         let plaintext = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         engine.receive(plaintext.span, at: Samples.start.instant)
         #expect(observer.failures.count == 1)
-        #expect(observer.failures.first?.hasPrefix("1: ") == true)
+        #expect(observer.failures.first?.hasPrefix("connection 1: ") == true)
     }
 }

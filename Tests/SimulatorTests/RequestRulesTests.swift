@@ -8,11 +8,10 @@ import Testing
 struct RequestRulesTests {
     /// The response to a request, without regard to its provider token.
     func response(
-        _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload,
-        under configuration: SimulatorConfiguration = .init(),
-        keyTopics: [String] = []
+        _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload, topics: [String]? = nil, keyTopics: [String] = []
     ) -> SimulatedResponse? {
-        var rules = RequestRules(configuration)
+        var rules = RequestRules()
+        rules.topics = topics?.map { Array($0.utf8) }
         rules.keyTopics = keyTopics.map { Array($0.utf8) }
         let fields = RequestHeaders(headers)
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
@@ -127,18 +126,17 @@ struct RequestRulesTests {
 
     @Test("A bundle ID may end like a suffix if the service or the key knows it")
     func suffixedBundleID() {
-        var configuration = SimulatorConfiguration()
-        configuration.topics = ["com.example.MyApp.voip"]
+        let known = ["com.example.MyApp.voip"]
         let alert = Samples.headers(["apns-topic": "com.example.MyApp.voip"])
         #expect(response(alert) == SimulatedResponse(400, "BadTopic"))
-        #expect(response(alert, under: configuration) == nil)
-        #expect(response(alert, keyTopics: configuration.topics) == nil)
+        #expect(response(alert, topics: known) == nil)
+        #expect(response(alert, keyTopics: known) == nil)
         let unstated = Samples.headers(["apns-topic": "com.example.MyApp.voip", "apns-push-type": nil])
-        #expect(response(unstated, under: configuration) == nil)
+        #expect(response(unstated, topics: known) == nil)
         let call = Samples.headers(["apns-topic": "com.example.MyApp.voip.voip", "apns-push-type": "voip"])
-        #expect(response(call, under: configuration) == nil)
+        #expect(response(call, topics: known) == nil)
         let plain = Samples.headers(["apns-topic": "com.example.MyApp.voip", "apns-push-type": "voip"])
-        #expect(response(plain, under: configuration) == SimulatedResponse(400, "TopicDisallowed"))
+        #expect(response(plain, topics: known) == SimulatedResponse(400, "TopicDisallowed"))
     }
 
     @Test(
@@ -176,9 +174,6 @@ struct RequestRulesTests {
         }
         let mdm = Samples.headers(["apns-push-type": "mdm", "apns-topic": "com.apple.mgmt.External.0"])
         #expect(response(mdm, Array("{\"mdm\":\"magic\"}".utf8)) == nil)
-        var configuration = SimulatorConfiguration()
-        configuration.checksPayload = false
-        #expect(response(Samples.headers(), Array("hello".utf8), under: configuration) == nil)
     }
 
     @Test("Priority 10 with content-available alone is an error where no push type is stated")
@@ -191,11 +186,10 @@ struct RequestRulesTests {
 
     @Test("Topics are limited by the service and the key")
     func topics() {
-        var configuration = SimulatorConfiguration()
-        configuration.topics = ["com.example.Other"]
+        let known = ["com.example.Other"]
         let disallowed = SimulatedResponse(400, "TopicDisallowed")
-        #expect(response(Samples.headers(), under: configuration) == disallowed)
-        #expect(response(Samples.headers(["apns-topic": "com.example.Other"]), under: configuration) == nil)
+        #expect(response(Samples.headers(), topics: known) == disallowed)
+        #expect(response(Samples.headers(["apns-topic": "com.example.Other"]), topics: known) == nil)
         #expect(response(Samples.headers(), keyTopics: ["com.example.Other"]) == disallowed)
         #expect(response(Samples.headers(), keyTopics: ["com.example.MyApp"]) == nil)
     }

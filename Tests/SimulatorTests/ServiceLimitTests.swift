@@ -29,46 +29,6 @@ struct ServiceLimitTests {
         #expect(provider.status(try provider.send()) == 429)
     }
 
-    @Test("Devices are forgotten when their period is over")
-    func memory() {
-        var throttle = DeviceLimiter(capacity: 2)
-        var now = Samples.start.instant
-        func admits(_ token: String) -> Bool {
-            throttle.admit(Array(token.utf8)[...], Rate(1, per: .seconds(10)), at: now)
-        }
-        #expect([admits("a"), admits("b"), admits("b")] == [true, true, false])
-        // The table is full, so this device is not recorded.
-        #expect([admits("c"), admits("c")] == [true, true])
-        now = now + .seconds(10)
-        #expect([admits("c"), admits("c"), admits("a")] == [true, false, true])
-    }
-
-    @Test("Too many bad device tokens close a connection, unregistered ones do not")
-    func badTokenLimit() throws {
-        let context = try Provider.context("set bad-token-limit 3")
-        let provider = try Provider(context)
-        for _ in 0..<5 { #expect(provider.status(try provider.send(token: "dead")) == 410) }
-        for _ in 0..<2 { #expect(provider.status(try provider.send(token: "bad0")) == 400) }
-        #expect(provider.goaways.isEmpty)
-        let other = try Provider(context)
-        #expect(other.status(try other.send(token: "bad0")) == 400)
-        // A malformed token counts like an unknown one.
-        #expect(provider.reason(try provider.send(token: "zz")) == "400 {\"reason\":\"BadDeviceToken\"}")
-        #expect(provider.goaways.map(\.text) == ["{\"reason\":\"BadDeviceToken\"}"])
-        #expect(provider.isClosed && provider.hasFarewell)
-        #expect(!other.isClosed)
-    }
-
-    @Test("Too many errors reduce a connection to one stream")
-    func errorLimit() throws {
-        let provider = try Provider(script: "set error-limit 3")
-        for token in ["dead", "bad0", "0ff0", "fa11", "0dd0"] { try provider.send(token: token) }
-        #expect(provider.limits.last == 1000)
-        #expect(provider.status(try provider.send(token: "f100d0")) == 429)
-        #expect(provider.limits.last == 1)
-        #expect(!provider.isClosed)
-    }
-
     @Test("Connections opened too fast are cut at once")
     func connectionLimit() throws {
         let context = try Provider.context("set connection-limit 2 per 1m")

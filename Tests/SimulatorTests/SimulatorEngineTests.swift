@@ -119,29 +119,6 @@ struct SimulatorEngineTests {
         #expect(provider.reason(list) == "200 {\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
     }
 
-    @Test("A port for channel management has no other use, and the other port then manages no channels")
-    func services() throws {
-        let context = try Provider.context("set channel \(Samples.channelID) app=com.example.MyApp")
-        func responses(_ service: PortService) throws -> [String?] {
-            let provider = try Provider(context, service: service)
-            let list = [":method": "GET", ":path": "/1/apps/com.example.MyApp/all-channels"]
-            let requests = [
-                (Samples.headers(), Samples.payload), (Samples.broadcast(), Samples.payload),
-                (Samples.broadcast(list), []),
-            ]
-            return try requests.map { headers, body in
-                let handle = try provider.submit(headers, body)
-                try provider.exchange()
-                return provider.reason(handle)
-            }
-        }
-        let channels = "200 {\"channels\":[\"\(Samples.channelID)\"]}"
-        let badPath = "404 {\"reason\":\"BadPath\"}"
-        #expect(try responses(.all) == ["200 ", "200 ", channels])
-        #expect(try responses(.notifications) == ["200 ", "200 ", badPath])
-        #expect(try responses(.channelManagement) == [badPath, badPath, channels])
-    }
-
     @Test("The ledger records every request, its end and its repetitions")
     func ledger() throws {
         let context = try Provider.context("token 01*: 503 ServiceUnavailable")
@@ -194,7 +171,7 @@ struct SimulatorEngineTests {
                 default: continue
                 }
             }
-            let id = provider.context.makeID().bytes
+            let id = Array(provider.context.makeID().description.utf8)
             provider.http.add("apns-id", id.span)
             provider.http.add("apns-topic", "com.example.MyApp")
             _ = try provider.http.submit(body: Samples.payload[...], handle: 99)

@@ -1,5 +1,6 @@
 import Core
 import Glibc
+import System
 import TLS
 import TestSupport
 import Testing
@@ -76,18 +77,6 @@ struct SimulatorServerTests {
         #expect(fixture.server.ledger.failures.isEmpty)
     }
 
-    @Test(
-        "curl without a token, or with one of another key, is refused",
-        .enabled(if: Tools.haveCurl, "curl is not installed"))
-    func curlWithoutToken() throws {
-        let fixture = try Fixture()
-        #expect(try fixture.curl(["00fc"], []) == ["{\"reason\":\"MissingProviderToken\"} 403 2"])
-        let foreign = Samples.bearer(pem: SigningKey.generate().pkcs8PEM)
-        #expect(
-            try fixture.curl(["00fc"], ["authorization: \(foreign)"]) == ["{\"reason\":\"InvalidProviderToken\"} 403 2"]
-        )
-    }
-
     /// Source: "Sending push notifications using command-line tools".
     @Test("Apple's shell lines work as they stand", .enabled(if: Tools.haveCurl, "curl is not installed"))
     func shellLines() throws {
@@ -150,22 +139,24 @@ struct SimulatorServerTests {
     }
 
     @Test(
-        "A server's connections can be disturbed from another thread",
+        "An expired client certificate, or one of another authority, ends the handshake",
         .enabled(if: Tools.haveCurl, "curl is not installed"))
-    func disturbance() throws {
-        let fixture = try Fixture()
-        let process = try ChildProcess(
-            Tools.curl,
-            [
-                "--silent", "--http2", "--cacert", fixture.folder.file("ca.pem"), "--header",
-                "authorization: \(Fixture.bearer)",
-                "--header", "apns-topic: com.example.MyApp", "--data", "{\"aps\":{}}", "--max-time", "20",
-                "https://localhost:\(fixture.server.port)/3/device/deaf",
-            ])
-        _ = try eventually("the silent request") { fixture.server.ledger.statistics.silences == 1 ? true : nil }
-        fixture.server.applyFaults([.cut])
-        #expect(try process.waitForExit() != .exited(0))
-        #expect(fixture.server.ledger.statistics.cuts == 1)
+    func clientCertificates() throws {
+        let now = SystemClock.now().wall
+        let authority = CertificateAuthority(commonName: "Clients", now: now)
+        let fixture = try Fixture { $0.configuration.clientAuthorityPEM = authority.certificatePEM }
+        let past = WallTime(milliseconds: now.milliseconds - 3_600_000)
+        for issued in [
+            authority.issueProvider(bundleID: "com.example.MyApp", validUntil: past),
+            CertificateAuthority(commonName: "Strangers", now: now).issueProvider(bundleID: "com.example.MyApp"),
+        ] {
+            let certificate = try fixture.folder.write(issued.certificatePEM, to: "client.pem")
+            let key = try fixture.folder.write(issued.privateKeyPEM, to: "client.key")
+            #expect(try fixture.curl(["00fc"], [], ["--cert", certificate, "--key", key]) == [" 000 0"])
+        }
+        #expect(fixture.server.ledger.statistics.requests == 0)
+        #expect(fixture.server.ledger.failures.count == 2)
+        #expect(fixture.server.ledger.failures.first?.contains("expired") == true)
     }
 
     @Test("A bad certificate or address is reported, and does not trap")

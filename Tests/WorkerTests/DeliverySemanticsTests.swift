@@ -348,7 +348,7 @@ struct DeliverySemanticsTests {
 
     @Test("a 200 whose stream does not end: accepted, and not sent again")
     func acceptedWithoutEnd() throws {
-        for ending in ["200 body=withheld", "200 body=withheld then=CANCEL", "200 body=withheld, cut"] {
+        for ending in ["200 then=silence", "200 then=CANCEL", "200 then=silence, cut"] {
             let world = try World(script: "token *: \(ending)")
             try world.start()
             try world.request(Self.body(), id: "m1")

@@ -1,44 +1,32 @@
 import Core
 import HTTP2
 
-/// The state of a simulated connection's streams.
 struct StreamTable {
-    /// A frame that has to wait until the response of its stream was sent.
-    enum DeferredFrame {
-        case reset(stream: Int32, HTTP2ErrorCode)
-        /// For a stream that is already closed.
-        case anotherReset(stream: Int32, HTTP2ErrorCode)
-    }
-
     /// Delayed responses, by stream.
     var waiting: [Int32: PreparedResponse] = [:]
-    /// Streams that were answered before their request was complete.
-    var respondedEarly: Set<Int32> = []
-    var deferredFrames: [DeferredFrame] = []
+    /// Resets that follow the headers of a response.
+    var resets: [(stream: Int32, code: HTTP2ErrorCode)] = []
     /// Streams without a response.
     var silent: Set<Int32> = []
     /// The highest stream that is processed.
     var lastAllowed = Int32.max
 }
 
-/// The state of a simulated connection's client.
 struct ClientState {
-    var rules: RequestRules
+    var rules = RequestRules()
     var credential = CredentialBinding()
-    var errors = ErrorTally()
     var indexing = HeaderIndexing()
 }
 
-/// A connection's progress in the script.
 struct ScriptRun {
-    var counters: ScriptCounters
+    var counters: [Int]
     /// The script's rules for idle connections with their times, shortest first.
     private let idleRules: [(time: Duration, rule: Int)]
     private var nextIdle = 0
     private var lastActivity = Instant.distantFuture
 
     init(_ script: Script) {
-        counters = ScriptCounters(script)
+        counters = script.noCounts
         idleRules = script.rules.indices
             .compactMap { index in
                 if case .idle(let duration) = script.rules[index].trigger { (duration, index) } else { nil }

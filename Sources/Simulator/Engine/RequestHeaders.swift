@@ -47,54 +47,64 @@ package struct RequestHeaders: Sendable {
     }
 }
 
-/// The service of APNs that a port offers; Apple uses separate hosts and ports.
-package enum PortService: Sendable {
-    case all, notifications, channelManagement
-
-    func offers(_ target: RequestTarget) -> Bool {
-        switch target {
-        case .device, .broadcast: self != .channelManagement
-        case .channels, .allChannels: self != .notifications
-        }
-    }
-}
-
-/// The target in a request's `:path`.
-package enum RequestTarget: Equatable, Sendable {
-    /// `/3/device/<device token>`; the token may be anything, even empty.
+/// The target of a request: its `:method` and `:path`.
+package enum RequestTarget {
+    /// `/3/device/<device token>`; the token may be anything but empty.
     case device(ArraySlice<UInt8>)
     /// `/4/broadcasts/apps/<bundle ID>`.
     case broadcast(ArraySlice<UInt8>)
-    /// `/1/apps/<bundle ID>/channels`.
-    case channels(ArraySlice<UInt8>)
-    /// `/1/apps/<bundle ID>/all-channels`.
-    case allChannels(ArraySlice<UInt8>)
+    /// `/1/apps/<bundle ID>/channels` and `/1/apps/<bundle ID>/all-channels`.
+    case channels(ScriptOperation, ArraySlice<UInt8>)
 
-    /// - Returns: `nil` for a path that Apple does not document.
-    package init?(path: [UInt8]) {
-        let path = path[...]
-        if path.hasPrefix("/3/device/") {
+    package init(_ fields: RequestHeaders) throws(SimulatedResponse) {
+        let path = (fields.path ?? [])[...]
+        if !path.hasPrefix("/1/") { _ = try Self.method(fields, ["POST"]) }
+        if path.hasPrefix("/3/device/") || path.equals("/3/device") {
             let token = path.dropFirst(10)
-            guard !token.contains(UInt8(ascii: "/")) else { return nil }
-            self = .device(token)
-        } else if path.equals("/3/device") {
-            self = .device([])
-        } else if path.hasPrefix("/4/broadcasts/apps/") {
-            let bundleID = path.dropFirst(19)
-            guard bundleID.isBundleID else { return nil }
-            self = .broadcast(bundleID)
-        } else if path.hasPrefix("/1/apps/") {
-            let rest = path.dropFirst(8)
-            guard let slash = rest.firstIndex(of: UInt8(ascii: "/")), rest[..<slash].isBundleID else { return nil }
-            if rest[slash...].equals("/channels") {
-                self = .channels(rest[..<slash])
-            } else if rest[slash...].equals("/all-channels") {
-                self = .allChannels(rest[..<slash])
-            } else {
-                return nil
+            guard !token.contains(UInt8(ascii: "/")) else { throw Self.badPath }
+            guard !token.isEmpty else {
+                throw SimulatedResponse(400, "MissingDeviceToken", "the path has no device token")
             }
+            self = .device(token)
+        } else if path.hasPrefix("/4/broadcasts/apps/") {
+            guard path.dropFirst(19).isBundleID else { throw Self.badPath }
+            self = .broadcast(path.dropFirst(19))
+        } else if path.hasPrefix("/1/apps/"), let slash = path.dropFirst(8).firstIndex(of: UInt8(ascii: "/")),
+            path[8..<slash].isBundleID
+        {
+            self = .channels(try Self.operation(fields, path[slash...]), path[8..<slash])
         } else {
-            return nil
+            throw Self.badPath
         }
     }
+
+    private static func operation(
+        _ fields: RequestHeaders, _ path: ArraySlice<UInt8>
+    ) throws(SimulatedResponse) -> ScriptOperation {
+        if path.equals("/all-channels") {
+            _ = try method(fields, ["GET"])
+            return .list
+        }
+        guard path.equals("/channels") else { throw badPath }
+        switch try method(fields, ["POST", "GET", "DELETE"]) {
+        case "POST": return .create
+        case "GET": return .read
+        default: return .delete
+        }
+    }
+
+    private static func method(_ fields: RequestHeaders, _ allowed: [String]) throws(SimulatedResponse) -> String {
+        let method = String(decoding: fields.method ?? [], as: UTF8.self)
+        guard allowed.contains(method) else {
+            throw SimulatedResponse(
+                405, "MethodNotAllowed",
+                "the method is \(quoted(method.utf8)), not \(allowed.joined(separator: " or "))")
+        }
+        return method
+    }
+
+    private static let badPath = SimulatedResponse(
+        404, "BadPath",
+        "the path is none of /3/device/TOKEN, /4/broadcasts/apps/BUNDLEID, /1/apps/BUNDLEID/channels and "
+            + "/1/apps/BUNDLEID/all-channels")
 }

@@ -4,34 +4,13 @@ package import HTTP2
 ///
 /// Source: "Handling notification responses from APNs".
 package struct SimulatedResponse: Error, Equatable {
-    /// The form of the body; everything but ``json`` is a scripted fault.
-    package enum Body: String, CaseIterable, Sendable {
-        /// `{"reason":"…"}`, with `"timestamp"` (milliseconds) if there is one; empty for a success.
-        case json
-        /// No body, regardless of the status.
-        case none
-        /// Bytes that are not JSON.
-        case garbage
-        /// A valid JSON object of 64 KiB.
-        case huge
-        /// JSON that ends prematurely.
-        case truncated
-        /// The headers without END_STREAM; the body never follows.
-        case withheld
-    }
-
-    /// The value of `apns-id` or `apns-request-id`; everything but ``same`` is a scripted fault.
-    package enum Identifier: String, CaseIterable, Sendable {
-        /// The ID of the request.
-        case same
-        /// The header is missing.
-        case none
-        /// A random UUID.
-        case other
-        /// The ID of the request in upper case.
-        case upper
-        /// Not a UUID.
-        case garbage
+    /// What follows the headers; everything but ``body`` is a scripted fault.
+    package enum Rest: Equatable, Sendable {
+        case body
+        /// Nothing, although the headers have no END_STREAM.
+        case silence
+        /// The stream is reset.
+        case reset(HTTP2ErrorCode)
     }
 
     package var status: UInt16
@@ -40,18 +19,11 @@ package struct SimulatedResponse: Error, Equatable {
     package var cause: String?
     /// Milliseconds since 1970 UTC; only in a 410 response.
     package var timestamp: Int64?
-    package var body = Body.json
+    package var rest = Rest.body
     /// The JSON of a successful response.
     var content = ""
     /// `apns-channel-id` of a new channel.
     var channelID: [UInt8]?
-    package var identifier = Identifier.same
-    /// The maximum length of a DATA frame, in bytes; `nil` for no limit.
-    package var largestFrame: Int?
-    /// Whether trailers follow the body.
-    package var hasTrailers = false
-    /// The error code of a reset after the response.
-    package var resetCode: HTTP2ErrorCode?
 
     package init(_ status: UInt16, _ reason: String? = nil, _ cause: String? = nil) {
         self.status = status
@@ -67,19 +39,10 @@ package struct SimulatedResponse: Error, Equatable {
 
     package static let accepted = SimulatedResponse(200)
 
-    /// The bytes of the body; may be empty.
-    package var bodyBytes: [UInt8] {
-        switch body {
-        case .none, .withheld: return []
-        case .truncated: return Array("{\"reason\":\"".utf8)
-        case .garbage: return Array("<html>this is not the JSON you are looking for".utf8)
-        case .huge:
-            return Array("{\"reason\":\"\(reason ?? "")\",\"padding\":\"".utf8) + [UInt8](repeating: 0x78, count: 65536)
-                + Array("\"}".utf8)
-        case .json:
-            guard let reason else { return Array(content.utf8) }
-            if let timestamp { return Array("{\"reason\":\"\(reason)\",\"timestamp\":\(timestamp)}".utf8) }
-            return Array("{\"reason\":\"\(reason)\"}".utf8)
-        }
+    /// `{"reason":"…"}`, with `"timestamp"` if there is one; the content of a success, which may be empty.
+    package var body: [UInt8] {
+        guard let reason else { return Array(content.utf8) }
+        let time = timestamp.map { ",\"timestamp\":\($0)" } ?? ""
+        return Array("{\"reason\":\"\(reason)\"\(time)}".utf8)
     }
 }

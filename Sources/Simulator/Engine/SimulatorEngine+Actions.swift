@@ -10,7 +10,7 @@ extension SimulatorEngine {
             ended(prepared.record, .lost, at: now)
             return cut(withOutput: false, at: now)
         }
-        for case .goaway(let goaway) in plan.connectionActions where !covers(goaway, stream) {
+        for case .goaway(let goaway) in plan.connectionActions where !Self.covers(goaway) {
             ledger.count { $0.ceded += 1 }
             return perform(plan.connectionActions, trigger: stream, at: now)
         }
@@ -19,26 +19,23 @@ extension SimulatorEngine {
         case .silence:
             streams.silent.insert(stream)
             ended(prepared.record, .silent, because: plan.cause, at: now)
-        case .reset(let code, let times):
+        case .reset(let code):
             ended(prepared.record, .reset(code), because: plan.cause, at: now)
             attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
-            streams.deferredFrames += Array(repeating: .anotherReset(stream: stream, code), count: times - 1)
         case .respond(let response):
             prepared.response = response
             prepared.response.cause = plan.cause
-            prepared.bendIdentifier(context.makeID().bytes)
             if response.status == 410, response.timestamp == nil { prepared.response.timestamp = dayBefore(now) }
-            schedule(&prepared, plan.delay, on: stream, at: now)
+            schedule(prepared, plan.delay, on: stream, at: now)
         case nil:
-            schedule(&prepared, plan.delay, on: stream, at: now)
+            schedule(prepared, plan.delay, on: stream, at: now)
         }
         perform(plan.connectionActions, trigger: stream, at: now)
     }
 
     private func schedule(
-        _ prepared: inout PreparedResponse, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
+        _ prepared: PreparedResponse, _ delay: ClosedRange<Duration>?, on stream: Int32, at now: Instant
     ) {
-        if prepared.response.status == 200 { addUniqueID(to: &prepared) }
         guard let delay else { return send(prepared, on: stream, at: now) }
         let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
         streams.waiting[stream] = prepared
@@ -48,19 +45,14 @@ extension SimulatorEngine {
 
     func send(_ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
         let response = prepared.response
+        let message = prepared.message(in: context.configuration.environment, uniqueID: context.makeID())
         var isSent = false
-        attempt { () throws(HTTP2Error) in isSent = try prepared.send(on: http, stream: stream) }
-        if response.body == .withheld { streams.silent.insert(stream) }
-        if let code = response.resetCode { streams.deferredFrames.append(.reset(stream: stream, code)) }
+        attempt { () throws(HTTP2Error) in isSent = try http.respond(stream: stream, message) }
+        if response.rest != .body { streams.silent.insert(stream) }
+        if case .reset(let code) = response.rest { streams.resets.append((stream, code)) }
         ended(
             prepared.record, isSent ? .responded(response.status, reason: response.reason) : .lost,
-            because: response.cause,
-            at: now)
-        switch client.errors.count(response, context.configuration) {
-        case .slowdown: change(ServerSettings(maxConcurrentStreams: 1))
-        case .goaway: begin(ScriptGoaway(reason: "BadDeviceToken"), trigger: stream, at: now)
-        case nil: break
-        }
+            because: response.cause, at: now)
     }
 
     /// The default timestamp of a dead token: one day ago.
@@ -85,29 +77,25 @@ extension SimulatorEngine {
                 timers.insert(.release, due: now + duration)
             case .ping(let count):
                 attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }
-            case .respond, .delay, .early, .silence, .reset: continue
+            case .respond, .delay, .silence, .reset: continue
             }
         }
     }
 
     /// Whether the request is processed, even if the client gets no response.
-    func isProcessed(_ stream: Int32, _ plan: Plan) -> Bool {
+    func isProcessed(_ plan: Plan) -> Bool {
         switch plan.ending {
-        case .respond, .reset(.refusedStream, _): return false
+        case .respond, .reset(.refusedStream): return false
         case .silence, .reset, nil: break
         }
         return plan.connectionActions.allSatisfy { action in
-            if case .goaway(let goaway) = action { covers(goaway, stream) } else { true }
+            if case .goaway(let goaway) = action { Self.covers(goaway) } else { true }
         }
     }
 
     /// Whether a GOAWAY covers its trigger.
-    private func covers(_ goaway: ScriptGoaway, _ stream: Int32) -> Bool {
-        switch goaway.last {
-        case .all, .this: true
-        case .before, .none: false
-        case .stream(let last): stream <= last
-        }
+    private static func covers(_ goaway: ScriptGoaway) -> Bool {
+        goaway.last == .all || goaway.last == .this
     }
 
     private func begin(_ goaway: ScriptGoaway, trigger: Int32?, at now: Instant) {
@@ -117,7 +105,6 @@ extension SimulatorEngine {
             case .this: trigger
             case .before: max(0, (trigger ?? 1) - 2)
             case .none: 0
-            case .stream(let stream): stream
             }
         guard let notice = goaway.announcedBy else { return sendGoaway(goaway, last: last, at: now) }
         if let last { streams.lastAllowed = min(streams.lastAllowed, last) }
@@ -130,7 +117,7 @@ extension SimulatorEngine {
         // The last-stream-id of a later GOAWAY must not be higher (RFC 9113, section 6.8).
         let last = min(streams.lastAllowed, last ?? http.lastStreamID)
         streams.lastAllowed = last
-        let reason = goaway.reason.map { SimulatedResponse(503, $0).bodyBytes } ?? []
+        let reason = goaway.reason.map { SimulatedResponse(503, $0).body } ?? []
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: last, code: goaway.code, debugData: reason) }
         let ceded = streams.waiting.keys.filter { $0 > last }
         for stream in ceded { streams.waiting[stream] = nil }

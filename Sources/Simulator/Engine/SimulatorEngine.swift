@@ -16,7 +16,6 @@ package final class SimulatorEngine: Engine {
         case ended
     }
 
-    /// A scheduled action.
     enum Timer {
         case respond(stream: Int32)
         case rule(Int)
@@ -26,14 +25,13 @@ package final class SimulatorEngine: Engine {
     }
 
     let context: SimulatorContext
-    let service: PortService
     /// From 1, in the order in which the connections were opened.
     let number: Int
     let http: HTTP2ServerSession
     private let tls: TLSSession
     var phase = Phase.handshaking
 
-    var client: ClientState
+    var client = ClientState()
     var scriptRun: ScriptRun
     var timers = DeadlineQueue<Timer>()
     var streams = StreamTable()
@@ -45,32 +43,22 @@ package final class SimulatorEngine: Engine {
     /// The time of the last event, for events that occur while output is made.
     private var lastMoment = Instant(nanoseconds: 0)
 
-    init(context: SimulatorContext, _ service: PortService, number: Int) throws(SimulatorError) {
+    init(context: SimulatorContext, number: Int) throws(SimulatorError) {
         self.context = context
-        self.service = service
-        client = ClientState(rules: RequestRules(context.configuration))
         self.number = number
         tls = TLSSession(context: context.tls, serverName: nil)
         scriptRun = ScriptRun(context.script)
         do {
-            http = try HTTP2ServerSession(settings: Self.settings(context))
+            var settings = HTTP2ServerSession.Settings()
+            settings.initial = ServerSettings(
+                maxConcurrentStreams: context.configuration.streamsBeforeToken, maxHeaderListSize: 8000)
+            http = try HTTP2ServerSession(settings: settings)
         } catch {
             throw SimulatorError(.listener, "nghttp2 cannot create a session", underlying: error)
         }
     }
 
     var ledger: SimulatorLedger { context.ledger }
-
-    private static func settings(_ context: SimulatorContext) -> HTTP2ServerSession.Settings {
-        let configuration = context.configuration
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial = ServerSettings(
-            maxConcurrentStreams: configuration.streamsBeforeToken, initialWindow: configuration.initialWindow,
-            headerTableSize: configuration.headerTableSize,
-            maxHeaderListSize: configuration.maximumHeaderList)
-        settings.announcesHeaders = context.script.hasEarlyRules
-        return settings
-    }
 
     // MARK: Engine
 
@@ -118,7 +106,7 @@ package final class SimulatorEngine: Engine {
         }
         do {
             try http.drain(into: &leaving)
-            try sendDeferredFrames()
+            try sendResets()
         } catch {
             fail(error)
         }
@@ -138,15 +126,11 @@ package final class SimulatorEngine: Engine {
         tls.drain(into: &output)
     }
 
-    private func sendDeferredFrames() throws(HTTP2Error) {
-        guard !streams.deferredFrames.isEmpty, !http.holdsOutput else { return }
-        let all = streams.deferredFrames
-        streams.deferredFrames = []
-        for case .reset(let stream, let code) in all { try http.reset(stream: stream, code: code) }
+    private func sendResets() throws(HTTP2Error) {
+        guard !streams.resets.isEmpty, !http.holdsOutput else { return }
+        for (stream, code) in streams.resets { try http.reset(stream: stream, code: code) }
+        streams.resets = []
         try http.drain(into: &leaving)
-        for case .anotherReset(let stream, let code) in all {
-            leaving.append(HTTP2ErrorCode.resetFrame(stream: stream, code).span)
-        }
     }
 
     /// Accepted connections have no other address.
@@ -208,16 +192,13 @@ package final class SimulatorEngine: Engine {
             case .request(let stream, let request):
                 scriptRun.requestReceived(at: now)
                 take(request, on: stream, at: now)
-            case .headers(let stream, let request):
-                takeHeaders(request, on: stream, at: now)
             case .closed(let stream, _):
                 streams.silent.remove(stream)
-                streams.respondedEarly.remove(stream)
                 if let prepared = streams.waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
             case .pong: ledger.count { $0.pongs += 1 }
-            case .settings, .settingsAcknowledged, .goaway: continue
+            case .headers, .settings, .settingsAcknowledged, .goaway: continue
             }
         }
     }

@@ -12,7 +12,6 @@ package final class SimulatorLedger: Sendable {
         case lost
     }
 
-    /// One request.
     package struct Record: Sendable {
         /// The client's ID; a new one if it was missing or invalid.
         package var apnsID: NotificationID
@@ -47,14 +46,10 @@ package final class SimulatorLedger: Sendable {
         maximumIDs = maximumNotificationIDs
     }
 
-    // MARK: Reading
-
     package var statistics: SimulatorStatistics { state.withLock { $0.statistics } }
 
     /// The number of requests with this apns-id.
     package func timesSeen(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.seen ?? 0 } }
-
-    // MARK: Writing
 
     func count(_ body: (inout SimulatorStatistics) -> Void) {
         state.withLock { body(&$0.statistics) }

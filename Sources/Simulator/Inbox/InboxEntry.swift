@@ -28,13 +28,11 @@ package struct InboxEntry: Sendable {
     /// - Returns: `nil` for a channel management request, and for one without a response.
     package init?(_ record: SimulatorLedger.Record, at time: WallTime) {
         guard case .responded(let status, let reason) = record.ending else { return nil }
-        let target = record.fields.path.flatMap { RequestTarget(path: $0) }
-        switch target {
-        case .device(let token): deviceToken = Array(String(decoding: token, as: UTF8.self).lowercased().utf8)
-        case .broadcast, nil: deviceToken = []
-        case .channels, .allChannels: return nil
-        }
-        if case .broadcast(let bundleID) = target { topic = Array(bundleID) } else { topic = record.fields.topic ?? [] }
+        let path = (record.fields.path ?? [])[...]
+        guard !path.hasPrefix("/1/") else { return nil }
+        deviceToken = Array(String(decoding: record.deviceToken, as: UTF8.self).lowercased().utf8)
+        let isBroadcast = path.hasPrefix("/4/broadcasts/apps/")
+        topic = isBroadcast ? Array(path.dropFirst(19)) : record.fields.topic ?? []
         self.time = time
         apnsID = record.apnsID
         fields = record.fields
@@ -46,7 +44,7 @@ package struct InboxEntry: Sendable {
 
     /// With the keys of a result. A payload that is not JSON becomes `payload-text`.
     var json: JSONOutput {
-        let isJSON = Self.isJSON(payload)
+        let isJSON = (try? JSONPart(payload[...])) != nil
         var members: [(String, JSONOutput)] = [
             ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns-id", .text(apnsID.description)),
             ("device-token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
@@ -62,9 +60,5 @@ package struct InboxEntry: Sendable {
         if !isJSON { members.append(("payload-text", .text(text))) }
         return .object(
             members + [("status", .integer(Int(status))), ("payload", isJSON ? .json(text) : .null)])
-    }
-
-    private static func isJSON(_ bytes: [UInt8]) -> Bool {
-        (try? JSONPart(bytes[...])) != nil
     }
 }

@@ -1,6 +1,5 @@
 import Core
 
-/// The parameters of a request to the inbox.
 struct InboxQuery {
     /// The maximum of entries in one response.
     static let maximumLimit = 1000

@@ -42,7 +42,6 @@ package final class InboxServer {
         accepted = InboxRing(size: size)
     }
 
-    /// The address on which it listens.
     package var endpoint: Endpoint? { server?.endpoint }
 
     package func add(_ entry: InboxEntry) {

@@ -1,4 +1,5 @@
 import Core
+import Decoding
 
 /// The checks of a broadcast except the credential: request id, push type, bundle ID, channel, expiration, priority,
 /// payload, in this order.
@@ -26,7 +27,7 @@ extension RequestRules {
         }
         try check(bundleID: bundleID)
         let policy = policy(try Self.channelID(fields))
-        guard policy != nil || configuration.acceptsUnknownChannels else { throw Self.unknownChannel }
+        guard let policy else { throw Self.unknownChannel }
 
         guard let expiration = fields.expiration else {
             throw SimulatedResponse(400, "BadExpirationDate", "apns-expiration is missing")
@@ -40,7 +41,7 @@ extension RequestRules {
         }
         try Self.check(priority: priority, .unstated)
         try Self.check(size: body, Self.maximumBroadcastPayload)
-        guard !configuration.checksPayload || JSONObject(body[...])?["aps"]?.kind == .object else { throw Self.noAps }
+        guard Self.object(body)?["aps"]?.kind == .object else { throw Self.noAps }
     }
 
     static let unknownChannel = SimulatedResponse(
@@ -48,7 +49,7 @@ extension RequestRules {
 
     /// Checks the bundle ID in the path of a broadcast or a channel management request.
     func check(bundleID: ArraySlice<UInt8>) throws(SimulatedResponse) {
-        guard PushTypeRule.suffixed(bundleID) == nil || topics.contains(Array(bundleID)) else {
+        guard PushTypeRule.suffixed(bundleID) == nil || topics?.contains(Array(bundleID)) == true else {
             throw SimulatedResponse(
                 400, "TopicDisallowed",
                 "the path has \(quoted(bundleID)), a topic with a suffix and not a bundle ID")
@@ -62,17 +63,9 @@ extension RequestRules {
         guard let channelID = fields.channelID, !channelID.isEmpty else {
             throw SimulatedResponse(400, "MissingChannelId", "apns-channel-id is missing")
         }
-        guard isBase64(channelID) else {
+        guard Base64.standard.decode(channelID.span) != nil else {
             throw SimulatedResponse(400, "BadChannelId", "apns-channel-id is \(quoted(channelID)), not base64")
         }
         return channelID[...]
-    }
-
-    /// RFC 4648, section 4, with padding.
-    static func isBase64(_ text: [UInt8]) -> Bool {
-        guard text.count % 4 == 0 else { return false }
-        let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard padding <= 2 else { return false }
-        return text.dropLast(padding).allSatisfy { $0.isLetterOrDigit(or: "+/") }
     }
 }

@@ -19,8 +19,6 @@ package final class ChannelRegistry: Sendable {
         self.limit = limit
     }
 
-    /// Adds a channel.
-    ///
     /// - Returns: `false` if the app has reached the limit.
     @discardableResult
     package func add(_ channelID: [UInt8], of bundleID: ArraySlice<UInt8>, _ policy: StoragePolicy) -> Bool {

@@ -1,19 +1,9 @@
 import Core
+import Decoding
 
 /// The operation of a channel management request.
 package enum ScriptOperation: String, CaseIterable, Sendable {
     case create, read, delete, list
-
-    /// - Returns: `nil` unless the target manages channels and supports the method.
-    init?(_ target: RequestTarget, _ method: [UInt8]) {
-        switch target {
-        case .allChannels where method.equals("GET"): self = .list
-        case .channels where method.equals("POST"): self = .create
-        case .channels where method.equals("GET"): self = .read
-        case .channels where method.equals("DELETE"): self = .delete
-        default: return nil
-        }
-    }
 }
 
 /// Create, read, delete and list channels.
@@ -49,7 +39,7 @@ extension RequestRules {
         random: inout some RandomNumberGenerator
     ) throws(SimulatedResponse) -> SimulatedResponse {
         guard !body.isEmpty else { throw SimulatedResponse(400, "PayloadEmpty", "there is no payload") }
-        guard let object = JSONObject(body[...]) else {
+        guard let object = Self.object(body) else {
             throw SimulatedResponse(400, "BadRequestPayload", "the payload is not a JSON object")
         }
         let other = object.members.first { !$0.key.equals("push-type") && !$0.key.equals("message-storage-policy") }
@@ -59,16 +49,16 @@ extension RequestRules {
         guard let pushType = object["push-type"] else {
             throw SimulatedResponse(400, "MissingPushType", "push-type is missing")
         }
-        guard pushType.kind == .string, pushType.value.equals("LiveActivity") else {
+        guard pushType.text?.equals("LiveActivity") == true else {
             throw SimulatedResponse(
-                400, "InvalidPushType", "push-type is \(quoted(pushType.value)), not LiveActivity")
+                400, "InvalidPushType", "push-type is \(quoted(pushType.raw)), not LiveActivity")
         }
         guard let storage = object["message-storage-policy"] else {
             throw SimulatedResponse(400, "MissingChannelQueueSize", "message-storage-policy is missing")
         }
         guard let policy = storage.integer.flatMap(ChannelRegistry.StoragePolicy.init) else {
             throw SimulatedResponse(
-                400, "BadRequestParams", "message-storage-policy is \(quoted(storage.value)), not 0 or 1")
+                400, "BadRequestParams", "message-storage-policy is \(quoted(storage.raw)), not 0 or 1")
         }
         let channelID = Self.channelID(random: &random)
         guard registry.add(channelID, of: bundleID, policy) else {
@@ -80,9 +70,7 @@ extension RequestRules {
 
     /// Sixteen random bytes in base64.
     private static func channelID(random: inout some RandomNumberGenerator) -> [UInt8] {
-        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        // 21 characters encode 126 bits; the upper bits of the 22nd encode the last two.
-        let head = (0..<21).map { _ in alphabet[Int.random(in: 0..<64, using: &random)] }
-        return head + [alphabet[Int.random(in: 0..<4, using: &random) << 4]] + Array("==".utf8)
+        let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        return Array(Base64.standard.encode(bytes).utf8)
     }
 }

@@ -20,8 +20,6 @@ package struct ClientCertificate: Sendable {
         notAfter = certificate.notAfter
     }
 
-    /// Checks what holds for every request on the connection.
-    ///
     /// TLS rejects expired certificates in the handshake; this covers expiry on an open connection.
     func check(in environment: Environment, at now: WallTime) throws(SimulatedResponse) {
         guard !topics.isEmpty else {

@@ -11,11 +11,17 @@ import TLS
 struct CredentialBinding {
     private struct Bound {
         var header: [UInt8]
-        var issuedAt: Int64
-        var keyID: [UInt8]
+        var token: PresentedToken
         var key: ProviderKeyRing.Entry
         var updatedAt: Instant?
     }
+
+    /// The maximum age of a provider token, in seconds.
+    private static let lifetime: Int64 = 3600
+    /// The minimum time between provider tokens on a connection, in seconds.
+    private static let refreshInterval: Int64 = 1200
+    /// The maximum of `iat` ahead of the simulator's clock, in seconds.
+    private static let clockSkew: Int64 = 60
 
     private var bound: Bound?
     /// The number of token updates on the connection.
@@ -25,7 +31,7 @@ struct CredentialBinding {
 
     /// - Returns: the bundle IDs of the key; empty for all.
     mutating func check(
-        _ authorization: [UInt8]?, at now: Moment, _ keys: ProviderKeyRing, _ configuration: SimulatorConfiguration
+        _ authorization: [UInt8]?, at now: Moment, _ keys: ProviderKeyRing, _ environment: Environment
     ) throws(SimulatedResponse) -> [[UInt8]] {
         guard let authorization, authorization.count > 7, Self.isBearer(authorization.prefix(7)) else {
             let cause = authorization == nil ? "authorization is missing" : "authorization is not a bearer token"
@@ -33,75 +39,66 @@ struct CredentialBinding {
         }
         if let bound, bound.header == authorization {
             guard now.instant < bound.key.revokedAt else {
-                throw PresentedToken.invalid("the key \(quoted(bound.keyID)) is revoked")
+                throw PresentedToken.invalid("the key \(quoted(bound.token.keyID.utf8)) is revoked")
             }
-            try Self.checkAge(bound.issuedAt, now, configuration)
+            try Self.checkAge(bound.token.issuedAt, now)
             return bound.key.topics
         }
         let token = try PresentedToken(authorization.dropFirst(7))
         let key = try keys.entry(for: token, at: now.instant)
-        try Self.check(token, key, now, configuration)
-        try Self.checkAge(token.issuedAt, now, configuration)
-        try bind(token, authorization, key, at: now.instant, configuration)
+        try Self.check(token, key, now, environment)
+        try Self.checkAge(token.issuedAt, now)
+        try bind(token, authorization, key, at: now.instant)
         return key.topics
     }
 
-    /// Checks signature, environment and clock.
     private static func check(
-        _ token: PresentedToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ configuration: SimulatorConfiguration
+        _ token: PresentedToken, _ key: ProviderKeyRing.Entry, _ now: Moment, _ environment: Environment
     ) throws(SimulatedResponse) {
         if let verifier = key.verifier, !verifier.verifyES256(token.signed.span, signature: token.signature.span) {
-            throw PresentedToken.invalid("the signature was not made with the key \(quoted(token.keyID))")
+            throw PresentedToken.invalid("the signature was not made with the key \(quoted(token.keyID.utf8))")
         }
-        if let environment = key.environment, environment != configuration.environment {
+        if let only = key.key.environment, only != environment {
             throw SimulatedResponse(
-                403, "BadEnvironmentKeyIdInToken", "the key \(quoted(token.keyID)) is for \(environment.rawValue)")
+                403, "BadEnvironmentKeyIdInToken", "the key \(quoted(token.keyID.utf8)) is for \(only.rawValue)")
         }
-        let skew = configuration.clockSkew.components.seconds
-        guard token.issuedAt <= now.wall.seconds + skew else {
+        guard token.issuedAt <= now.wall.seconds + clockSkew else {
             throw PresentedToken.invalid(
-                "iat is \(token.issuedAt), more than \(skew) s ahead of the simulator's clock (\(now.wall.seconds))")
+                "iat is \(token.issuedAt), more than \(clockSkew) s ahead of the simulator's clock (\(now.wall.seconds))"
+            )
         }
     }
 
     private mutating func bind(
-        _ token: PresentedToken, _ header: [UInt8], _ key: ProviderKeyRing.Entry, at now: Instant,
-        _ configuration: SimulatorConfiguration
+        _ token: PresentedToken, _ header: [UInt8], _ key: ProviderKeyRing.Entry, at now: Instant
     ) throws(SimulatedResponse) {
-        guard var bound else {
-            bound = Bound(header: header, issuedAt: token.issuedAt, keyID: token.keyID, key: key)
+        guard let bound else {
+            self.bound = Bound(header: header, token: token, key: key)
             return
         }
-        guard bound.key.teamID == token.teamID else {
-            throw PresentedToken.invalid("iss is \(quoted(token.teamID)), and the connection is bound to another team")
+        guard bound.token.teamID == token.teamID else {
+            throw PresentedToken.invalid(
+                "iss is \(quoted(token.teamID.utf8)), and the connection is bound to another team")
         }
-        let isRelated = bound.key.relatedKeyID == token.keyID || key.relatedKeyID == bound.keyID
-        guard bound.keyID == token.keyID || isRelated else {
+        let previous = bound.token.keyID
+        let isRelated = bound.key.key.relatedKeyID == token.keyID || key.key.relatedKeyID == previous
+        guard previous == token.keyID || isRelated else {
             throw SimulatedResponse(
                 403, "UnrelatedKeyIdInToken",
-                "kid is \(quoted(token.keyID)), and the connection is bound to \(quoted(bound.keyID))")
+                "kid is \(quoted(token.keyID.utf8)), and the connection is bound to \(quoted(previous.utf8))")
         }
-        let interval = configuration.tokenRefreshInterval
-        let isFresh = bound.updatedAt.map { now - $0 < interval } ?? false
-        guard !isFresh, abs(token.issuedAt - bound.issuedAt) >= interval.components.seconds else {
+        let isFresh = bound.updatedAt.map { now - $0 < .seconds(Self.refreshInterval) } ?? false
+        guard !isFresh, abs(token.issuedAt - bound.token.issuedAt) >= Self.refreshInterval else {
             throw SimulatedResponse(
                 429, "TooManyProviderTokenUpdates",
-                "the provider token was changed less than \(interval.components.seconds) s ago")
+                "the provider token was changed less than \(Self.refreshInterval) s ago")
         }
-        bound.keyID = token.keyID
-        bound.key = key
-        bound.header = header
-        bound.issuedAt = token.issuedAt
-        bound.updatedAt = now
-        self.bound = bound
+        self.bound = Bound(header: header, token: token, key: key, updatedAt: now)
         updates += 1
     }
 
-    private static func checkAge(
-        _ issuedAt: Int64, _ now: Moment, _ configuration: SimulatorConfiguration
-    ) throws(SimulatedResponse) {
+    private static func checkAge(_ issuedAt: Int64, _ now: Moment) throws(SimulatedResponse) {
         // Subtracting from the clock cannot overflow, whatever value a client sends.
-        let lifetime = configuration.tokenLifetime.components.seconds
         guard issuedAt < now.wall.seconds - lifetime else { return }
         throw SimulatedResponse(
             403, "ExpiredProviderToken",

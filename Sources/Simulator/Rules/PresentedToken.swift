@@ -1,12 +1,13 @@
 import Core
+import Decoding
 import TLS
 
 /// A provider token from a request: a JSON Web Token signed with ES256.
 ///
 /// Source: "Establishing a token-based connection to APNs"; RFC 7515 and RFC 7519 for the form.
 struct PresentedToken {
-    let keyID: [UInt8]
-    let teamID: [UInt8]
+    let keyID: String
+    let teamID: String
     /// `iat`, seconds since 1970 UTC.
     let issuedAt: Int64
     /// Header and claims in base64url with their dot: the signed text.
@@ -48,34 +49,29 @@ struct PresentedToken {
         SimulatedResponse(403, "InvalidProviderToken", cause)
     }
 
-    private static func object(_ part: ArraySlice<UInt8>, _ name: String) throws(SimulatedResponse) -> JSONObject {
+    private static func object(_ part: ArraySlice<UInt8>, _ name: String) throws(SimulatedResponse) -> JSONPart {
         guard let text = decode(part) else {
             throw invalid("the \(name) of the provider token is not base64url")
         }
-        guard let object = JSONObject(text[...]) else {
+        guard let object = RequestRules.object(text) else {
             throw invalid("the \(name) of the provider token is not a JSON object")
         }
         return object
     }
 
-    private static func member(
-        _ key: StaticString, of object: JSONObject
-    ) throws(SimulatedResponse) -> JSONObject.Member {
+    private static func member(_ key: String, of object: JSONPart) throws(SimulatedResponse) -> JSONPart {
         guard let member = object[key] else { throw invalid("\(key) is missing") }
         return member
     }
 
-    private static func string(
-        _ key: StaticString, of object: JSONObject
-    ) throws(SimulatedResponse) -> ArraySlice<UInt8> {
-        let member = try member(key, of: object)
-        guard member.kind == .string else { throw invalid("\(key) is not a string") }
-        return member.value
+    private static func string(_ key: String, of object: JSONPart) throws(SimulatedResponse) -> ArraySlice<UInt8> {
+        guard let text = try member(key, of: object).text else { throw invalid("\(key) is not a string") }
+        return text
     }
 
-    private static func identifier(_ key: StaticString, of object: JSONObject) throws(SimulatedResponse) -> [UInt8] {
+    private static func identifier(_ key: String, of object: JSONPart) throws(SimulatedResponse) -> String {
         let value = try string(key, of: object)
         guard value.count == 10 else { throw invalid("\(key) has \(value.count) characters instead of 10") }
-        return Array(value)
+        return String(decoding: value, as: UTF8.self)
     }
 }

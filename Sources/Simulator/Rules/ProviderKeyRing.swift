@@ -2,18 +2,18 @@ package import Core
 import TLS
 
 /// The signing keys that the simulator knows, ready for verification.
-package final class ProviderKeyRing {
+package struct ProviderKeyRing {
     struct Entry {
-        let teamID: [UInt8]
+        let key: ProviderKey
         let verifier: VerifyingKey?
-        let environment: Environment?
-        let topics: [[UInt8]]
-        let relatedKeyID: [UInt8]?
         let issuedAt: Instant
         let revokedAt: Instant
+
+        /// Empty for all of the team.
+        var topics: [[UInt8]] { key.topics.map { Array($0.utf8) } }
     }
 
-    private var entries: [[UInt8]: Entry] = [:]
+    private var entries: [String: Entry] = [:]
     private let fallback: VerifyingKey?
 
     /// - Parameters:
@@ -24,12 +24,9 @@ package final class ProviderKeyRing {
     ) throws(SimulatorError) {
         fallback = try Self.verifier(publicKeyPEM, "the public key")
         for key in keys {
-            entries[Array(key.keyID.utf8)] = Entry(
-                teamID: Array(key.teamID.utf8), verifier: try Self.verifier(key.publicKeyPEM, "the key \(key.keyID)"),
-                environment: key.environment, topics: key.topics.map { Array($0.utf8) },
-                relatedKeyID: key.relatedKeyID.map { Array($0.utf8) },
-                issuedAt: key.issuedAfter.map { start + $0 } ?? start,
-                revokedAt: key.revokedAfter.map { start + $0 } ?? .distantFuture)
+            entries[key.keyID] = Entry(
+                key: key, verifier: try Self.verifier(key.publicKeyPEM, "the key \(key.keyID)"),
+                issuedAt: start + key.issuedAfter, revokedAt: key.revokedAfter.map { start + $0 } ?? .distantFuture)
         }
     }
 
@@ -42,24 +39,24 @@ package final class ProviderKeyRing {
         }
     }
 
-    /// The entry for the key of a token.
-    ///
     /// - Throws: if the key is unknown, not issued yet, revoked, or belongs to another team.
     func entry(for token: PresentedToken, at now: Instant) throws(SimulatedResponse) -> Entry {
         if let entry = entries[token.keyID] {
             func defect(_ words: String) -> SimulatedResponse {
-                PresentedToken.invalid("the key \(quoted(token.keyID)) \(words)")
+                PresentedToken.invalid("the key \(quoted(token.keyID.utf8)) \(words)")
             }
-            guard entry.teamID == token.teamID else { throw defect("is not of the team \(quoted(token.teamID))") }
+            guard entry.key.teamID == token.teamID else {
+                throw defect("is not of the team \(quoted(token.teamID.utf8))")
+            }
             guard entry.issuedAt <= now else { throw defect("is not issued yet") }
             guard now < entry.revokedAt else { throw defect("is revoked") }
             return entry
         }
         guard fallback != nil || entries.isEmpty else {
-            throw PresentedToken.invalid("kid \(quoted(token.keyID)) is not a known key")
+            throw PresentedToken.invalid("kid \(quoted(token.keyID.utf8)) is not a known key")
         }
         return Entry(
-            teamID: token.teamID, verifier: fallback, environment: nil, topics: [], relatedKeyID: nil, issuedAt: now,
+            key: ProviderKey(keyID: token.keyID, teamID: token.teamID), verifier: fallback, issuedAt: now,
             revokedAt: .distantFuture)
     }
 }

@@ -1,4 +1,5 @@
 import Core
+import Decoding
 
 /// The checks of a request except the credential.
 ///
@@ -13,46 +14,16 @@ package struct RequestRules: Sendable {
     /// Bytes. Source: "Sending notification requests to APNs", `apns-collapse-id`.
     static let maximumCollapseID = 64
 
-    let configuration: SimulatorConfiguration
-    /// The bundle IDs that were known when the connection was bound.
-    var topics: [[UInt8]]
+    /// The bundle IDs that were known when the connection was bound; `nil` for all.
+    var topics: [[UInt8]]?
     /// Of the client; `nil` with provider tokens.
     var certificate: ClientCertificate?
     /// The bundle IDs of the provider token's key; empty for all.
     var keyTopics: [[UInt8]] = []
 
-    init(_ configuration: SimulatorConfiguration) {
-        self.configuration = configuration
-        topics = configuration.topics.map { Array($0.utf8) }
-    }
-
     /// Checks method, path and repeated headers.
     package func open(_ fields: RequestHeaders) throws(SimulatedResponse) -> RequestTarget {
-        let method = fields.method ?? []
-        let path = fields.path ?? []
-        func notAllowed(_ methods: String) -> SimulatedResponse {
-            SimulatedResponse(405, "MethodNotAllowed", "the method is \(quoted(method)), not \(methods)")
-        }
-        guard method.equals("POST") || path[...].hasPrefix("/1/") else { throw notAllowed("POST") }
-        guard let target = RequestTarget(path: path) else {
-            throw SimulatedResponse(
-                404, "BadPath",
-                "the path is none of /3/device/TOKEN, /4/broadcasts/apps/BUNDLEID, /1/apps/BUNDLEID/channels and "
-                    + "/1/apps/BUNDLEID/all-channels")
-        }
-        switch target {
-        case .channels:
-            guard method.equals("POST") || method.equals("GET") || method.equals("DELETE") else {
-                throw notAllowed("POST, GET or DELETE")
-            }
-        case .allChannels:
-            guard method.equals("GET") else { throw notAllowed("GET") }
-        case .device(let token):
-            guard !token.isEmpty else {
-                throw SimulatedResponse(400, "MissingDeviceToken", "the path has no device token")
-            }
-        case .broadcast: break
-        }
+        let target = try RequestTarget(fields)
         if let duplicate = fields.duplicate {
             throw SimulatedResponse(400, "DuplicateHeaders", "\(quoted(duplicate)) is repeated")
         }
@@ -117,32 +88,35 @@ package struct RequestRules: Sendable {
     }
 
     private func isListed(_ bundleID: ArraySlice<UInt8>) -> Bool {
-        (topics + keyTopics).contains { $0.elementsEqual(bundleID) }
+        ((topics ?? []) + keyTopics).contains { $0.elementsEqual(bundleID) }
     }
 
     /// Whether both the service and the provider token's key accept a bundle ID.
     func isAllowed(_ bundleID: ArraySlice<UInt8>, _ keyTopics: [[UInt8]]) -> Bool {
-        let allowsAll = configuration.topics.isEmpty && configuration.laterTopics.isEmpty
-        return (allowsAll || topics.contains { $0.elementsEqual(bundleID) })
+        (topics?.contains { $0.elementsEqual(bundleID) } ?? true)
             && (keyTopics.isEmpty || keyTopics.contains { $0.elementsEqual(bundleID) })
     }
 
     private func check(payload: [UInt8], _ rule: PushTypeRule, isPriority10: Bool) throws(SimulatedResponse) {
         try Self.check(size: payload, rule.maximumPayload)
-        guard configuration.checksPayload else { return }
         // Apple documents no reason for a body that is not a JSON object; `PayloadEmpty` is the nearest.
-        guard let object = JSONObject(payload[...]) else {
+        guard let object = Self.object(payload) else {
             throw SimulatedResponse(400, "PayloadEmpty", "the payload is not a JSON object")
         }
         guard rule.needsAps else { return }
         guard let aps = object["aps"], aps.kind == .object else { throw Self.noAps }
         // "It is an error to use this priority for a push notification that contains only the content-available key."
-        if isPriority10, let members = JSONObject(aps.value)?.members, members.count == 1,
-            members[0].key.equals("content-available")
-        {
+        let keys = isPriority10 ? aps.members.map(\.key) : []
+        guard keys.count != 1 || !keys[0].equals("content-available") else {
             throw SimulatedResponse(
                 400, "BadPriority", "apns-priority is 10, and aps has nothing but content-available")
         }
+    }
+
+    /// - Returns: `nil` unless `text` is one JSON object.
+    static func object(_ text: [UInt8]) -> JSONPart? {
+        guard let part = try? JSONPart(text[...]), part.kind == .object else { return nil }
+        return part
     }
 
     static func check(size payload: [UInt8], _ limit: Int) throws(SimulatedResponse) {
@@ -158,7 +132,7 @@ package struct RequestRules: Sendable {
     /// Checks `apns-id`, whose letters are lower-case, or `apns-request-id`, which Apple's samples write in upper case.
     static func check(_ header: StaticString, _ id: [UInt8]?, anyCase: Bool = false) throws(SimulatedResponse) {
         guard let id else { return }
-        if NotificationID(id[...]) != nil, anyCase || isLowerCase(id) { return }
+        if NotificationID(id[...]) != nil, anyCase || !id.contains(where: { 0x41...0x5A ~= $0 }) { return }
         throw SimulatedResponse(
             400, "BadMessageId", "\(header) is \(quoted(id)), not a UUID\(anyCase ? "" : " in lower case")")
     }
@@ -171,10 +145,6 @@ package struct RequestRules: Sendable {
 
     static func unknown(_ bundleID: ArraySlice<UInt8>) -> String {
         "the bundle ID \(quoted(bundleID)) is not registered, or the key is not for it"
-    }
-
-    private static func isLowerCase(_ id: [UInt8]) -> Bool {
-        id.allSatisfy { !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
     }
 
     /// `apns-expiration`, in seconds since 1970 UTC. Past times are valid: the device decides.

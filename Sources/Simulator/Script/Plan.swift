@@ -1,12 +1,12 @@
 import HTTP2
 
 /// The combined effect of all matching rules on one request and its connection.
-struct Plan: Equatable {
+struct Plan {
     /// How the request ends; the first rule with an ending determines it.
-    enum Ending: Equatable {
+    enum Ending {
         case respond(SimulatedResponse)
         case silence
-        case reset(HTTP2ErrorCode, times: Int)
+        case reset(HTTP2ErrorCode)
     }
 
     private(set) var ending: Ending?
@@ -16,7 +16,6 @@ struct Plan: Equatable {
     /// The effects on the connection, in the script's order.
     private(set) var connectionActions: [ScriptAction] = []
 
-    /// - Parameter cause: the source of the actions.
     mutating func add(_ actions: [ScriptAction], because cause: @autoclosure () -> String) {
         let wasOpen = ending == nil
         defer { if wasOpen, ending != nil { self.cause = cause() } }
@@ -24,16 +23,14 @@ struct Plan: Equatable {
             switch action {
             case .respond(let response): ending = ending ?? .respond(response)
             case .silence: ending = ending ?? .silence
-            case .reset(let code, let times): ending = ending ?? .reset(code, times: times)
+            case .reset(let code): ending = ending ?? .reset(code)
             case .delay(let range): delay = delay ?? range
-            case .early: continue
             case .goaway, .cut, .settings, .hold, .ping: connectionActions.append(action)
             }
         }
     }
 }
 
-/// The input for the conditions of a script.
 struct ScriptSubject {
     /// Of a channel management request; `nil` for a notification.
     var operation: ScriptOperation?
@@ -46,31 +43,19 @@ struct ScriptSubject {
     var attempt: Int
 }
 
-/// The number of evaluations of each counting condition of a script.
-struct ScriptCounters {
-    private var values: [Int]
-
-    init(_ script: Script) {
-        values = Array(repeating: 0, count: script.counters)
-    }
-
-    mutating func next(_ counter: Int) -> Int {
-        values[counter] += 1
-        return values[counter]
-    }
-}
-
 extension Script {
-    /// Whether any rule applies before a request's body arrives.
-    var hasEarlyRules: Bool { rules.contains(where: \.isEarly) }
+    /// The number of evaluations of each counting condition, before the first one.
+    var noCounts: [Int] { Array(repeating: 0, count: counters) }
 
-    /// - Parameter isEarly: whether only the headers have arrived: selects the early rules, otherwise all others.
+    /// - Parameters:
+    ///   - connection: the counts of the subject's connection.
+    ///   - server: the counts of all connections.
     func plan(
-        for subject: ScriptSubject, isEarly: Bool, _ connection: inout ScriptCounters, _ server: inout ScriptCounters,
+        for subject: ScriptSubject, _ connection: inout [Int], _ server: inout [Int],
         random: inout some RandomNumberGenerator
     ) -> Plan {
         var plan = Plan()
-        for (index, rule) in rules.enumerated() where rule.isEarly == isEarly {
+        for (index, rule) in rules.enumerated() {
             guard case .request(let conditions) = rule.trigger else { continue }
             guard subject.operation == nil || conditions.contains(where: \.namesOperation) else { continue }
             // In order: a counter counts only if all conditions before it match.
@@ -83,7 +68,9 @@ extension Script {
                 case .attempt(let number): return subject.attempt == number
                 case .chance(let share): return Double.random(in: 0..<1, using: &random) < share
                 case .count(let counting, let number, let scope, let counter):
-                    let count = scope == .server ? server.next(counter) : connection.next(counter)
+                    connection[counter] += 1
+                    server[counter] += 1
+                    let count = scope == .server ? server[counter] : connection[counter]
                     switch counting {
                     case .every: return count % number == 0
                     case .after: return count == number

@@ -1,3 +1,4 @@
+import Glibc
 package import HTTP2
 
 /// The faults to simulate and their conditions: the content of a script file.
@@ -7,7 +8,6 @@ package struct Script: Sendable {
     package var rules: [ScriptRule] = []
     /// The number of counters that the rules need.
     package var counters = 0
-    /// Channels that exist from the start.
     package var channels: [ScriptChannel] = []
 
     package init() {}
@@ -23,15 +23,11 @@ package struct ScriptChannel: Equatable, Sendable {
 package struct ScriptRule: Equatable, Sendable {
     package var trigger: ScriptTrigger
     package var actions: [ScriptAction]
-
-    /// Whether it applies before a request's body arrives.
-    var isEarly: Bool { actions.contains(.early) }
 }
 
 package enum ScriptTrigger: Equatable, Sendable {
     /// A request that passed all checks and matches all conditions, evaluated from left to right.
     case request([ScriptCondition])
-    /// A connection was opened.
     case connected
     /// The first valid provider token arrived.
     case authenticated
@@ -74,22 +70,18 @@ package enum ScriptAction: Equatable, Sendable {
     case respond(SimulatedResponse)
     case delay(ClosedRange<Duration>)
     case silence
-    /// All frames after the first are for a stream that is already closed.
-    case reset(HTTP2ErrorCode, times: Int = 1)
-    /// The rule applies before the request's body arrives and before the checks.
-    case early
+    case reset(HTTP2ErrorCode)
     case goaway(ScriptGoaway)
     case cut
     case settings(ServerSettings)
     /// Holds all output for this time.
     case hold(Duration)
-    /// The number of PINGs to send.
     case ping(Int)
 }
 
 package struct ScriptGoaway: Equatable, Sendable {
     /// The streams that the frame declares as possibly processed.
-    package enum Last: Equatable, Sendable {
+    package enum Last: String, CaseIterable, Sendable {
         /// Up to the latest stream seen.
         case all
         /// Up to the request that triggered it.
@@ -97,7 +89,6 @@ package struct ScriptGoaway: Equatable, Sendable {
         /// All before the request that triggered it.
         case before
         case none
-        case stream(Int32)
     }
 
     package enum Closing: String, CaseIterable, Sendable {
@@ -121,31 +112,15 @@ package struct ScriptGoaway: Equatable, Sendable {
     }
 }
 
-/// A pattern in which `*` matches any bytes, including none.
+/// A pattern in which `*` matches any text, including none.
 package struct Glob: Equatable, Sendable {
-    private let parts: [[UInt8]]
+    private let pattern: String
 
-    package init(_ pattern: some Sequence<UInt8>) {
-        parts = Array(pattern).split(separator: UInt8(ascii: "*"), omittingEmptySubsequences: false).map { Array($0) }
+    package init(_ pattern: String) {
+        self.pattern = pattern
     }
 
     package func matches(_ text: ArraySlice<UInt8>) -> Bool {
-        guard parts.count > 1 else { return text.elementsEqual(parts[0]) }
-        guard text.starts(with: parts[0]) else { return false }
-        var rest = text.dropFirst(parts[0].count)
-        for part in parts.dropFirst().dropLast() {
-            guard let found = Self.end(of: part, in: rest) else { return false }
-            rest = rest[found...]
-        }
-        let last = parts[parts.count - 1]
-        return rest.count >= last.count && rest.suffix(last.count).elementsEqual(last)
-    }
-
-    private static func end(of part: [UInt8], in text: ArraySlice<UInt8>) -> Int? {
-        guard text.count >= part.count else { return nil }
-        for start in text.startIndex...text.endIndex - part.count where text[start...].starts(with: part) {
-            return start + part.count
-        }
-        return nil
+        unsafe fnmatch(pattern, String(decoding: text, as: UTF8.self), FNM_NOESCAPE) == 0
     }
 }

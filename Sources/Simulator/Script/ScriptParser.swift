@@ -1,8 +1,6 @@
 import Core
 
 extension Script {
-    /// Parses a script.
-    ///
     /// - Parameters:
     ///   - file: the name for error messages and the base for relative paths in `set key … file=`.
     ///   - configuration: changed by the `set` lines.
@@ -11,51 +9,45 @@ extension Script {
         _ text: String, file: String, _ configuration: inout SimulatorConfiguration
     ) throws(SimulatorError) {
         var parser = ScriptParser(file: file, configuration: configuration)
+        var complaints: [String] = []
         for (index, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
-            parser.read(line, number: index + 1)
+            do throws(ScriptComplaint) {
+                try parser.read(line)
+            } catch {
+                complaints.append("\(file):\(index + 1): \(error.text)")
+            }
         }
-        guard parser.complaints.isEmpty else {
-            throw SimulatorError(.badScript, parser.complaints.joined(separator: "\n"))
-        }
+        guard complaints.isEmpty else { throw SimulatorError(.badScript, complaints.joined(separator: "\n")) }
         self = parser.script
         configuration = parser.configuration
     }
 
-    /// Parses a script file.
     package init(file: String, _ configuration: inout SimulatorConfiguration) throws(SimulatorError) {
         try self.init(TextFile.read(file), file: file, &configuration)
     }
 }
 
-/// Parses line by line and collects the errors.
 struct ScriptParser {
     let file: String
     var configuration: SimulatorConfiguration
     var script = Script()
-    private(set) var complaints: [String] = []
 
     init(file: String, configuration: SimulatorConfiguration) {
         self.file = file
         self.configuration = configuration
     }
 
-    mutating func read(_ text: some StringProtocol, number: Int) {
-        let line = ScriptLine(text)
-        do throws(ScriptComplaint) {
-            if let column = line.unfinishedQuote { throw ScriptComplaint(column, "the closing quote is missing") }
-            var words = ScriptWords(line)
-            guard words.peek != nil else { return }
-            if words.take("set") {
-                try set(&words)
-            } else {
-                let trigger = try trigger(&words)
-                try words.expect(":", "after the condition, before the action")
-                script.rules.append(ScriptRule(trigger: trigger, actions: try actions(&words, trigger)))
-            }
-            try words.expectEnd()
-        } catch {
-            complaints.append("\(file):\(number):\(error.column): \(error.text)")
+    mutating func read(_ line: some StringProtocol) throws(ScriptComplaint) {
+        var words = try ScriptWords(line)
+        guard !words.isEmpty else { return }
+        if words.take("set") {
+            try set(&words)
+        } else {
+            let trigger = try trigger(&words)
+            try words.expect(":", "after the condition, before the action")
+            script.rules.append(ScriptRule(trigger: trigger, actions: try actions(&words, trigger)))
         }
+        try words.expectEnd()
     }
 
     // MARK: Triggers
@@ -76,32 +68,32 @@ struct ScriptParser {
     }
 
     private mutating func condition(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptCondition {
-        let word = try words.next("a condition")
-        switch word.text {
+        let name = try words.next("a condition")
+        switch name {
         case "token":
             let pattern = try words.next("a pattern, as in dead*")
-            if let stray = pattern.text.first(where: { $0 != "*" && !($0.isASCII && $0.isHexDigit) }) {
-                throw pattern.complaint(
+            if let stray = pattern.first(where: { $0 != "*" && !($0.isASCII && $0.isHexDigit) }) {
+                throw ScriptComplaint(
                     "a device token cannot contain \"\(stray)\": expected hexadecimal digits, or * for any of them")
             }
-            return .token(Glob(pattern.text.lowercased().utf8))
-        case "topic": return .topic(Glob(try words.next("a pattern, as in com.example.*").text.utf8))
+            return .token(Glob(pattern.lowercased()))
+        case "topic": return .topic(Glob(try words.next("a pattern, as in com.example.*")))
         case "type":
-            let name = try words.next("a push type")
+            let type = try words.next("a push type")
             let known = PushTypeRule.all.map(\.name.description)
-            guard known.contains(name.text) else { throw name.unknown("is not a push type", known: known) }
-            return .pushType(Array(name.text.utf8))
-        case "operation":
-            return .operation(try words.next("create, read, delete or list", name: "operation").choice())
-        case "attempt": return .attempt(try words.next("which attempt, from 1").count())
+            guard known.contains(type) else { throw ScriptComplaint(unknown: type, "is not a push type", known: known) }
+            return .pushType(Array(type.utf8))
+        case "operation": return .operation(try words.value("create, read, delete or list", of: name).choice())
+        case "attempt": return .attempt(try words.value("which attempt, from 1").count())
         case "chance":
             let share = try words.next("a percentage, as in 1.5%")
-            guard share.text.hasSuffix("%"), let number = Double(share.text.dropLast()), (0...100).contains(number)
-            else { throw share.complaint("\"\(share.text)\" is not a percentage from 0% to 100%") }
+            guard share.hasSuffix("%"), let number = Double(share.dropLast()), (0...100).contains(number) else {
+                throw ScriptComplaint("\"\(share)\" is not a percentage from 0% to 100%")
+            }
             return .chance(number / 100)
         default:
-            guard let counting = ScriptCondition.Counting(rawValue: word.text) else {
-                throw word.unknown("is not a condition", known: Self.triggers)
+            guard let counting = ScriptCondition.Counting(rawValue: name) else {
+                throw ScriptComplaint(unknown: name, "is not a condition", known: Self.triggers)
             }
             return try count(counting, &words)
         }
@@ -110,10 +102,10 @@ struct ScriptParser {
     private mutating func count(
         _ counting: ScriptCondition.Counting, _ words: inout ScriptWords
     ) throws(ScriptComplaint) -> ScriptCondition {
-        let number = try words.next("how many, as in 100 requests").count()
+        let number = try words.value("how many, as in 100 requests").count()
         if !words.take("requests") { try words.expect("request", "after the number") }
         var scope = counting == .after ? ScriptCondition.Scope.connection : .server
-        if words.take("on") { scope = try words.next("connection or server", name: "on").choice() }
+        if words.take("on") { scope = try words.value("connection or server", of: "on").choice() }
         script.counters += 1
         return .count(counting, of: number, scope, counter: script.counters - 1)
     }

@@ -1,6 +1,5 @@
 import System
 
-/// Reads and writes complete text files.
 enum TextFile {
     /// Bytes; a script or a key is far smaller.
     static let maximumSize = 16 << 20

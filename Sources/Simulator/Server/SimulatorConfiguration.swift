@@ -14,8 +14,9 @@ package struct ProviderKey: Equatable, Sendable {
     package var topics: [String]
     /// The ID of a key to which a connection with this key may change.
     package var relatedKeyID: String?
-    /// The times of issue and revocation, counted from the simulator's start; `nil` for always valid.
-    package var issuedAfter: Duration?
+    /// Counted from the simulator's start, as the next one.
+    package var issuedAfter = Duration.zero
+    /// `nil` for never.
     package var revokedAfter: Duration?
 
     package init(
@@ -35,22 +36,22 @@ package struct ProviderKey: Equatable, Sendable {
     }
 }
 
-/// A bundle ID that is registered after the simulator's start.
-package struct LaterTopic: Equatable, Sendable {
-    package var bundleID: String
-    /// Counted from the simulator's start.
-    package var after: Duration
-
-    package init(_ bundleID: String, after: Duration) {
-        self.bundleID = bundleID
-        self.after = after
-    }
-}
-
 /// The configuration of the simulated service. The defaults are Apple's documented numbers if there are any.
 ///
 /// It is flat because each property is one option of `harebell simulate`, or one setting of a test.
 package struct SimulatorConfiguration: Sendable {
+    /// A bundle ID, and when it is registered, counted from the simulator's start. A connection that was bound before
+    /// still refuses it. Source: "Establishing a token-based connection to APNs".
+    package struct Topic: Equatable, Sendable {
+        package var bundleID: String
+        package var after: Duration
+
+        package init(_ bundleID: String, after: Duration = .zero) {
+            self.bundleID = bundleID
+            self.after = after
+        }
+    }
+
     /// `development` adds `apns-unique-id` to responses.
     package var environment = Environment.production
     /// Authorities (PEM) of client certificates. If set, a client may present a certificate, which replaces its
@@ -60,46 +61,17 @@ package struct SimulatorConfiguration: Sendable {
     package var keys: [ProviderKey] = []
     /// The public key (or the whole `.p8`) in PEM for provider tokens of all other key IDs and teams.
     package var publicKeyPEM: String?
-    /// The accepted bundle IDs; if this and ``laterTopics`` are empty, all.
-    package var topics: [String] = []
-    /// Bundle IDs that are registered this long after the simulator's start. A connection that was bound before still
-    /// refuses them. Source: "Establishing a token-based connection to APNs".
-    package var laterTopics: [LaterTopic] = []
-
-    /// The maximum age of a provider token. Source: "Establishing a token-based connection to APNs".
-    package var tokenLifetime = Duration.seconds(3600)
-    /// The minimum time between provider tokens on a connection. Source: as above.
-    package var tokenRefreshInterval = Duration.seconds(1200)
-    /// The maximum of `iat` ahead of the simulator's clock.
-    package var clockSkew = Duration.seconds(60)
-
+    /// The accepted bundle IDs; empty for all.
+    package var topics: [Topic] = []
     /// The notifications per device and period before `TooManyRequests`; `nil` for no limit.
     package var deviceLimit: Rate?
     /// The connections per period before new ones are cut; `nil` for no limit.
     /// Source: APNs Provider API, "Best Practices for Managing Connections".
     package var connectionLimit: Rate?
-    /// The number of `BadDeviceToken` responses that closes a connection; `nil` for never.
-    package var badTokenLimit: Int?
-    /// The number of errors that reduces a connection to one stream; `nil` for never. A 410 does not count.
-    package var errorLimit: Int?
-
     /// SETTINGS_MAX_CONCURRENT_STREAMS before a valid provider token. Source: "Sending notification requests to APNs".
     package var streamsBeforeToken: UInt32 = 1
-    /// SETTINGS_MAX_CONCURRENT_STREAMS afterwards.
-    package var streams: UInt32 = 1000
-    /// SETTINGS_HEADER_TABLE_SIZE, bytes.
-    package var headerTableSize: UInt32 = 4096
-    /// SETTINGS_INITIAL_WINDOW_SIZE, bytes.
-    package var initialWindow: UInt32 = 65535
-    /// SETTINGS_MAX_HEADER_LIST_SIZE, bytes.
-    package var maximumHeaderList: UInt32 = 8000
-
     /// Whether device tokens with the documented prefixes have the documented outcomes without a script.
     package var hasBuiltInTokens = true
-    /// Whether a payload must be a JSON object, with `aps` if the push type requires it.
-    package var checksPayload = true
-    /// Whether broadcasts to unknown channels are accepted.
-    package var acceptsUnknownChannels = false
     /// Channels per bundle ID. Source: "Sending channel management requests to APNs".
     package var maximumChannels = 10_000
     /// The seed for random choices: the same seed and requests produce the same responses.

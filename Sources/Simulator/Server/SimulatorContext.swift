@@ -18,9 +18,14 @@ package final class SimulatorContext {
     package var observer: (any SimulatorObserver)?
     let keys: ProviderKeyRing
     let tls: TLSContext
-    var counters: ScriptCounters
+    /// Of the script's counting conditions, over all connections.
+    var counters: [Int]
     var random: SplitMix64
-    private var devices = DeviceLimiter()
+    /// The recent notifications to each device. Source: "Handling notification responses from APNs",
+    /// `TooManyRequests`.
+    private var devices: [[UInt8]: RateWindow] = [:]
+    /// With more devices than this, all are forgotten.
+    private static let maximumDevices = 1_000_000
     private var connections: RateWindow
     private var lastNumber = 0
     private var anchor: Moment
@@ -42,7 +47,7 @@ package final class SimulatorContext {
         keys = try ProviderKeyRing(
             configuration.keys, publicKeyPEM: configuration.publicKeyPEM, startedAt: now.instant)
         tls = try Self.tls(configuration, identity)
-        counters = ScriptCounters(script)
+        counters = script.noCounts
         random = SplitMix64(seed: configuration.seed)
         anchor = now
         for channel in script.channels {
@@ -64,22 +69,22 @@ package final class SimulatorContext {
         }
     }
 
-    /// An engine for one connection.
-    package func makeEngine(_ service: PortService = .all) throws(SimulatorError) -> SimulatorEngine {
+    package func makeEngine() throws(SimulatorError) -> SimulatorEngine {
         lastNumber += 1
-        return try SimulatorEngine(context: self, service, number: lastNumber)
+        return try SimulatorEngine(context: self, number: lastNumber)
     }
 
-    /// The bundle IDs registered so far.
-    func topics(at now: Instant) -> [[UInt8]] {
-        let later = configuration.laterTopics.filter { startedAt + $0.after <= now }.map(\.bundleID)
-        return (configuration.topics + later).map { Array($0.utf8) }
+    /// The bundle IDs registered so far; `nil` for all.
+    func topics(at now: Instant) -> [[UInt8]]? {
+        guard !configuration.topics.isEmpty else { return nil }
+        return configuration.topics.filter { startedAt + $0.after <= now }.map { Array($0.bundleID.utf8) }
     }
 
     /// - Returns: `false` if the device (token in lower case) has reached its limit.
     func admits(device token: ArraySlice<UInt8>, at now: Instant) -> Bool {
         guard let limit = configuration.deviceLimit else { return true }
-        return devices.admit(token, limit, at: now)
+        if devices.count >= Self.maximumDevices { devices = [:] }
+        return devices[Array(token), default: RateWindow(from: now)].admit(limit, at: now)
     }
 
     /// - Returns: `false` if too many connections were opened recently.

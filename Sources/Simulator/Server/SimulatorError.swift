@@ -21,10 +21,8 @@ package struct SimulatorError: ComponentError {
 extension ErrorCode<SimulatorError> {
     /// A script has errors; each is a line of the message, as `file:line:column: text`.
     package static var badScript: Self { Self(rawValue: "badScript") }
-    /// A file could not be read or written.
     package static var file: Self { Self(rawValue: "file") }
     /// The server's certificate or a key could not be used.
     package static var credential: Self { Self(rawValue: "credential") }
-    /// The listener or its loop could not be made.
     package static var listener: Self { Self(rawValue: "listener") }
 }

@@ -10,8 +10,6 @@ package final class SimulatorService {
     package let authorityPEM: String?
     private let listener: SocketListener
 
-    /// Starts to listen.
-    ///
     /// - Parameter adopt: drives the engine over the accepted socket.
     package init(
         _ options: SimulatorOptions, loop: EventLoop,
@@ -26,7 +24,7 @@ package final class SimulatorService {
         do {
             listener = try SocketListener(loop: loop, address: options.address, port: options.port) { socket in
                 do {
-                    adopt(socket, try context.makeEngine(.all))
+                    adopt(socket, try context.makeEngine())
                 } catch {
                     context.failed(connection: 0, error)
                 }

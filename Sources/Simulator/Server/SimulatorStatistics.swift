@@ -6,14 +6,11 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var openConnections = 0
     /// Connections that ended with an error of TLS or HTTP/2, or because ALPN did not offer `h2`.
     package var failedConnections = 0
-    /// Connections with a resumed TLS session.
     package var resumedConnections = 0
     /// Connections that were cut because too many had been opened recently.
     package var refusedConnections = 0
     package var requests = 0
-    /// Responses by status.
     package var responses: [UInt16: Int] = [:]
-    /// Failure responses by reason.
     package var reasons: [String: Int] = [:]
     /// Requests deliberately left without a response.
     package var silences = 0
@@ -24,7 +21,6 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var ceded = 0
     package var goaways = 0
     package var cuts = 0
-    /// The number of provider token updates on connections.
     package var tokenUpdates = 0
     package var pings = 0
     /// Responses to the simulator's PINGs.

@@ -31,7 +31,7 @@ struct EngineRequestTests {
         #expect(received.header("apns-expiration") == "1795300000")
         #expect(received.header("apns-topic") == "com.example.app")
         #expect(received.header("apns-collapse-id") == "score-42")
-        #expect(received.request.body == [UInt8](repeating: UInt8(ascii: "x"), count: 4096))
+        #expect(received.request.body[...] == Fixture.request(payload: 4096).payload)
         #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
     }
 

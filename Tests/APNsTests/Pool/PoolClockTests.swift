@@ -9,7 +9,7 @@ import Testing
 struct PoolClockTests {
     private func world() throws -> World {
         let world = try World(tokens: Fixture.tokens())
-        world.simulator = try Fixture.simulator("set payload-checks off")
+        world.simulator = try Fixture.simulator()
         return world
     }
 

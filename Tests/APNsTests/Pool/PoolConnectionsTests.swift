@@ -261,7 +261,6 @@ struct PoolConnectionsTests {
         }
         world.simulator = try Fixture.simulator(
             """
-            set payload-checks off
             every 50 requests on connection: rst REFUSED_STREAM, settings streams=1
             """)
         world.submit(0..<2000)

@@ -51,6 +51,8 @@ enum Fixture {
     }
 
     /// A notification whose `apns-id` ends in `number`.
+    ///
+    /// - Parameter payload: its size in bytes.
     static func request(
         _ number: Handle = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil,
         priority: Priority? = .immediate, device: DeviceToken? = nil
@@ -61,7 +63,7 @@ enum Fixture {
             target: .device(token), topic: ArraySlice("com.example.app".utf8), pushType: .alert, priority: priority,
             expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
             id: NotificationID(high: 0x1234, low: UInt64(number.value)),
-            payload: ArraySlice([UInt8](repeating: UInt8(ascii: "x"), count: payload)))
+            payload: ArraySlice("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: payload - 10))
     }
 }
 

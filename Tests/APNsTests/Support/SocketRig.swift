@@ -27,7 +27,7 @@ final class SocketRig: LoopOwner {
         options.configuration.keys = [
             ProviderKey(keyID: "ABC123DEFG", teamID: "DEF123GHIJ", publicKeyPEM: key.publicKeyPEM)
         ]
-        options.script = try Script("set payload-checks off\n" + script, file: "script", &options.configuration)
+        options.script = try Script(script, file: "script", &options.configuration)
         server = try SimulatorServer(options)
         relay = try FaultRelay(to: server.port)
         loop = try EventLoop()

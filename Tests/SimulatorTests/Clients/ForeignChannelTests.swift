@@ -82,23 +82,4 @@ struct ForeignChannelTests {
         #expect(try ask("GET", Self.allChannels) == #"{"channels":[]} 200 "#)
         #expect(fixture.server.ledger.failures.isEmpty)
     }
-
-    @Test("Another app's channels and broadcasts are refused", arguments: Credential.allCases)
-    func refused(credential kind: Credential) throws {
-        let (fixture, credential) = try Self.fixture(kind)
-        let other = "/1/apps/com.example.Other/all-channels"
-        let response = try Self.ask(fixture, credential, "GET", other)
-        switch kind {
-        case .token:
-            #expect(response == #"{"channels":[]} 200 "#)
-            #expect(try Self.ask(fixture, [], "GET", Self.allChannels) == #"{"reason":"MissingProviderToken"} 403 "#)
-        case .certificate: #expect(response == #"{"reason":"TopicMismatch"} 403 "#)
-        }
-        #expect(
-            try Self.ask(fixture, credential, "POST", Self.broadcast, body: Self.payload)
-                == #"{"reason":"MissingPushType"} 400 "#)
-        #expect(
-            try Self.ask(fixture, credential, "PUT", Self.channels, body: Self.policy)
-                == #"{"reason":"MethodNotAllowed"} 405 "#)
-    }
 }

@@ -91,14 +91,6 @@ struct ForeignClientTests {
             ])
     }
 
-    @Test("Throttling of one device is reported without affecting the others")
-    func throttling() throws {
-        let fixture = try Fixture("set device-limit 2 per 1h")
-        #expect(
-            try send(fixture, ["01", "01", "01", "02"].map { [alert($0)] })
-                == [.accepted, .accepted, .refused("429", "TooManyRequests"), .accepted])
-    }
-
     @Test("The client parses the refusal of a provider token that is too old, from the future, or of another key")
     func providerTokens() throws {
         let fixture = try Fixture()

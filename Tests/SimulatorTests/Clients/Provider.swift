@@ -43,11 +43,11 @@ final class Provider {
     /// Connects; the simulator allows more than one stream after a first request.
     init(
         _ context: SimulatorContext, at now: Instant = Samples.start.instant, identity: TLSContext.Identity? = nil,
-        protocols: [String] = ["h2"], firstStreamID: Int32 = 1, service: PortService = .all
+        protocols: [String] = ["h2"], firstStreamID: Int32 = 1
     ) throws {
         self.context = context
         self.now = now
-        engine = try context.makeEngine(service)
+        engine = try context.makeEngine()
         let client = try TLSContext(
             role: .client, trust: .pem(Self.authority.certificatePEM), identity: identity, protocols: protocols,
             checkedAt: Samples.start.wall)

@@ -37,7 +37,6 @@ package final class FaultRelay: Sendable {
 
     fileprivate final class Counters: Sendable {
         let accepted = Atomic(0)
-        let carried = Atomic(0)
     }
 
     /// Listens when this returns, until ``stop()``.
@@ -55,9 +54,6 @@ package final class FaultRelay: Sendable {
 
     /// The number of accepted connections.
     package var accepted: Int { counters.accepted.load(ordering: .relaxed) }
-
-    /// Bytes received, in either direction.
-    package var carried: Int { counters.carried.load(ordering: .relaxed) }
 
     package func behave(_ conduct: Conduct) {
         commands.post(.behave(conduct))
@@ -167,10 +163,6 @@ private final class Relay: LoopOwner {
         }
     }
 
-    func carried(_ count: Int) {
-        counters.carried.add(count, ordering: .relaxed)
-    }
-
     let nextDeadline: Instant? = nil
     func expire(at now: Moment) {}
     func endTurn(at now: Moment) {
@@ -204,7 +196,6 @@ private final class End: Engine {
     func transportOpened(at now: Instant) {}
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        relay.carried(bytes.count)
         guard !relay.conduct.isBlackHole else { return }
         peer?.take(Array(copying: bytes)[...], at: now)
     }

@@ -5,6 +5,7 @@ package import Simulator
 package final class RecordedLedger: SimulatorObserver, Sendable {
     private struct State {
         var records: [SimulatorLedger.Record] = []
+        var times: [WallTime] = []
         var failures: [String] = []
     }
 
@@ -27,6 +28,9 @@ package final class RecordedLedger: SimulatorObserver, Sendable {
     /// In the order in which they ended.
     package var records: [SimulatorLedger.Record] { state.withLock { $0.records } }
 
+    /// When each record ended.
+    package var times: [WallTime] { state.withLock { $0.times } }
+
     /// Why connections failed, one sentence each.
     package var failures: [String] { state.withLock { $0.failures } }
 
@@ -34,7 +38,10 @@ package final class RecordedLedger: SimulatorObserver, Sendable {
     package func timesSeen(_ id: NotificationID) -> Int { counts.timesSeen(id) }
 
     package func ended(_ record: SimulatorLedger.Record, at time: WallTime) {
-        state.withLock { $0.records.append(record) }
+        state.withLock {
+            $0.records.append(record)
+            $0.times.append(time)
+        }
     }
 
     package func failed(connection: Int, _ error: any Error) {

@@ -217,7 +217,7 @@ struct PausingTests {
 
     @Test("An unknown reason and one that is our own fault are logged once each, and counted")
     func announced() throws {
-        let world = try World(script: "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500 body=none") {
+        let world = try World(script: "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500") {
             $0.retry.maximumAttempts = 1
         }
         let lines = LogLines()

@@ -39,7 +39,7 @@ struct ResponseTableTests {
 
         var testDescription: String { "\(status) \(reason ?? "without a reason")" }
 
-        var response: String { reason.map { "\(status) \"\($0)\"" } ?? "\(status) body=none" }
+        var response: String { reason.map { "\(status) \"\($0)\"" } ?? "\(status)" }
     }
 
     static let known = ResponseRule.all.map { Row($0) }
@@ -67,7 +67,8 @@ struct ResponseTableTests {
     /// One app, for which APNs gives the row's response to the first `times` requests or to all.
     private static func world(_ row: Row, times: Int?) throws -> World {
         let condition = times.map { "first \($0) requests" } ?? "topic com.example.*"
-        return try World(script: "set unknown-channels on\n\(condition): \(row.response)") {
+        return try World(script: "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\n\(condition): \(row.response)")
+        {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.retry.maximumAttempts = 4
         }

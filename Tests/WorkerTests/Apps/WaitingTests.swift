@@ -193,7 +193,8 @@ struct WaitingTests {
 
     @Test("A broadcast with apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")
     func broadcast() throws {
-        let world = try World(script: "set unknown-channels on\ntype liveactivity: 503 ServiceUnavailable")
+        let world = try World(
+            script: "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\ntype liveactivity: 503 ServiceUnavailable")
         try world.start()
         for round in 0..<2 {
             try world.request(

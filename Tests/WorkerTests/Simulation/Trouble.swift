@@ -26,7 +26,7 @@ struct Trouble {
 
     /// Whether requests may wait for space in transit, so that their arrival does not show when they were permitted.
     var holdsRequestsUp: Bool {
-        lines.contains { $0.contains("window=") || $0.hasPrefix("set window") || $0.contains("table=") }
+        lines.contains { $0.contains("window=") || $0.contains("table=") }
     }
 
     private init(lines: [String]) {
@@ -52,14 +52,13 @@ struct Trouble {
         "chance 5%: 503 ServiceUnavailable", "chance 5%: 500 InternalServerError", "chance 5%: 429 TooManyRequests",
         "chance 3%: 503 Shutdown", "chance 4%: 410 Unregistered", "chance 3%: 410 ExpiredToken",
         "chance 3%: 400 BadDeviceToken", "chance 3%: 413 PayloadTooLarge", "chance 2%: 418 \"NotInAnyList\"",
-        "chance 3%: 503 ServiceUnavailable body=garbage", "chance 3%: 500 InternalServerError body=none",
-        "chance 3%: 200 id=none", "chance 3%: 200 body=withheld then=CANCEL",
-        "chance 2%: 400 BadTopic body=withheld, cut", "chance 2%: 200, cut",
+        "chance 3%: 503", "chance 3%: 500", "chance 3%: 200 then=CANCEL",
+        "chance 2%: 400 BadTopic then=silence, cut", "chance 2%: 200, cut",
         "chance 3%: 403 ExpiredProviderToken", "first 1 requests on connection: 403 ExpiredProviderToken",
         "chance 3%: 429 TooManyProviderTokenUpdates", "first 2 requests on connection: 429 TooManyProviderTokenUpdates",
         "topic com.example.other, first 3 requests: 403 TopicMismatch",
         "topic com.example.app, first 2 requests: 403 InvalidProviderToken",
-        "chance 30%: delay 10ms..3s", "chance 4%: silence", "chance 3%: 200 frame=1",
+        "chance 30%: delay 10ms..3s", "chance 4%: silence",
         "operation create, chance 20%: cut", "operation create, chance 20%: rst INTERNAL_ERROR",
         "operation create, chance 20%: delay 5s", "operation create, chance 20%: 503 ServiceUnavailable",
         "operation create, chance 20%: goaway last=before",
@@ -67,7 +66,7 @@ struct Trouble {
 
     private static let connections = [
         "chance 4%: rst REFUSED_STREAM", "chance 3%: rst INTERNAL_ERROR", "chance 3%: rst CANCEL",
-        "chance 2%: rst ENHANCE_YOUR_CALM times=2", "chance 3%: cut",
+        "chance 2%: rst ENHANCE_YOUR_CALM", "chance 3%: cut",
         "chance 4%: goaway Shutdown", "chance 4%: goaway Shutdown last=before",
         "chance 3%: goaway last=before close=now",
         "chance 3%: goaway Shutdown announced=300ms", "chance 2%: goaway code=ENHANCE_YOUR_CALM last=this",
@@ -76,14 +75,14 @@ struct Trouble {
         "connect: settings streams=2", "authenticated: settings streams=1",
         "authenticated: settings streams=0\nafter 4s: settings streams=1\nafter 9s: settings streams=50",
         "after 2s: settings streams=1\nafter 6s: settings streams=0\nafter 9s: settings streams=1000",
-        "set streams 1",
         // Flow control: none, little, more.
-        "connect: settings window=100", "set window 100", "connect: settings window=0\nafter 3s: settings window=1000",
+        "connect: settings window=100", "connect: settings window=0\nafter 3s: settings window=1000",
         "after 2s: settings window=0\nafter 6s: settings window=65535",
-        "set table 0", "set table 65536", "after 2s: settings table=0\nafter 4s: settings table=4096",
+        "connect: settings table=0", "connect: settings table=65536",
+        "after 2s: settings table=0\nafter 4s: settings table=4096",
         // Silence of the peer, late SETTINGS, and too many frames.
         "connect: hold 3s", "after 3s: hold 8s", "chance 2%: hold 2s", "after 2s: ping 100",
-        "set device-limit 1 per 2s", "set connection-limit 2 per 20s", "set bad-token-limit 2", "set error-limit 3",
+        "set device-limit 1 per 2s", "set connection-limit 2 per 20s",
     ]
 
     /// APNs is truthful: no GOAWAY excludes a request that was answered before it.
