@@ -11,7 +11,7 @@ struct HandshakeTests {
         broker.declare("work")
         for role in [AMQPRole.publisher, .control, .consumer([ConsumerQueue(name: "work", prefetch: 5)])] {
             let pair = Pair(role, broker: broker) { $0.connectionName = "the name" }
-            #expect(pair.engine.isOpen)
+            #expect(pair.engine.isOpen == true)
             let events = pair.takeEvents()
             guard case .opened(let server)? = events.first else {
                 Issue.record("not opened: \(events)")
@@ -53,7 +53,7 @@ struct HandshakeTests {
         let error = try #require(pair.takeError())
         #expect(error.code == .accessRefused)
         #expect(error.isTransient == hangsUp)
-        #expect(pair.engine.isEstablished, "its address is a broker's")
+        #expect(pair.engine.isEstablished == true, "its address is a broker's")
         #expect(!error.description.contains("secret"))
     }
 
@@ -77,7 +77,7 @@ struct HandshakeTests {
         #expect(error.code == .notFound)
         #expect(error.message.contains("nowhere"))
         #expect(!error.isTransient)
-        #expect(pair.engine.isOpen)
+        #expect(pair.engine.isOpen == true)
     }
 
     @Test(
@@ -133,7 +133,7 @@ struct HandshakeTests {
         ])
     func otherProtocol(greeting: [UInt8]) throws {
         let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 80))
-        let engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
+        var engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
         let now = Instant(nanoseconds: 0)
         engine.transportOpened(at: now)
         engine.receive(greeting.span, at: now)
@@ -143,16 +143,16 @@ struct HandshakeTests {
         }
         #expect(error.code == .protocolMismatch)
         #expect(!error.isTransient)
-        #expect(!engine.isEstablished)
+        #expect(engine.isEstablished == false)
         var output = ByteQueue()
         engine.drain(into: &output)
-        #expect(engine.wantsDisconnect)
+        #expect(engine.wantsDisconnect == true)
     }
 
     @Test("A silent peer fails at the handshake deadline")
     func silence() throws {
         let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
-        let engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
+        var engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
         let start = Instant(nanoseconds: 0)
         engine.transportOpened(at: start)
         #expect(engine.nextDeadline == start + .seconds(10))
@@ -169,11 +169,11 @@ struct HandshakeTests {
     func heartbeats() throws {
         let pair = Pair(.publisher)
         pair.advance(by: .seconds(3600))
-        #expect(pair.engine.isOpen)
+        #expect(pair.engine.isOpen == true)
         #expect(pair.server.heartbeatsReceived >= 480)
         try #require(pair.network.links.first).isFrozen = true
         pair.advance(by: .seconds(22))
-        #expect(pair.engine.isOpen)
+        #expect(pair.engine.isOpen == true)
         pair.advance(by: .seconds(9))
         let error = try #require(pair.takeError())
         #expect(error.code == .heartbeatTimeout)

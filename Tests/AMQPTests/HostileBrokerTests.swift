@@ -21,7 +21,8 @@ struct HostileBrokerTests {
         for size in [40, 5000] { try broker.put(pattern(size), into: "work") }
         let recorder = Recorder(broker)
         let network = MemoryNetwork { _ in recorder }
-        network.connect(AMQPEngine(configuration: configuration("work"), epoch: 1), to: endpoint, timeout: .seconds(1))
+        network.connect(
+            AMQPLink(AMQPEngine(configuration: configuration("work"), epoch: 1)), to: endpoint, timeout: .seconds(1))
         network.settle()
         return recorder.sent
     }
@@ -32,7 +33,7 @@ struct HostileBrokerTests {
         let stream = try Self.stream()
         let now = Instant(nanoseconds: 0)
         for cut in 0..<stream.count {
-            let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
+            var engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
             engine.transportOpened(at: now)
             let part = stream[..<cut]
             engine.receive(part.span, at: now)
@@ -55,11 +56,11 @@ struct HostileBrokerTests {
     @Test("A broker that sends one byte a second in the handshake is given up at the deadline")
     func slowHandshake() throws {
         let network = MemoryNetwork { _ in SlowServer(Broker()) }
-        let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
-        network.connect(engine, to: Self.endpoint, timeout: .seconds(1))
+        let link = AMQPLink(AMQPEngine(configuration: Self.configuration("work"), epoch: 1))
+        network.connect(link, to: Self.endpoint, timeout: .seconds(1))
         network.settle()
         network.advance(by: .seconds(11), turn: { false })
-        guard case .closed(let error?)? = engine.nextEvent() else {
+        guard case .closed(let error?)? = link.engine.nextEvent() else {
             Issue.record("it went on")
             return
         }
@@ -74,8 +75,8 @@ struct HostileBrokerTests {
         let server = SlowServer(broker)
         server.isSlow = false
         let network = MemoryNetwork { _ in server }
-        let engine = AMQPEngine(configuration: Self.configuration("work"), epoch: 1)
-        network.connect(engine, to: Self.endpoint, timeout: .seconds(1))
+        let link = AMQPLink(AMQPEngine(configuration: Self.configuration("work"), epoch: 1))
+        network.connect(link, to: Self.endpoint, timeout: .seconds(1))
         network.settle()
         server.isSlow = true
         try broker.put(pattern(100_000), into: "work")
@@ -83,7 +84,7 @@ struct HostileBrokerTests {
         network.advance(
             by: .seconds(300),
             turn: {
-                while let event = engine.nextEvent() {
+                while let event = link.engine.nextEvent() {
                     if case .closed(let end) = event { error = end }
                 }
                 return false

@@ -6,7 +6,7 @@ import TestSupport
 final class Pair {
     let broker: Broker
     let network: MemoryNetwork
-    let engine: AMQPEngine
+    let link: AMQPLink
     private(set) var server: BrokerEngine!
     private(set) var events: [AMQPEngine.Event] = []
 
@@ -18,16 +18,21 @@ final class Pair {
         self.broker = broker
         var configuration = AMQPConfiguration(address: address, role: role)
         configure(&configuration)
-        engine = AMQPEngine(configuration: configuration, epoch: 7)
+        link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 7))
         let server = BrokerEngine(broker: broker)
         network = MemoryNetwork { _ in server }
         network.largestPiece = chunk
         self.server = server
-        network.connect(engine, to: address.endpoint, timeout: .seconds(5))
+        network.connect(link, to: address.endpoint, timeout: .seconds(5))
         settle()
     }
 
     var now: Instant { network.now }
+
+    var engine: AMQPEngine {
+        _read { yield link.engine }
+        _modify { yield &link.engine }
+    }
 
     func settle() {
         network.settle { take() }

@@ -164,19 +164,19 @@ struct RecoveryTests {
             let broker = Broker()
             broker.declare("q")
             let pair = Pair(.publisher, broker: broker)
-            let engine = pair.engine
             var wakes = 0
-            _ = engine.announceChanges { wakes += 1 }
+            pair.engine.announceChanges { wakes += 1 }
             // Nothing drains the engine from here on.
             _ = try pair.publish(pattern(100_000), to: "q")
             #expect(wakes == 1)
-            if !isFailing { engine.close(at: pair.now) }
+            if !isFailing { pair.engine.close(at: pair.now) }
             #expect(wakes == (isFailing ? 1 : 2))
-            let deadline = try #require(engine.nextDeadline)
+            let next = pair.engine.nextDeadline
+            let deadline = try #require(next)
             #expect(deadline <= pair.now + .seconds(isFailing ? 30 : 10))
-            #expect(!engine.wantsDisconnect)
-            engine.expire(at: pair.now + .seconds(30))
-            #expect(engine.wantsDisconnect && wakes > 1)
+            #expect(pair.engine.wantsDisconnect == false)
+            pair.engine.expire(at: pair.now + .seconds(30))
+            #expect(pair.engine.wantsDisconnect && wakes > 1)
         }
     }
 }

@@ -57,7 +57,7 @@ struct SecretTests {
         let pair = Pair(.publisher, broker: broker)
         // 13 bytes of reason with 1 of its length, 8 before the secret, 8 of the frame: one byte too many.
         pair.engine.updateSecret(String(repeating: "x", count: 4096 - 29), at: pair.now)
-        #expect(!pair.engine.isOpen)
+        #expect(pair.engine.isOpen == false)
         pair.settle()
         let error = try #require(pair.takeError())
         #expect(error.code == .secretRefused && error.blame == .local)

@@ -27,23 +27,23 @@ struct SecureTests {
         address.usesTLS = true
         var configuration = AMQPConfiguration(address: address, role: .publisher)
         configuration.tls = client
-        let publisher = AMQPEngine(configuration: configuration, epoch: 1)
+        let publisher = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
         configuration.role = .consumer([ConsumerQueue(name: "q", prefetch: 1)])
-        let consumer = AMQPEngine(configuration: configuration, epoch: 1)
+        let consumer = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
         let network = MemoryNetwork { _ in SecureServer(BrokerEngine(broker: broker), server) }
         network.largestPiece = chunk
-        for engine in [publisher, consumer] { network.connect(engine, to: address.endpoint, timeout: .seconds(1)) }
+        for link in [publisher, consumer] { network.connect(link, to: address.endpoint, timeout: .seconds(1)) }
         network.settle()
-        #expect(publisher.canPublish)
-        _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: pattern(40_000)[...]))
+        #expect(publisher.engine.canPublish == true)
+        _ = try publisher.engine.publish(Publication(routingKey: bytes("q")[...], body: pattern(40_000)[...]))
         network.settle()
         var body: [UInt8] = []
-        while let event = consumer.nextEvent() {
+        while let event = consumer.engine.nextEvent() {
             if case .delivery(let delivery) = event { body += delivery.body }
         }
         #expect(body == pattern(40_000))
-        publisher.close(at: network.now)
-        consumer.close(at: network.now)
+        publisher.engine.close(at: network.now)
+        consumer.engine.close(at: network.now)
         network.settle()
         #expect(broker.engines.isEmpty)
         #expect(network.links.isEmpty)
@@ -56,21 +56,21 @@ struct SecureTests {
         var configuration = AMQPConfiguration(address: address, role: .publisher)
         configuration.tls = try TLSContext(
             role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.wallTime)
-        let engine = AMQPEngine(configuration: configuration, epoch: 1)
+        let link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
         let peer = SecureServer(BrokerEngine(broker: Broker()), server)
         let network = MemoryNetwork { _ in peer }
-        network.connect(engine, to: address.endpoint, timeout: .seconds(1))
+        network.connect(link, to: address.endpoint, timeout: .seconds(1))
         network.settle()
-        #expect(engine.isOpen)
+        #expect(link.engine.isOpen == true)
         peer.endTLS()
         network.settle()
         var last: AMQPEngine.Event?
-        while let event = engine.nextEvent() { last = event }
+        while let event = link.engine.nextEvent() { last = event }
         guard case .closed(let error?)? = last else {
             Issue.record("it stays open")
             return
         }
-        #expect(error.code == .transport && error.isTransient && engine.wantsDisconnect)
+        #expect(error.code == .transport && error.isTransient && link.engine.wantsDisconnect)
     }
 
     @Test("A certificate of an unknown authority ends the connection with a clear reason")
@@ -80,12 +80,12 @@ struct SecureTests {
         address.usesTLS = true
         var configuration = AMQPConfiguration(address: address, role: .publisher)
         configuration.tls = try TLSContext(role: .client, trust: .pem(other.certificatePEM), checkedAt: Self.wallTime)
-        let engine = AMQPEngine(configuration: configuration, epoch: 1)
+        let link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
         let server = server
         let network = MemoryNetwork { _ in SecureServer(BrokerEngine(broker: Broker()), server) }
-        network.connect(engine, to: address.endpoint, timeout: .seconds(1))
+        network.connect(link, to: address.endpoint, timeout: .seconds(1))
         network.settle()
-        guard case .closed(let error?)? = engine.nextEvent() else {
+        guard case .closed(let error?)? = link.engine.nextEvent() else {
             Issue.record("it went on")
             return
         }
@@ -100,11 +100,11 @@ struct SecureTests {
         address.usesTLS = true
         var configuration = AMQPConfiguration(address: address, role: .publisher)
         configuration.tls = try TLSContext(role: .client, trust: .none, checkedAt: Self.wallTime)
-        let engine = AMQPEngine(configuration: configuration, epoch: 1)
+        let link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
         let network = MemoryNetwork { _ in BrokerEngine(broker: Broker()) }
-        network.connect(engine, to: address.endpoint, timeout: .seconds(1))
+        network.connect(link, to: address.endpoint, timeout: .seconds(1))
         network.settle()
-        guard case .closed(let error?)? = engine.nextEvent() else {
+        guard case .closed(let error?)? = link.engine.nextEvent() else {
             Issue.record("it went on")
             return
         }

@@ -24,7 +24,7 @@ enum EngineBenchmarks {
                 pair.settle { event in
                     guard case .delivery(let delivery) = event else { return }
                     meter.result += delivery.body.count
-                    pair.engine.ack(tag: delivery.tag, at: pair.network.now)
+                    pair.link.engine.ack(tag: delivery.tag, at: pair.network.now)
                 }
             }
         }
@@ -59,7 +59,7 @@ enum EngineBenchmarks {
                 meter.measure {
                     for _ in 0..<batch {
                         do throws(AMQPError) {
-                            _ = try pair.engine.publish(publication)
+                            _ = try pair.link.engine.publish(publication)
                         } catch {
                             failure = error
                         }
@@ -126,16 +126,16 @@ enum EngineBenchmarks {
 
 /// A client engine and an in-memory broker.
 private final class AMQPPair {
-    let engine: AMQPEngine
+    let link: AMQPLink
     let network: MemoryNetwork
     private let meter: Meter
 
     init(_ role: AMQPRole, _ broker: Broker, _ meter: Meter) {
         self.meter = meter
         let address = BrokerAddress(endpoint: BenchmarkFiles.broker)
-        engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: role), epoch: 1)
+        link = AMQPLink(AMQPEngine(configuration: AMQPConfiguration(address: address, role: role), epoch: 1))
         network = MemoryNetwork { _ in BrokerEngine(broker: broker) }
-        network.connect(MeteredEngine(engine, meter), to: address.endpoint, timeout: .seconds(5))
+        network.connect(MeteredEngine(link, meter), to: address.endpoint, timeout: .seconds(5))
         settle { _ in }
     }
 
@@ -143,7 +143,7 @@ private final class AMQPPair {
         network.settle {
             var isBusy = false
             meter.measure {
-                while let event = engine.nextEvent() {
+                while let event = link.engine.nextEvent() {
                     isBusy = true
                     take(event)
                 }

@@ -69,17 +69,13 @@ struct ContentAssembly {
         let rawStart = address.count
         let bodyStart = rawStart + raw.count
 
-        content.storage = []
         content.storage.reserveCapacity(bodyStart + bodySize)
         content.storage.append(contentsOf: address)
         unsafe content.storage.append(contentsOf: raw)
-        content.layout = Delivery.Layout()
         content.layout.exchange = Delivery.Field(0..<exchangeSize)
         content.layout.routingKey = Delivery.Field(exchangeSize..<rawStart)
         content.layout.rawProperties = Delivery.Field(rawStart..<bodyStart)
         content.layout.body = Delivery.Field(bodyStart..<bodyStart + bodySize)
-        content.headers = []
-        content.timestamp = nil
         do { try locate(rawStart..<bodyStart) } catch { return false }
         progress = missing == 0 ? .complete : .awaitingBody
         return true
@@ -98,11 +94,9 @@ struct ContentAssembly {
     mutating func takeComplete() -> Content? {
         guard progress == .complete else { return nil }
         progress = .idle
-        defer {
-            content.storage = []
-            content.headers = []
-        }
-        return content
+        var complete = Content()
+        swap(&complete, &content)
+        return complete
     }
 
     private mutating func locate(_ place: Range<Int>) throws(PropertyReader.Malformed) {

@@ -7,7 +7,7 @@ import Core
 /// Version 0.15 refuses headers nested deeper than 100 levels, so each delivery of such a message would end the
 /// connection.
 @safe
-final class FrameReader {
+struct FrameReader: ~Copyable {
     @unsafe
     struct Frame {
         @unsafe
@@ -25,77 +25,54 @@ final class FrameReader {
         let payload: Payload
     }
 
-    /// The received part of an incomplete frame.
-    private var partial: [UInt8] = []
+    /// The received part of an incomplete frame, or a frame that was completed in it.
+    private var partial = ByteQueue()
+    private var isPartialComplete = false
     /// The maximum size of a frame in bytes, including header and end.
     private var maximumSize = Int(AMQPConfiguration.frameMax)
     /// Whether no frame has arrived yet.
     private var isFirst = true
     private var isBroken = false
     /// The memory for the decoded fields of a method.
-    private var pool = unsafe amqp_pool_t()
-
-    init() {
-        unsafe init_amqp_pool(&pool, 4096)
-    }
-
-    deinit {
-        unsafe empty_amqp_pool(&pool)
-    }
+    private var pool = LibraryPool()
 
     /// Applies the negotiated frame size; 0 means no limit.
-    func tune(frameMax: UInt32) {
+    mutating func tune(frameMax: UInt32) {
         maximumSize = frameMax == 0 ? Int(Int32.max) : Int(frameMax)
     }
 
-    /// Passes every complete frame to `handle`, which returns whether to continue. The memory of a frame is valid
-    /// until `handle` returns.
+    /// Removes the next frame from `rest`; `nil` if it is not complete. The memory of a frame is valid until the next
+    /// call.
     ///
     /// Throws for bytes that are not AMQP, and then ignores all further bytes.
-    func read(_ bytes: Span<UInt8>, _ handle: (Frame) -> Bool) throws(AMQPError) {
-        guard !isBroken else { return }
+    mutating func next(_ rest: inout UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Frame? {
+        guard !isBroken else { return nil }
+        pool.recycle()
         do throws(AMQPError) {
-            try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
-                var rest = unsafe buffer
-                guard try unsafe completePartial(from: &rest, handle) else { return }
-                while let size = try unsafe frameSize(rest), size <= rest.count {
-                    let frame = unsafe UnsafeBufferPointer(rebasing: rest[..<size])
-                    unsafe rest = UnsafeBufferPointer(rebasing: rest[size...])
-                    guard try unsafe take(frame, handle) else { return }
-                }
-                unsafe partial.append(contentsOf: rest)
+            if isPartialComplete {
+                partial.removeAll()
+                isPartialComplete = false
             }
+            if partial.isEmpty, let size = try unsafe frameSize(rest), size <= rest.count {
+                return try unsafe take(rest.removePrefix(size))
+            }
+            return try unsafe completePartial(from: &rest)
         } catch {
             isBroken = true
             throw error
         }
     }
 
-    /// - Returns: whether to continue with the remaining bytes, because no incomplete frame is left.
-    private func completePartial(
-        from rest: inout UnsafeBufferPointer<UInt8>, _ handle: (Frame) -> Bool
-    ) throws(AMQPError) -> Bool {
-        guard !partial.isEmpty else { return true }
+    private mutating func completePartial(from rest: inout UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Frame? {
         while true {
-            let size = try unsafe partial.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
-                try unsafe frameSize(buffer)
-            }
+            let size = try unsafe frameSize(partial.buffer)
             let missing = (size ?? FrameFormat.headerSize) - partial.count
             guard missing > 0 else { break }
-            guard !rest.isEmpty else { return false }
-            let count = min(missing, rest.count)
-            unsafe partial.append(contentsOf: rest[..<count])
-            unsafe rest = UnsafeBufferPointer(rebasing: rest[count...])
+            guard !rest.isEmpty else { return nil }
+            unsafe partial.append(Span(_unsafeElements: rest.removePrefix(min(missing, rest.count))))
         }
-        // The handler may call ``tune(frameMax:)``.
-        var whole: [UInt8] = []
-        swap(&whole, &partial)
-        defer {
-            whole.removeAll(keepingCapacity: true)
-            swap(&whole, &partial)
-        }
-        return try unsafe whole.withUnsafeBufferPointer { (buffer) throws(AMQPError) in try unsafe take(buffer, handle)
-        }
+        isPartialComplete = true
+        return try unsafe take(partial.buffer)
     }
 
     /// The size of the frame that starts here, in bytes; `nil` while its header is incomplete.
@@ -109,10 +86,9 @@ final class FrameReader {
         return size
     }
 
-    /// - Returns: whether to continue.
-    private func take(_ frame: UnsafeBufferPointer<UInt8>, _ handle: (Frame) -> Bool) throws(AMQPError) -> Bool {
+    private mutating func take(_ frame: UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Frame {
         if isFirst, unsafe frame[0] == UInt8(ascii: "A") {
-            return unsafe handle(Frame(channel: 0, payload: .protocolHeader))
+            return unsafe Frame(channel: 0, payload: .protocolHeader)
         }
         isFirst = false
         guard unsafe frame[frame.count - 1] == FrameFormat.end else {
@@ -121,11 +97,10 @@ final class FrameReader {
         let channel = unsafe UInt16(bigEndian: frame, at: 1)
         let content = unsafe UnsafeBufferPointer(
             rebasing: frame[FrameFormat.headerSize..<frame.count - 1])
-        defer { unsafe recycle_amqp_pool(&pool) }
-        return unsafe handle(Frame(channel: channel, payload: try payload(ofType: frame[0], content)))
+        return unsafe Frame(channel: channel, payload: try payload(ofType: frame[0], content))
     }
 
-    private func payload(
+    private mutating func payload(
         ofType type: UInt8, _ content: UnsafeBufferPointer<UInt8>
     ) throws(AMQPError) -> Frame.Payload {
         switch FrameFormat.Kind(rawValue: type) {
@@ -145,7 +120,7 @@ final class FrameReader {
         }
     }
 
-    private func method(
+    private mutating func method(
         _ number: UInt32, _ arguments: Slice<UnsafeBufferPointer<UInt8>>
     ) throws(AMQPError) -> amqp_method_t {
         // librabbitmq knows it only from release 0.12 on.
@@ -153,7 +128,7 @@ final class FrameReader {
         let base = unsafe UnsafeMutableRawPointer(mutating: UnsafeBufferPointer(rebasing: arguments).baseAddress)
         var decoded: UnsafeMutableRawPointer?
         let status = unsafe amqp_decode_method(
-            number, &pool, amqp_bytes_t(len: arguments.count, bytes: base), &decoded)
+            number, &pool.raw, amqp_bytes_t(len: arguments.count, bytes: base), &decoded)
         guard status == 0 else { throw unsafe Self.notAMQP(String(cString: amqp_error_string2(status))) }
         return unsafe amqp_method_t(id: number, decoded: decoded)
     }
@@ -168,6 +143,21 @@ extension FixedWidthInteger {
     fileprivate init(bigEndian bytes: UnsafeBufferPointer<UInt8>, at offset: Int) {
         let raw = UnsafeRawBufferPointer(bytes)
         self = unsafe Self(bigEndian: raw.loadUnaligned(fromByteOffset: offset, as: Self.self))
+    }
+}
+
+extension ByteQueue {
+    /// The bytes in the queue, valid until it changes.
+    fileprivate var buffer: UnsafeBufferPointer<UInt8> {
+        unsafe withBytes { unsafe $0.withUnsafeBufferPointer { unsafe $0 } }
+    }
+}
+
+extension UnsafeBufferPointer {
+    fileprivate mutating func removePrefix(_ count: Int) -> Self {
+        let prefix = unsafe Self(rebasing: self[..<count])
+        unsafe self = Self(rebasing: self[count...])
+        return unsafe prefix
     }
 }
 

@@ -56,7 +56,8 @@ package final class AMQPConnection {
     /// The queue because of which it was last doubled; a delivery of it restores the configured value.
     private var stalledQueue: QueueID?
     private var state = State.idle
-    private var engine: AMQPEngine?
+    /// Of the current epoch, or the last one.
+    private var link: AMQPLink
     private var openedAt: Instant?
     private var nextSequence: UInt64 = 1
     private var isPaused = false
@@ -80,19 +81,22 @@ package final class AMQPConnection {
         refusals = Backoff(base: backoff.base, limit: Self.longestPauseAfterRefusal)
         stallTimeout = configuration.stallTimeout
         address = addresses[0]
+        self.configuration.address = address
+        // Until the first epoch.
+        link = AMQPLink(AMQPEngine(configuration: self.configuration, epoch: 0))
     }
 
-    package var isOpen: Bool { engine?.isOpen ?? false }
+    package var isOpen: Bool { link.engine.isOpen }
     /// Whether it was closed by ``close(at:)`` and ``Event/closed`` was taken.
     package var isClosed: Bool { if case .closed = state { true } else { false } }
-    package var isBlocked: Bool { engine?.isBlocked ?? false }
-    package var canPublish: Bool { engine?.canPublish ?? false }
+    package var isBlocked: Bool { link.engine.isBlocked }
+    package var canPublish: Bool { link.engine.canPublish }
     /// The TLS parameters of this epoch; `nil` without TLS, and before the handshake.
-    package var security: TLSSummary? { engine?.security }
+    package var security: TLSSummary? { link.engine.security }
     /// The number of unsettled deliveries in this epoch.
-    package var held: Int { engine?.held ?? 0 }
+    package var held: Int { link.engine.held }
     /// The number of unconfirmed publishes in this epoch.
-    package var unconfirmed: Int { engine?.unconfirmed ?? 0 }
+    package var unconfirmed: Int { link.engine.unconfirmed }
 
     package func start(at now: Instant) {
         guard case .idle = state else { return }
@@ -109,15 +113,15 @@ package final class AMQPConnection {
         for index in untried.indices { untried[index].password = password }
         address.password = password
         switch state {
-        case .active: if let engine { renewPassword(of: engine, at: now) }
+        case .active: renewPassword(at: now)
         // The old one may be why it waits.
         case .waiting: connect()
         case .idle, .closing, .closed: break
         }
     }
 
-    private func renewPassword(of engine: AMQPEngine, at now: Instant) {
-        if configuration.renewsPassword { engine.updateSecret(address.password, at: now) }
+    private func renewPassword(at now: Instant) {
+        if configuration.renewsPassword { call { $0.updateSecret(address.password, at: now) } }
     }
 
     package var nextDeadline: Instant? {
@@ -130,21 +134,29 @@ package final class AMQPConnection {
 
     /// The oldest pending event. Call it in every turn until it returns `nil`.
     package func nextEvent(at now: Instant) -> Event? {
-        guard let event = engine?.nextEvent() else { return nil }
+        guard link.mayHaveEvents else { return nil }
+        guard let event = link.engine.nextEvent() else {
+            link.mayHaveEvents = false
+            return nil
+        }
         switch event {
         case .closed(let error): return ended(error, at: now)
         case .opened:
             openedAt = now
             // It was replaced during the handshake.
-            if let engine, engine.configuration.address.password != address.password {
-                renewPassword(of: engine, at: now)
-            }
+            if link.engine.configuration.address.password != address.password { renewPassword(at: now) }
         case .delivery(let delivery) where delivery.queue == stalledQueue:
             configuration.stallTimeout = stallTimeout
             stalledQueue = nil
         default: break
         }
         return .engine(event)
+    }
+
+    /// Calls the engine, which may queue events meanwhile.
+    private func call(_ body: (inout AMQPEngine) -> Void) {
+        link.mayHaveEvents = true
+        body(&link.engine)
     }
 
     // MARK: - Consuming
@@ -154,50 +166,48 @@ package final class AMQPConnection {
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
     package func ack(epoch: UInt32, queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
-        guard epoch == self.epoch, let engine else { return false }
-        return engine.ack(queue: queue, tag: tag, at: now)
+        epoch == self.epoch && link.engine.ack(queue: queue, tag: tag, at: now)
     }
 
     /// Writes all acks that wait for neighbours, so that they precede whatever is written next.
     package func flushAcknowledgements(at now: Instant) {
-        engine?.flushAcknowledgements(at: now)
+        link.engine.flushAcknowledgements(at: now)
     }
 
     /// Requeues a delivery, or lets the broker drop or dead-letter it. Returns false when its epoch is over.
     @discardableResult
     package func nack(epoch: UInt32, queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
-        guard epoch == self.epoch, let engine else { return false }
-        return engine.nack(queue: queue, tag: tag, requeue: requeue, at: now)
+        epoch == self.epoch && link.engine.nack(queue: queue, tag: tag, requeue: requeue, at: now)
     }
 
     /// Stops new deliveries in this and later epochs, until ``resumeConsumers(of:at:)``. Held deliveries can still be
     /// settled.
     package func cancelConsumers(at now: Instant) {
         isPaused = true
-        engine?.cancelConsumers(at: now)
+        call { $0.cancelConsumers(at: now) }
     }
 
     /// - Parameter queues: the queues to resume; `nil` for all.
     package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         isPaused = false
-        engine?.resumeConsumers(of: queues, at: now)
+        call { $0.resumeConsumers(of: queues, at: now) }
     }
 
     package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         guard case .consumer(var queues) = configuration.role else { preconditionFailure("only consumers prefetch") }
         queues[queue.index].prefetch = prefetch
         configuration.role = .consumer(queues)
-        engine?.setPrefetch(prefetch, queue: queue, at: now)
+        call { $0.setPrefetch(prefetch, queue: queue, at: now) }
     }
 
     /// Requests a queue's message count, if its channel is open.
     package func countMessages(queue: QueueID, at now: Instant) {
-        engine?.countMessages(queue: queue, at: now)
+        call { $0.countMessages(queue: queue, at: now) }
     }
 
     /// The message count of the last response; `nil` if the queue has not been counted in this epoch.
     package func messages(queue: QueueID) -> UInt32? {
-        isOpen ? engine?.messages(queue: queue) : nil
+        isOpen ? link.engine.messages(queue: queue) : nil
     }
 
     // MARK: - Publishing and control
@@ -205,20 +215,18 @@ package final class AMQPConnection {
     /// The maximum size of a publication's properties, in bytes: one frame of the current connection, or of the last
     /// one.
     package var maximumProperties: Int {
-        Int(engine?.handshake.frameMax ?? AMQPConfiguration.frameMin) - FrameFormat.overhead
-            - FrameFormat.contentHeaderSize
+        Int(link.engine.handshake.frameMax) - FrameFormat.overhead - FrameFormat.contentHeaderSize
     }
 
     /// Publishes a message. Call it only while ``canPublish``; see ``AMQPEngine/publish(_:)``.
     package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
-        guard let engine else { preconditionFailure("a publish requires a connection that accepts it") }
-        return try engine.publish(publication)
+        try link.engine.publish(publication)
     }
 
     /// Sends a request to the broker. Call it only while ``isOpen``: a request ends with its epoch.
     package func request(_ request: ControlRequest, at now: Instant) {
         precondition(isOpen, "a request is sent on an open connection")
-        engine?.request(request, at: now)
+        call { $0.request(request, at: now) }
     }
 
     // MARK: - Ending
@@ -229,25 +237,24 @@ package final class AMQPConnection {
         case .closing, .closed: return
         case .idle, .waiting:
             // Without an engine there is no end to report, so an engine that never connects reports it.
-            engine = makeEngine()
+            link = makeLink()
         case .active: break
         }
         state = .closing
-        guard let engine else { return }
-        let wasOpen = engine.isOpen
-        engine.close(at: now)
+        let wasOpen = link.engine.isOpen
+        call { $0.close(at: now) }
         if !wasOpen {
             // The broker does not answer a close during the handshake.
-            network.disconnect(engine)
-            engine.transportClosed(nil, at: now)
+            network.disconnect(link)
+            link.transportClosed(nil, at: now)
         }
     }
 
     /// Ends the current epoch, from which the broker has stopped reading. The next one follows as after any loss.
     package func replace(at now: Instant) {
-        guard case .active = state, let engine else { return }
-        network.disconnect(engine)
-        engine.transportClosed(nil, at: now)
+        guard case .active = state else { return }
+        network.disconnect(link)
+        link.transportClosed(nil, at: now)
     }
 
     private func connect() {
@@ -255,10 +262,9 @@ package final class AMQPConnection {
         address = untried.removeLast()
         epoch += 1
         openedAt = nil
-        let engine = makeEngine()
-        self.engine = engine
+        link = makeLink()
         state = .active
-        network.connect(engine, to: address.endpoint, timeout: configuration.connectTimeout)
+        network.connect(link, to: address.endpoint, timeout: configuration.connectTimeout)
     }
 
     private func pause(after error: AMQPError?) -> Duration {
@@ -273,15 +279,15 @@ package final class AMQPConnection {
         return backoff.next(using: &random)
     }
 
-    private func makeEngine() -> AMQPEngine {
+    private func makeLink() -> AMQPLink {
         configuration.address = address
-        let engine = AMQPEngine(configuration: configuration, epoch: epoch, firstSequence: nextSequence)
+        var engine = AMQPEngine(configuration: configuration, epoch: epoch, firstSequence: nextSequence)
         engine.consumesWhenOpen = !isPaused
-        return engine
+        return AMQPLink(engine)
     }
 
     private func ended(_ error: AMQPError?, at now: Instant) -> Event {
-        nextSequence = engine?.nextSequence ?? nextSequence
+        nextSequence = link.engine.nextSequence
         if case .closing = state {
             state = .closed
             return .closed
@@ -297,7 +303,7 @@ package final class AMQPConnection {
         // If another consumer is the single active one, a new connection does not help.
         if error?.code == .stalled {
             configuration.stallTimeout = configuration.stallTimeout.doubled(1, atMost: Self.longestStallTimeout)
-            stalledQueue = engine?.stalledQueue
+            stalledQueue = link.engine.stalledQueue
         }
         let pause = pause(after: error)
         state = .waiting(until: now + pause)

@@ -75,13 +75,13 @@ extension AMQPEngine {
     ///
     /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
-    package func ack(queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
+    package mutating func ack(queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
         changes(at: now)
         return machine.isOpen && channels[queue.index].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
     /// Writes all acks that wait for neighbours, so that they precede whatever is written next.
-    package func flushAcknowledgements(at now: Instant) {
+    package mutating func flushAcknowledgements(at now: Instant) {
         changes(at: now)
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
@@ -89,7 +89,7 @@ extension AMQPEngine {
 
     /// Requeues a delivery, or lets the broker drop or dead-letter it. Returns false as ``ack(queue:tag:at:)`` does.
     @discardableResult
-    package func nack(queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
+    package mutating func nack(queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
         changes(at: now)
         guard machine.isOpen, channels[queue.index].deliveries.reject(tag, epoch: epoch, at: now) else { return false }
         writeSettlement(AMQP_BASIC_NACK_METHOD, tag, on: queue.index, flags: requeue ? 2 : 0)
@@ -98,7 +98,7 @@ extension AMQPEngine {
 
     /// Cancels all consumers; each reports ``Event/cancelled(queue:)``. Delivered messages can still be
     /// settled.
-    package func cancelConsumers(at now: Instant) {
+    package mutating func cancelConsumers(at now: Instant) {
         changes(at: now)
         consumesWhenOpen = false
         guard machine.isOpen else { return }
@@ -108,7 +108,7 @@ extension AMQPEngine {
     /// Registers consumers again that are stopped or stopping.
     ///
     /// - Parameter queues: the queues to resume; `nil` for all.
-    package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
+    package mutating func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         changes(at: now)
         consumesWhenOpen = true
         guard machine.isOpen else { return }
@@ -119,7 +119,7 @@ extension AMQPEngine {
 
     /// Changes a queue's prefetch. Its consumer is registered again, because the broker reads the prefetch only then.
     /// Source: rabbitmq.com/docs/consumer-prefetch.
-    package func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
+    package mutating func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         precondition(prefetch > 0, "a consumer requires a prefetch limit")
         changes(at: now)
         let index = queue.index
@@ -129,7 +129,7 @@ extension AMQPEngine {
         perform(consumers[index].machine.renew(), onConsumer: index)
     }
 
-    private func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
+    private mutating func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
         if [.openChannel, .subscribe, .cancel].contains(action) {
             consumers[index].responseDue = now + configuration.stallTimeout
         }
@@ -155,7 +155,7 @@ extension AMQPEngine {
     }
 
     /// Writes the due acks.
-    func writeAcknowledgements() {
+    mutating func writeAcknowledgements() {
         guard machine.isOpen else { return }
         for index in channels.indices {
             while let acknowledgement = channels[index].deliveries.nextAcknowledgement(at: now) {
@@ -168,7 +168,7 @@ extension AMQPEngine {
     }
 
     /// Handles the broker's channel-open on a consuming connection.
-    func consumerChannelOpened(_ index: Int) {
+    mutating func consumerChannelOpened(_ index: Int) {
         guard machine.isOpen else { return }
         guard index < consumers.count else { return inspectionChannelOpened() }
         consumers[index].responseDue = nil
@@ -176,7 +176,7 @@ extension AMQPEngine {
     }
 
     /// Handles a channel close by the broker, which concerns only this consumer's queue.
-    func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
+    mutating func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
         guard index < consumers.count else { return inspectionChannelClosed(error) }
         consumers[index].responseDue = nil
         if consumers[index].setsTimeout, error.message.contains("invalid arg '\(Consumer.timeoutArgument)'") {
@@ -188,28 +188,28 @@ extension AMQPEngine {
         consumers[index].machine.channelClosed(retryAt: nextRetry(index))
     }
 
-    func consumerChannelCloseOk(_ index: Int) {
+    mutating func consumerChannelCloseOk(_ index: Int) {
         guard consumers[index].machine.state == .closing else { return }
         consumers[index].responseDue = nil
         consumers[index].machine.channelCloseOkReceived(retryAt: nextRetry(index))
     }
 
     /// The broker returns all unsettled deliveries of the channel to their queue.
-    private func channelEnded(_ index: Int, _ error: AMQPError) {
+    private mutating func channelEnded(_ index: Int, _ error: AMQPError) {
         channels[index].close()
         consumers[index].watch = nil
         consumers[index].messages = nil
         events.append(.channelClosed(queue: QueueID(index), error))
     }
 
-    private func nextRetry(_ index: Int) -> Instant {
+    private mutating func nextRetry(_ index: Int) -> Instant {
         defer { consumers[index].failures += 1 }
         return now
             + configuration.consumerRetry.doubled(
                 consumers[index].failures, atMost: configuration.longestConsumerRetry)
     }
 
-    private func subscribe(_ index: Int) {
+    private mutating func subscribe(_ index: Int) {
         consumers[index].register()
         let consumer = consumers[index]
         write(AMQP_BASIC_QOS_METHOD, channel: UInt16(index + 1)) { _ in
@@ -224,7 +224,7 @@ extension AMQPEngine {
     }
 
     /// Registers consumers whose delay is over, reopens their channels, and counts messages of idle queues.
-    func expireConsumers() {
+    mutating func expireConsumers() {
         guard machine.isOpen else { return }
         for index in consumers.indices {
             guard let deadline = consumers[index].deadline, now >= deadline else { continue }
@@ -239,7 +239,7 @@ extension AMQPEngine {
     }
 
     /// Requests a queue's message count if its consumer has free prefetch.
-    private func askForMessages(_ index: Int) {
+    private mutating func askForMessages(_ index: Int) {
         guard channels[index].deliveries.held < Int(consumers[index].queue.prefetch) else {
             consumers[index].watch?.delivered(at: now)
             return
@@ -253,7 +253,7 @@ extension AMQPEngine {
     }
 
     /// Requests a queue's message count unless a request is pending. The result is ``messages(queue:)``.
-    package func countMessages(queue: QueueID, at now: Instant) {
+    package mutating func countMessages(queue: QueueID, at now: Instant) {
         changes(at: now)
         let index = queue.index
         guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].isUncountable,
@@ -267,7 +267,7 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    private func inspectQueue(of index: Int, for requester: QueueInspection.Requester) {
+    private mutating func inspectQueue(of index: Int, for requester: QueueInspection.Requester) {
         inspection.pending.append((index, requester))
         switch inspection.state {
         case .closed:
@@ -278,7 +278,7 @@ extension AMQPEngine {
         }
     }
 
-    private func writeInspection(of index: Int) {
+    private mutating func writeInspection(of index: Int) {
         let name = consumers[index].queue.name
         unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: inspectionChannel) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
@@ -290,13 +290,13 @@ extension AMQPEngine {
     /// The channel after those of the consumers.
     private var inspectionChannel: UInt16 { UInt16(consumers.count + 1) }
 
-    private func inspectionChannelOpened() {
+    private mutating func inspectionChannelOpened() {
         inspection.state = .open
         for request in inspection.pending { writeInspection(of: request.index) }
     }
 
     /// Handles the broker's refusal of the oldest count. The channel is opened again for the others.
-    private func inspectionChannelClosed(_ error: AMQPError) {
+    private mutating func inspectionChannelClosed(_ error: AMQPError) {
         inspection.state = .closed
         guard !inspection.pending.isEmpty else { return }
         let index = inspection.pending.removeFirst().index
@@ -311,7 +311,7 @@ extension AMQPEngine {
     }
 
     /// Handles the response to a message count.
-    func messagesCounted(_ messages: UInt32) {
+    mutating func messagesCounted(_ messages: UInt32) {
         guard !inspection.pending.isEmpty else { return unexpected("a declare-ok") }
         let (index, requester) = inspection.pending.removeFirst()
         consumers[index].messages = messages
@@ -321,7 +321,7 @@ extension AMQPEngine {
         fail(stalled("no delivery of the \(messages) messages of queue", index))
     }
 
-    private func stalled(_ what: String, _ index: Int) -> AMQPError {
+    private mutating func stalled(_ what: String, _ index: Int) -> AMQPError {
         stalledQueue = QueueID(index)
         let seconds = configuration.stallTimeout.components.seconds
         return AMQPError(
@@ -329,19 +329,19 @@ extension AMQPEngine {
             isTransient: true)
     }
 
-    func consumeOkReceived(_ tag: String) {
+    mutating func consumeOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a consume-ok") }
         consumers[index].responseDue = nil
         perform(consumers[index].machine.consumeOkReceived(), onConsumer: index)
     }
 
     /// Handles a cancel by the broker.
-    func cancelReceived(_ tag: String) {
+    mutating func cancelReceived(_ tag: String) {
         guard machine.isOpen, let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
         perform(consumers[index].machine.cancelReceived(), onConsumer: index)
     }
 
-    func cancelOkReceived(_ tag: String) {
+    mutating func cancelOkReceived(_ tag: String) {
         guard let index = consumers.firstIndex(where: { $0.tag == tag }) else { return unexpected("a cancel-ok") }
         guard machine.isOpen else { return }
         consumers[index].responseDue = nil
@@ -355,7 +355,7 @@ extension AMQPEngine {
         return unsafe consumers[index].tagBytes.elementsEqual(tag.buffer)
     }
 
-    private func writeCancel(_ index: Int) {
+    private mutating func writeCancel(_ index: Int) {
         let tag = consumers[index].tag
         unsafe writeOrFail(AMQP_BASIC_CANCEL_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_basic_cancel_t(consumer_tag: try writer.short(tag, "consumer tag"), nowait: 0)
@@ -363,7 +363,8 @@ extension AMQPEngine {
     }
 
     /// `basic.ack` and `basic.nack` differ only in their number and their flags.
-    private func writeSettlement(_ method: amqp_method_number_t, _ number: UInt64, on index: Int, flags: UInt8) {
+    private mutating func writeSettlement(_ method: amqp_method_number_t, _ number: UInt64, on index: Int, flags: UInt8)
+    {
         let tag = channels[index].tag(of: number)
         unsafe output.append(upTo: 21) { buffer in
             var writer = unsafe PackedWriter(buffer)

@@ -4,7 +4,7 @@ package import Core
 extension AMQPEngine {
     /// Replaces the password of the open connection; ``Event/secretUpdated`` follows. A broker that refuses it closes
     /// the connection.
-    package func updateSecret(_ secret: String, at now: Instant) {
+    package mutating func updateSecret(_ secret: String, at now: Instant) {
         changes(at: now)
         guard machine.isOpen, configuration.address.mechanism == .plain else { return }
         do throws(AMQPError) {
@@ -17,14 +17,14 @@ extension AMQPEngine {
 
     /// Sends a request to the broker; control connections only. ``Event/responded(_:)`` follows, in the order of the
     /// requests.
-    package func request(_ request: ControlRequest, at now: Instant) {
+    package mutating func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         changes(at: now)
         requests.waiting.append(request)
         sendNextRequest()
     }
 
-    func sendNextRequest() {
+    mutating func sendNextRequest() {
         while machine.isOpen, !requests.isAwaitingResponse, !requests.waiting.isEmpty {
             let request = requests.waiting.removeFirst()
             do throws(AMQPError) {
@@ -36,7 +36,7 @@ extension AMQPEngine {
         }
     }
 
-    func responseReceived(_ response: ControlResponse) {
+    mutating func responseReceived(_ response: ControlResponse) {
         guard requests.isAwaitingResponse else {
             if machine.isOpen { unexpected("a response without a request") }
             return
@@ -46,7 +46,7 @@ extension AMQPEngine {
         sendNextRequest()
     }
 
-    private func writeRequest(_ request: ControlRequest) throws(AMQPError) {
+    private mutating func writeRequest(_ request: ControlRequest) throws(AMQPError) {
         switch request {
         case .declareQueue(let queue): try declare(queue, passive: false)
         case .inspectQueue(let name): try declare(QueueDeclaration(name: name), passive: true)
@@ -88,7 +88,7 @@ extension AMQPEngine {
         }
     }
 
-    private func declare(_ queue: QueueDeclaration, passive: Bool) throws(AMQPError) {
+    private mutating func declare(_ queue: QueueDeclaration, passive: Bool) throws(AMQPError) {
         try unsafe send(AMQP_QUEUE_DECLARE_METHOD) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
                 ticket: 0, queue: try writer.short(queue.name, "queue name"), passive: passive ? 1 : 0,
@@ -97,7 +97,7 @@ extension AMQPEngine {
         }
     }
 
-    private func declare(_ exchange: ExchangeDeclaration, passive: Bool) throws(AMQPError) {
+    private mutating func declare(_ exchange: ExchangeDeclaration, passive: Bool) throws(AMQPError) {
         try unsafe send(AMQP_EXCHANGE_DECLARE_METHOD) { writer throws(AMQPError) in
             unsafe amqp_exchange_declare_t(
                 ticket: 0, exchange: try writer.short(exchange.name, "exchange"),
@@ -107,8 +107,8 @@ extension AMQPEngine {
         }
     }
 
-    private func send<Method>(
-        _ id: amqp_method_number_t, _ make: (MethodWriter) throws(AMQPError) -> Method
+    private mutating func send<Method>(
+        _ id: amqp_method_number_t, _ make: (inout MethodWriter) throws(AMQPError) -> Method
     ) throws(AMQPError) {
         try layers.writer.write(id, channel: AMQPEngine.channel, to: &output, make)
     }

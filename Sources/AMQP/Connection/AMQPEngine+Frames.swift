@@ -3,7 +3,7 @@ import Core
 
 extension AMQPEngine {
     /// Processes one frame and copies what it keeps: the frame's memory is valid only during the call.
-    func frameReceived(_ frame: FrameReader.Frame) {
+    mutating func frameReceived(_ frame: FrameReader.Frame) {
         let channel = unsafe Int(frame.channel)
         guard channel <= (inspection.state == .closed ? max(1, consumers.count) : channels.count) else {
             return unexpected("a frame for a channel that is not open")
@@ -27,7 +27,7 @@ extension AMQPEngine {
         }
     }
 
-    private func methodReceived(_ method: amqp_method_t, on channel: Int) {
+    private mutating func methodReceived(_ method: amqp_method_t, on channel: Int) {
         let index = channel - 1
         guard channels[index].assembly.isIdle else { return unexpected("a method in the middle of a message") }
         switch unsafe method.id {
@@ -63,7 +63,7 @@ extension AMQPEngine {
         }
     }
 
-    private func takeContent(_ index: Int) {
+    private mutating func takeContent(_ index: Int) {
         guard let content = channels[index].assembly.takeComplete() else { return }
         switch content.origin {
         case .delivery(let tag, let redelivered):
@@ -85,7 +85,7 @@ extension AMQPEngine {
     }
 
     /// Records a delivery under a number that no earlier channel of this connection has used.
-    private func delivery(
+    private mutating func delivery(
         _ content: ContentAssembly.Content, tag: UInt64, redelivered: Bool, on index: Int
     ) -> Delivery? {
         let number = channels[index].number(of: tag)
@@ -98,7 +98,7 @@ extension AMQPEngine {
             storage: content.storage, layout: content.layout, headers: content.headers)
     }
 
-    func unexpected(_ what: String) {
+    mutating func unexpected(_ what: String) {
         fail(
             AMQPError(
                 .unexpectedFrame, "the broker sent an unexpected frame: \(what)", blame: .remote,

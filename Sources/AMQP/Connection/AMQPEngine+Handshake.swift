@@ -6,7 +6,7 @@ extension AMQPEngine {
     static let channel: UInt16 = 1
 
     /// Performs an action of the connection's state machine.
-    func perform(_ action: AMQPConnectionMachine.Action) {
+    mutating func perform(_ action: AMQPConnectionMachine.Action) {
         switch action {
         case .sendProtocolHeader: output.append(FrameFormat.protocolHeader)
         case .sendStartOk: writeStartOk()
@@ -28,11 +28,11 @@ extension AMQPEngine {
         }
     }
 
-    func openChannel(_ channel: UInt16) {
+    mutating func openChannel(_ channel: UInt16) {
         unsafe write(AMQP_CHANNEL_OPEN_METHOD, channel: channel) { _ in unsafe amqp_channel_open_t() }
     }
 
-    func handle(_ method: InboundMethod, on channel: UInt16) {
+    mutating func handle(_ method: InboundMethod, on channel: UInt16) {
         switch method {
         case .start(let server, let isVersion091, let mechanisms):
             handshake.server = server
@@ -81,10 +81,12 @@ extension AMQPEngine {
     }
 
     /// Writes a method whose strings are known to fit.
-    func write<Method>(_ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) -> Method) {
+    mutating func write<Method>(
+        _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (inout MethodWriter) -> Method
+    ) {
         do throws(AMQPError) {
             try layers.writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
-                make(writer)
+                make(&writer)
             }
         } catch {
             preconditionFailure("a method without strings can be written")
@@ -92,8 +94,8 @@ extension AMQPEngine {
     }
 
     /// Writes a method. A string that is too long ends the connection before any byte is written.
-    func writeOrFail<Method>(
-        _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (MethodWriter) throws(AMQPError) -> Method
+    mutating func writeOrFail<Method>(
+        _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (inout MethodWriter) throws(AMQPError) -> Method
     ) {
         do throws(AMQPError) {
             try layers.writer.write(id, channel: channel, to: &output, make)
@@ -102,11 +104,11 @@ extension AMQPEngine {
         }
     }
 
-    func writeHeartbeat() {
+    mutating func writeHeartbeat() {
         output.append([FrameFormat.Kind.heartbeat.rawValue, 0, 0, 0, 0, 0, 0, FrameFormat.end])
     }
 
-    private func writeStartOk() {
+    private mutating func writeStartOk() {
         let address = configuration.address
         let properties: FieldTable = [
             "product": .string("Harebell"), "version": .string(configuration.productVersion),
@@ -130,7 +132,7 @@ extension AMQPEngine {
     }
 
     /// Zero from the broker means no limit, or no preference.
-    private func tune(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
+    private mutating func tune(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
         guard channelMax == 0 || Int(channelMax) >= consumers.count else {
             return fail(
                 AMQPError(
@@ -152,7 +154,7 @@ extension AMQPEngine {
         perform(machine.tuneReceived())
     }
 
-    private func writeTuneOkAndOpen() {
+    private mutating func writeTuneOkAndOpen() {
         didTune()
         let (handshake, channels) = (handshake, channels.count)
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
@@ -166,7 +168,7 @@ extension AMQPEngine {
         }
     }
 
-    private func writeClose() {
+    private mutating func writeClose() {
         unsafe write(AMQP_CONNECTION_CLOSE_METHOD, channel: 0) { _ in
             unsafe amqp_connection_close_t(reply_code: 200, reply_text: amqp_bytes_t(), class_id: 0, method_id: 0)
         }
@@ -174,7 +176,7 @@ extension AMQPEngine {
 
     /// A channel close ends a publishing connection. For a consumer it concerns only its queue; on a control
     /// connection it answers a request.
-    private func channelClosed(_ error: AMQPError, on channel: UInt16) {
+    private mutating func channelClosed(_ error: AMQPError, on channel: UInt16) {
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
         if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
@@ -193,7 +195,7 @@ extension AMQPEngine {
     }
 
     /// RabbitMQ does not send `channel.flow`, other brokers may. We treat it like a blocked connection.
-    private func flow(_ isActive: Bool, on channel: UInt16) {
+    private mutating func flow(_ isActive: Bool, on channel: UInt16) {
         write(AMQP_CHANNEL_FLOW_OK_METHOD, channel: max(channel, 1)) { _ in
             amqp_channel_flow_ok_t(active: isActive ? 1 : 0)
         }

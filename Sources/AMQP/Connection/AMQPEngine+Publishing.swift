@@ -1,5 +1,6 @@
 import CRabbitMQ
 import Core
+import DequeModule
 
 extension AMQPEngine {
     /// Whether a publish may be written now: the channel is open and not blocked, and neither unconfirmed publishes
@@ -13,7 +14,7 @@ extension AMQPEngine {
     ///
     /// Throws when a string is longer than 255 bytes or the properties exceed one frame. Then nothing was written, and
     /// the connection remains usable.
-    package func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
+    package mutating func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         precondition(canPublish, "a publish requires a connection that accepts it")
         announceChange()
         let frames = try PublicationWriter(publication, frameMax: Int(handshake.frameMax))
@@ -29,14 +30,23 @@ extension AMQPEngine {
         return confirms.publishSent(fingerprint: fingerprint)
     }
 
-    func confirm(_ tag: UInt64, multiple: Bool, acked: Bool) {
-        confirms.confirmReceived(tag: tag, multiple: multiple, acked: acked) { sequence, confirmation in
-            events.append(.confirmed(sequence: sequence, confirmation))
+    mutating func confirm(_ tag: UInt64, multiple: Bool, acked: Bool) {
+        endPublishes { confirms, each in
+            confirms.confirmReceived(tag: tag, multiple: multiple, acked: acked, each)
         }
     }
 
+    /// Queues an event for each publish that ends in `body`.
+    mutating func endPublishes(_ body: (inout ConfirmLedger, (UInt64, Confirmation) -> Void) -> Void) {
+        // Two parts of this value change at a time.
+        var events = Deque<Event>()
+        swap(&events, &self.events)
+        body(&confirms) { events.append(.confirmed(sequence: $0, $1)) }
+        swap(&events, &self.events)
+    }
+
     /// Handles a returned message, which no queue accepted; its confirm follows.
-    func publicationReturned(_ content: ContentAssembly.Content, code: UInt16, text: String) {
+    mutating func publicationReturned(_ content: ContentAssembly.Content, code: UInt16, text: String) {
         let message = Delivery(
             epoch: epoch, tag: 0, redelivered: false, queue: QueueID(0), storage: content.storage,
             layout: content.layout)

@@ -7,7 +7,9 @@ package import TLS
 ///
 /// The engine lives for one epoch. Its deliveries can be settled only through it, and its publishes end with it.
 /// Handshake, consumers, publishing and control are in separate files.
-package final class AMQPEngine: Engine {
+///
+/// A value in its ``AMQPLink``, so that a call checks exclusive access once.
+package struct AMQPEngine: ~Copyable {
     /// Events for the owner.
     package enum Event: Sendable {
         /// The channel is open; a publisher may publish.
@@ -69,12 +71,10 @@ package final class AMQPEngine: Engine {
 
     /// The layers between transport bytes and methods.
     struct Layers: ~Copyable {
-        let writer = MethodWriter()
-        let reader = FrameReader()
+        var writer = MethodWriter()
+        var reader = FrameReader()
         /// `nil` without TLS.
         let tls: TLSSession?
-        /// Decrypted but not yet parsed; empty between calls.
-        var plaintext = ByteQueue()
     }
 
     package let configuration: AMQPConfiguration
@@ -128,7 +128,7 @@ package final class AMQPEngine: Engine {
     }
 
     /// The oldest pending event.
-    package func nextEvent() -> Event? {
+    package mutating func nextEvent() -> Event? {
         events.popFirst()
     }
 
@@ -149,7 +149,7 @@ package final class AMQPEngine: Engine {
     package var unconfirmed: Int { confirms.unconfirmed }
 
     /// Closes the connection in order, after the acks that are due. The broker requeues held deliveries.
-    package func close(at now: Instant) {
+    package mutating func close(at now: Instant) {
         changes(at: now)
         guard !driver.isFinished else { return }
         for index in channels.indices { channels[index].deliveries.flush() }
@@ -158,12 +158,12 @@ package final class AMQPEngine: Engine {
     }
 
     /// Every call of the owner that can produce output starts with this.
-    func changes(at now: Instant) {
+    mutating func changes(at now: Instant) {
         self.now = now
         announceChange()
     }
 
-    func announceChange() {
+    mutating func announceChange() {
         guard !driver.isAwake else { return }
         driver.isAwake = true
         driver.wake?()
@@ -171,18 +171,18 @@ package final class AMQPEngine: Engine {
 
     // MARK: Engine
 
-    package func announceChanges(to wake: @escaping () -> Void) -> Bool {
+    /// See ``Engine/announceChanges(to:)``.
+    package mutating func announceChanges(to wake: @escaping () -> Void) {
         driver.wake = wake
-        return true
     }
 
-    package func transportOpened(at now: Instant) {
+    package mutating func transportOpened(at now: Instant) {
         self.now = now
         awaitResponse()
         if let tls = layers.tls { secure(tls) } else { perform(machine.transportOpened()) }
     }
 
-    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+    package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
         self.now = now
         guard !driver.isFinished else { return }
         timers.received(at: now)
@@ -195,17 +195,18 @@ package final class AMQPEngine: Engine {
     }
 
     /// Continues the TLS handshake, then reads the received bytes.
-    private func secure(_ tls: TLSSession) {
+    private mutating func secure(_ tls: TLSSession) {
         do throws(TLSError) {
             if !tls.isEstablished {
                 guard try tls.handshake() else { return }
                 perform(machine.transportOpened())
             }
+            var plaintext = ByteQueue()
             while !driver.isFinished {
-                switch try tls.read(into: &layers.plaintext) {
+                switch try tls.read(into: &plaintext) {
                 case .bytes:
-                    layers.plaintext.withBytes { read($0) }
-                    layers.plaintext.removeAll()
+                    plaintext.withBytes { read($0) }
+                    plaintext.removeAll()
                 case .wantsInput: return
                 case .closed: return ended(nil)
                 }
@@ -218,30 +219,32 @@ package final class AMQPEngine: Engine {
         }
     }
 
-    private func read(_ bytes: Span<UInt8>) {
+    private mutating func read(_ bytes: Span<UInt8>) {
         do throws(AMQPError) {
-            try unsafe layers.reader.read(bytes) { frame in
-                unsafe frameReceived(frame)
-                return !driver.isFinished
+            try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
+                var rest = unsafe buffer
+                while !driver.isFinished, let frame = try unsafe layers.reader.next(&rest) {
+                    unsafe frameReceived(frame)
+                }
             }
         } catch {
             fail(machine.state == .awaitingStart ? mismatch(underlying: error) : error)
         }
     }
 
-    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+    package mutating func transportClosed(_ failure: TransportError?, at now: Instant) {
         self.now = now
         ended(failure)
         output.removeAll()
     }
 
     /// The broker sends nothing more.
-    private func ended(_ failure: TransportError?) {
+    private mutating func ended(_ failure: TransportError?) {
         let wasOpened = timers.deadline != nil || machine.isOpen
         if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
     }
 
-    package func drain(into output: inout ByteQueue) {
+    package mutating func drain(into output: inout ByteQueue) {
         driver.isAwake = false
         writeAcknowledgements()
         guard let tls = layers.tls else { return output.append(moving: &self.output) }
@@ -275,7 +278,7 @@ package final class AMQPEngine: Engine {
         return earliest == .distantFuture ? nil : earliest
     }
 
-    package func expire(at now: Instant) {
+    package mutating func expire(at now: Instant) {
         self.now = now
         guard !driver.isFinished else { return }
         if timers.isOverdue(at: now) {
@@ -296,36 +299,34 @@ package final class AMQPEngine: Engine {
     // MARK: - Internal interface for extensions
 
     /// Called when the handshake is complete.
-    func didOpen() {
+    mutating func didOpen() {
         timers.deadline = nil
         events.append(.opened(server))
     }
 
-    func didTune() {
+    mutating func didTune() {
         layers.reader.tune(frameMax: handshake.frameMax)
         if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
     }
 
     /// The broker's response is due within the limit of a handshake.
-    func awaitResponse() {
+    mutating func awaitResponse() {
         timers.deadline = now + configuration.handshakeTimeout
         // Even while the socket is full, and so nothing is drained.
         driver.wake?()
     }
 
     /// Fails the connection with an error.
-    func fail(_ error: AMQPError) {
+    mutating func fail(_ error: AMQPError) {
         finish(error)
     }
 
     /// Queues the last event. Unconfirmed publishes end before it.
-    func finish(_ error: AMQPError?) {
+    mutating func finish(_ error: AMQPError?) {
         guard !driver.isFinished else { return }
         driver.isFinished = true
         machine.failed()
-        confirms.connectionLost { sequence, confirmation in
-            events.append(.confirmed(sequence: sequence, confirmation))
-        }
+        endPublishes { confirms, each in confirms.connectionLost(each) }
         events.append(.closed(error))
         driver.wake?()
     }

@@ -26,13 +26,14 @@ struct AMQPFuzzTests {
             role: .consumer([ConsumerQueue(name: "work", prefetch: 9)]))
         let network = MemoryNetwork { _ in recorder }
         network.connect(
-            AMQPEngine(configuration: configuration, epoch: 1), to: Endpoint(host: "b", port: 1), timeout: .seconds(1))
+            AMQPLink(AMQPEngine(configuration: configuration, epoch: 1)), to: Endpoint(host: "b", port: 1),
+            timeout: .seconds(1))
         network.settle()
         var ended = 0
         for _ in 0..<Mutator.inputs(2000) {
             var stream = recorder.sent
             mutator.damage(&stream)
-            let engine = AMQPEngine(configuration: configuration, epoch: 1)
+            var engine = AMQPEngine(configuration: configuration, epoch: 1)
             engine.transportOpened(at: network.now)
             for start in stride(from: 0, to: stream.count, by: 100) {
                 let part = stream[start..<min(start + 100, stream.count)]
