@@ -76,10 +76,11 @@ enum EngineBenchmarks {
         let simulator = try files.simulator()
         let network = MemoryNetwork(start: BenchmarkFiles.start) { _ in try? simulator.makeEngine() }
         let tokens = ProviderTokenSource(key: SigningKey.generate(), keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
-        let engine = try APNsEngine(
-            configuration: APNsEngine.Configuration(endpoint: BenchmarkFiles.apns, usesProviderToken: true),
-            tls: files.clientContext())
-        network.connect(MeteredEngine(engine, meter), to: BenchmarkFiles.apns, timeout: .seconds(5))
+        let link = APNsLink(
+            try APNsEngine(
+                configuration: APNsEngine.Configuration(endpoint: BenchmarkFiles.apns, usesProviderToken: true),
+                tls: files.clientContext()))
+        network.connect(MeteredEngine(link, meter), to: BenchmarkFiles.apns, timeout: .seconds(5))
         let token = tokens.token(at: network.moment)
         let payload = Samples.filled(Samples.payload)
         let topic = ArraySlice("com.example.app".utf8)
@@ -88,7 +89,7 @@ enum EngineBenchmarks {
             network.settle {
                 var isBusy = false
                 meter.measure {
-                    while let event = engine.nextEvent() {
+                    while let event = link.engine.nextEvent() {
                         isBusy = true
                         if case .responded(_, let response) = event { meter.result += Int(response.status) }
                     }
@@ -107,7 +108,7 @@ enum EngineBenchmarks {
                         target: .device(device), topic: topic, pushType: .alert,
                         priority: .immediate, id: NotificationID(high: 1, low: UInt64(number)), payload: payload[...])
                     do throws(APNsError) {
-                        try engine.submit(request, handle: Handle(number), authorization: token, at: network.now)
+                        try link.engine.submit(request, handle: Handle(number), authorization: token, at: network.now)
                     } catch {
                         failure = error
                     }

@@ -7,7 +7,7 @@ extension APNsEngine {
     /// Reads all received bytes.
     ///
     /// - Returns: Whether the peer has closed its side.
-    func readAll() throws(APNsError) -> Bool {
+    mutating func readAll() throws(APNsError) -> Bool {
         do throws(TLSError) {
             guard try handshake() else { return false }
         } catch {
@@ -23,14 +23,14 @@ extension APNsEngine {
         return false
     }
 
-    private func handshake() throws(TLSError) -> Bool {
+    private mutating func handshake() throws(TLSError) -> Bool {
         if tls.isEstablished { return true }
         guard try tls.handshake() else { return false }
         perform(machine.protocolNegotiated(isHTTP2: tls.negotiatedProtocol == "h2"))
         return true
     }
 
-    private func readPart() throws(APNsError) -> TLSSession.ReadResult {
+    private mutating func readPart() throws(APNsError) -> TLSSession.ReadResult {
         let result: TLSSession.ReadResult
         do throws(TLSError) {
             result = try tls.read(into: &plaintext)
@@ -39,17 +39,23 @@ extension APNsEngine {
         }
         defer { plaintext.removeAll() }
         do throws(HTTP2Error) {
-            try plaintext.withBytes { (bytes) throws(HTTP2Error) in try http2.receive(bytes) }
+            try Self.move(plaintext, to: &http2)
         } catch {
             throw APNsError(http2: error)
         }
         return result
     }
 
+    private static func move(
+        _ plaintext: borrowing ByteQueue, to http2: inout HTTP2ClientSession
+    ) throws(HTTP2Error) {
+        try plaintext.withBytes { (bytes) throws(HTTP2Error) in try http2.receive(bytes) }
+    }
+
     /// Encrypts the next part of HTTP/2's output.
     ///
     /// - Returns: whether there may be more.
-    func writePart() throws(APNsError) -> Bool {
+    mutating func writePart() throws(APNsError) -> Bool {
         var failure: HTTP2Error?
         do throws(HTTP2Error) {
             try http2.drain(into: &plaintext, upTo: Self.plaintextPart)
@@ -69,7 +75,7 @@ extension APNsEngine {
         return hasMore
     }
 
-    func takeHTTP2Events() {
+    mutating func takeHTTP2Events() {
         while let event = http2.nextEvent() {
             switch event {
             case .settings: perform(machine.settingsReceived())
@@ -89,7 +95,7 @@ extension APNsEngine {
         endIfDrained()
     }
 
-    private func responded(_ handle: Handle, _ http: HTTP2Response) {
+    private mutating func responded(_ handle: Handle, _ http: HTTP2Response) {
         var response = APNsResponse(status: http.status)
         if http.bodyTruncated { limitCounts.responseBodyLimitHits += 1 }
         if !http.headers.isEmpty { response.take(http.headers) }
@@ -101,12 +107,12 @@ extension APNsEngine {
     }
 
     /// Whether the ended request needed the body of its response.
-    private func takeBodyRequirement(_ handle: Handle) -> Bool {
+    private mutating func takeBodyRequirement(_ handle: Handle) -> Bool {
         !open.resultsInBody.isEmpty && open.resultsInBody.remove(handle) != nil
     }
 
     /// - Parameter begun: the received part of the response.
-    private func reset(_ handle: Handle, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
+    private mutating func reset(_ handle: Handle, _ code: HTTP2ErrorCode, _ begun: HTTP2Response?) {
         let needsBody = takeBodyRequirement(handle)
         // A success has no body, so its headers are the complete response. A retry would certainly be a duplicate.
         if let begun, ResponseRule.isSuccess(begun.status), !needsBody { return responded(handle, begun) }
@@ -133,13 +139,13 @@ extension APNsEngine {
         events.append(.lost(handle: handle, loss))
     }
 
-    func endIfDrained() {
+    mutating func endIfDrained() {
         if inFlight == 0 { perform(machine.streamsEnded()) }
     }
 
     // MARK: Deadlines
 
-    func cancelOverdue() {
+    mutating func cancelOverdue() {
         while let oldest = open.timeouts.first, oldest.deadline <= now {
             do throws(HTTP2Error) {
                 // A request that was never written counts as refused.
@@ -155,7 +161,7 @@ extension APNsEngine {
         }
     }
 
-    func ping() {
+    mutating func ping() {
         do throws(HTTP2Error) {
             try http2.ping(0)
         } catch {
@@ -165,7 +171,7 @@ extension APNsEngine {
 
     // MARK: Closing
 
-    func perform(_ action: APNsConnectionMachine.Action) {
+    mutating func perform(_ action: APNsConnectionMachine.Action) {
         switch action {
         case .none: break
         case .startHandshake:
@@ -192,12 +198,12 @@ extension APNsEngine {
         }
     }
 
-    func fail(_ error: APNsError) {
+    mutating func fail(_ error: APNsError) {
         if machine.failed() == .loseStreams { close(error) }
     }
 
     /// The machine is closed: loses open requests, sends GOAWAY and close_notify, and notifies the owner.
-    func close(_ error: APNsError?) {
+    mutating func close(_ error: APNsError?) {
         ending.lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
         http2.abandon(code: .cancel)
         takeHTTP2Events()
@@ -207,7 +213,7 @@ extension APNsEngine {
     }
 
     /// Sends GOAWAY and close_notify if the connection still accepts them.
-    private func sendClosingFrames() {
+    private mutating func sendClosingFrames() {
         guard tls.isEstablished else { return }
         do throws(APNsError) {
             do throws(HTTP2Error) {

@@ -8,7 +8,9 @@ package import TLS
 /// Every request accepted by ``submit(_:handle:authorization:at:)`` ends in exactly one event:
 /// ``Event/responded(handle:_:)`` or ``Event/lost(handle:_:)``. That event precedes ``Event/closed(_:)``, which is the
 /// last one.
-package final class APNsEngine: Engine {
+///
+/// A value in its ``APNsLink``, so that a call checks exclusive access once.
+package struct APNsEngine: ~Copyable {
     package struct Configuration: Sendable {
         package var endpoint: Endpoint
         /// Without a provider token, the client certificate authenticates the provider.
@@ -189,13 +191,18 @@ package final class APNsEngine: Engine {
         http2.remoteConnectionWindow
     }
 
+    /// Its room for requests, if the owner grants so many permits.
+    func capacity(permits: Int) -> Placement.Capacity {
+        Placement.Capacity(freeStreams: freeStreams, permits: permits, window: window, inFlight: inFlight)
+    }
+
     /// Sends a request; a free stream is required.
     ///
     /// - Parameters:
     ///   - handle: the owner's name for the request, returned in its event.
     ///   - authorization: required if the configuration uses provider tokens.
     /// - Throws: when HTTP/2 does not accept the request. It then has no event and was certainly not processed.
-    package func submit(
+    package mutating func submit(
         _ request: borrowing APNsRequest, handle: Handle, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
         self.now = now
@@ -219,7 +226,7 @@ package final class APNsEngine: Engine {
     }
 
     /// Accepts no more requests. Closes when the open ones have ended, at the latest at the drain deadline.
-    package func retire(at now: Instant) {
+    package mutating func retire(at now: Instant) {
         self.now = now
         callbacks.wake?()
         perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
@@ -227,24 +234,24 @@ package final class APNsEngine: Engine {
         if !events.isEmpty { callbacks.onEvents?() }
     }
 
-    package func nextEvent() -> Event? {
+    package mutating func nextEvent() -> Event? {
         events.popFirst()
     }
 
     // MARK: Engine
 
-    package func transportOpened(at now: Instant) {
+    package mutating func transportOpened(at now: Instant) {
         called(at: now)
         liveness.noteTraffic(at: now)
         perform(machine.transportOpened(handshakeDeadline: now + configuration.handshakeTimeout))
     }
 
-    private func called(at now: Instant) {
+    private mutating func called(at now: Instant) {
         self.now = now
         callbacks.onEvents?()
     }
 
-    package func receive(_ bytes: Span<UInt8>, at now: Instant) {
+    package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
         called(at: now)
         guard phase != .closed else { return }
         liveness.noteTraffic(at: now)
@@ -259,7 +266,7 @@ package final class APNsEngine: Engine {
         }
     }
 
-    package func transportClosed(_ failure: TransportError?, at now: Instant) {
+    package mutating func transportClosed(_ failure: TransportError?, at now: Instant) {
         called(at: now)
         ending.wantsDisconnect = true
         if let failure {
@@ -269,12 +276,12 @@ package final class APNsEngine: Engine {
         }
     }
 
-    package func announceChanges(to wake: @escaping () -> Void) -> Bool {
+    /// See ``Engine/announceChanges(to:)``.
+    package mutating func announceChanges(to wake: @escaping () -> Void) {
         callbacks.wake = wake
-        return true
     }
 
-    package func drain(into output: inout ByteQueue) {
+    package mutating func drain(into output: inout ByteQueue) {
         callbacks.hasUndrained = false
         if machine.speaksHTTP2 {
             do throws(APNsError) {
@@ -303,7 +310,7 @@ package final class APNsEngine: Engine {
         }
     }
 
-    package func expire(at now: Instant) {
+    package mutating func expire(at now: Instant) {
         called(at: now)
         cancelOverdue()
         perform(machine.deadlinePassed(at: now))

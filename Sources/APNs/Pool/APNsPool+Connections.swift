@@ -70,7 +70,7 @@ extension APNsPool {
 
     func retire(_ connection: PoolConnection, at now: Instant) {
         // A transport that is not open yet cannot carry GOAWAY or close_notify.
-        if connection.engine.phase == .connecting { connector.network.disconnect(connection.engine) }
+        if connection.engine.phase == .connecting { connector.network.disconnect(connection.link) }
         connection.engine.retire(at: now)
     }
 
@@ -188,16 +188,17 @@ extension APNsPool {
         connector.dialer.attempted(at: now)
         counters[.connects] += 1
         do throws(APNsError) {
-            let engine = try APNsEngine(configuration: configuration.engine, tls: connector.context)
+            var engine = try APNsEngine(configuration: configuration.engine, tls: connector.context)
             engine.onEvents = { [weak self] in self?.becomeDue() }
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
             let brake = ErrorBrake(limits: configuration.errorBrake, divisor: divisor, at: now)
-            connections.append(
-                PoolConnection(engine: engine, serial: connector.takeSerial(), limiter: limiter, brake: brake))
+            let connection = PoolConnection(
+                engine: engine, serial: connector.takeSerial(), limiter: limiter, brake: brake)
+            connections.append(connection)
             connector.network.connect(
-                engine, to: configuration.engine.endpoint, through: configuration.proxy,
+                connection.link, to: configuration.engine.endpoint, through: configuration.proxy,
                 timeout: configuration.connectTimeout)
         } catch {
             counters[.failures] += 1

@@ -172,11 +172,7 @@ extension APNsPool {
         guard waitingCount > 0 else { return }
         placement.reset()
         for connection in connections {
-            let engine = connection.engine
-            placement.add(
-                Placement.Capacity(
-                    freeStreams: engine.freeStreams, permits: connection.limiter.available(at: now.instant),
-                    window: engine.window, inFlight: engine.inFlight))
+            placement.add(connection.engine.capacity(permits: connection.limiter.available(at: now.instant)))
         }
         let fresh = connections.firstIndex { $0.serial >= refusals.freshSerial } ?? connections.count
         var token: ProviderToken?

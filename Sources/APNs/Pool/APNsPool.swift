@@ -280,17 +280,16 @@ package final class APNsPool {
     package func statistics(at now: Instant) -> PoolStatistics {
         var statistics = PoolStatistics(waiting: waitingCount, counters: counters)
         for connection in connections {
-            let engine = connection.engine
-            statistics.counters.add(engine.limitCounts)
-            statistics.streams += engine.inFlight
-            switch engine.phase {
+            statistics.counters.add(connection.engine.limitCounts)
+            statistics.streams += connection.engine.inFlight
+            switch connection.engine.phase {
             case .connecting, .handshaking: statistics.connecting += 1
             case .draining: statistics.draining += 1
             case .closed: break
             case .ready:
                 statistics.ready += 1
-                if !engine.awaitsAuthentication { statistics.authenticated += 1 }
-                statistics.maximumConcurrentStreams += engine.maximumConcurrentStreams
+                if !connection.engine.awaitsAuthentication { statistics.authenticated += 1 }
+                statistics.maximumConcurrentStreams += connection.engine.maximumConcurrentStreams
                 statistics.permits += connection.limiter.available(at: now)
                 if connection.brake.divisor > 1 { statistics.braked += 1 }
             }

@@ -2,7 +2,7 @@ import Core
 
 /// One of a pool's connections: its engine, its token bucket, and the pool's records about it.
 final class PoolConnection {
-    let engine: APNsEngine
+    let link: APNsLink
     /// Numbers the pool's connections in the order of dialling.
     let serial: UInt32
     var limiter: RateLimiter
@@ -23,11 +23,16 @@ final class PoolConnection {
     var serverErrors = 0
     var isClosed = false
 
-    init(engine: APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake) {
-        self.engine = engine
+    init(engine: consuming APNsEngine, serial: UInt32, limiter: RateLimiter, brake: ErrorBrake) {
+        link = APNsLink(engine)
         self.serial = serial
         self.limiter = limiter
         self.brake = brake
+    }
+
+    var engine: APNsEngine {
+        _read { yield link.engine }
+        _modify { yield &link.engine }
     }
 
     var isReady: Bool { engine.phase == .ready }

@@ -37,14 +37,14 @@ extension APNsPool {
     package func snapshot(at now: Instant) -> PoolSnapshot {
         PoolSnapshot(
             connections: connections.map { connection in
-                let engine = connection.engine
-                return PoolSnapshot.Connection(
-                    serial: connection.serial, phase: engine.phase,
-                    isAuthenticated: engine.phase == .ready && !engine.awaitsAuthentication, streams: engine.inFlight,
-                    maximumStreams: connection.trial.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
+                PoolSnapshot.Connection(
+                    serial: connection.serial, phase: connection.engine.phase,
+                    isAuthenticated: connection.isReady && !connection.engine.awaitsAuthentication,
+                    streams: connection.engine.inFlight,
+                    maximumStreams: connection.trial.readyAt == nil ? 0 : connection.engine.maximumConcurrentStreams,
                     permits: connection.limiter.available(at: now), burst: connection.limiter.burst,
                     permitsPerSecond: connection.limiter.perSecond, age: connection.trial.readyAt.map { now - $0 },
-                    goaway: engine.ending.goaway?.text)
+                    goaway: connection.engine.ending.goaway?.text)
             }, lastGoaway: lastGoaway)
     }
 }

@@ -16,7 +16,7 @@ final class APNsCheck: PlaceCheck {
     private static let handle = Handle(0)
 
     private let target: APNsTarget
-    private let engine: APNsEngine
+    private let link: APNsLink
     private let token: ProviderTokenSource?
     private let resolvedNames: ResolvedNames
     private let network: any Network
@@ -39,24 +39,24 @@ final class APNsCheck: PlaceCheck {
         configuration.requestTimeout = Self.timeLimit
         // No request waits, so a slow drain has no benefit.
         configuration.drainTimeout = .seconds(1)
-        engine = try APNsEngine(configuration: configuration, tls: context)
+        link = APNsLink(try APNsEngine(configuration: configuration, tls: context))
         self.network = network
         // Each stage has a limit; this limit covers all of them, including a proxy.
         deadline = now + APNsPool.Configuration.connectTimeout * 2 + configuration.handshakeTimeout + Self.timeLimit * 2
         network.connect(
-            engine, to: target.endpoint, through: target.identity.proxy, timeout: APNsPool.Configuration.connectTimeout)
+            link, to: target.endpoint, through: target.identity.proxy, timeout: APNsPool.Configuration.connectTimeout)
     }
 
     var nextDeadline: Instant? { isFinished ? nil : deadline }
 
     func step(at now: Moment) {
-        while let event = engine.nextEvent() {
+        while let event = link.engine.nextEvent() {
             switch event {
             case .ready: ready(at: now)
             case .responded(_, let response):
                 isAnswered = true
                 findings += target.findings(about: response)
-                engine.retire(at: now.instant)
+                link.engine.retire(at: now.instant)
             case .lost(_, let loss): lossDetail = loss.detail
             case .goaway: break
             case .closed(let error): closed(error)
@@ -70,23 +70,23 @@ final class APNsCheck: PlaceCheck {
 
     func stop(at now: Moment) {
         isFinished = true
-        network.disconnect(engine)
+        network.disconnect(link)
     }
 
     private func ready(at now: Moment) {
         addAddresses()
-        if let security = engine.security { findings.append(.secured(security, at: now.wall)) }
-        let streams = engine.maximumConcurrentStreams
+        if let security = link.engine.security { findings.append(.secured(security, at: now.wall)) }
+        let streams = link.engine.maximumConcurrentStreams
         findings.append(
             ConnectionFinding(.ok, "http/2", "\(streams) stream\(streams == 1 ? "" : "s") at once for now"))
-        guard engine.freeStreams > 0 else { return engine.retire(at: now.instant) }
+        guard link.engine.freeStreams > 0 else { return link.engine.retire(at: now.instant) }
         do throws(APNsError) {
-            try engine.submit(
+            try link.engine.submit(
                 APNsRequest(.list, bundleID: ArraySlice(target.app.topic.utf8), id: requestID), handle: Self.handle,
                 authorization: token?.token(at: now), at: now.instant)
         } catch {
             findings.append(.failure("answer", error))
-            engine.retire(at: now.instant)
+            link.engine.retire(at: now.instant)
         }
     }
 
@@ -99,7 +99,7 @@ final class APNsCheck: PlaceCheck {
     private func closed(_ error: APNsError?) {
         isFinished = true
         guard !isAnswered else { return }
-        if engine.security == nil || findings.isEmpty { addAddresses() }
+        if link.engine.security == nil || findings.isEmpty { addAddresses() }
         if let error {
             findings.append(target.failure(error))
         } else {

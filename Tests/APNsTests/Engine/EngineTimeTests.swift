@@ -84,7 +84,7 @@ struct EngineTimeTests {
             #expect(link.news().isEmpty)
             link.pass(.milliseconds(100))
             #expect(link.news() == ["closed: handshakeTimeout"])
-            #expect(!link.engine.isEstablished)
+            #expect(link.engine.isEstablished == false)
         }
     }
 

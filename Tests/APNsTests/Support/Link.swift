@@ -6,7 +6,7 @@ import TestSupport
 
 /// An engine and a server connected by an in-memory wire, on virtual time.
 final class Link {
-    let engine: APNsEngine
+    private let client: APNsLink
     let server: TestServer
     private(set) var now = Fixture.start.instant
     /// The largest piece that the wire carries at once.
@@ -29,9 +29,14 @@ final class Link {
         var configuration = APNsEngine.Configuration(
             endpoint: Fixture.endpoint, usesProviderToken: usesProviderToken)
         configure(&configuration)
-        engine = try APNsEngine(configuration: configuration, tls: Fixture.clientContext(trust: trust))
+        client = APNsLink(try APNsEngine(configuration: configuration, tls: Fixture.clientContext(trust: trust)))
         server = try TestServer(context: Fixture.serverContext(protocols: protocols), settings: settings)
         tokens = usesProviderToken ? Fixture.tokens() : nil
+    }
+
+    var engine: APNsEngine {
+        _read { yield client.engine }
+        _modify { yield &client.engine }
     }
 
     /// Opens the wire and exchanges bytes.
@@ -50,8 +55,8 @@ final class Link {
     /// Carries bytes until nothing moves.
     func pump() {
         while isOpen {
-            let fromEngine = carry(from: engine, to: server, budget: &engineBudget, total: &engineBytes)
-            let fromServer = isOpen && carry(from: server, to: engine, budget: &serverBudget, total: &serverBytes)
+            let fromEngine = carry(from: client, to: server, budget: &engineBudget, total: &engineBytes)
+            let fromServer = isOpen && carry(from: server, to: client, budget: &serverBudget, total: &serverBytes)
             if !fromEngine && !fromServer { break }
         }
         if isOpen, engine.wantsDisconnect || server.wantsDisconnect { close(nil) }

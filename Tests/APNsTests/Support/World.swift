@@ -7,7 +7,7 @@ import TLS
 /// A pool, the network it dials and the servers, on one virtual clock.
 final class World {
     private final class Wire {
-        let engine: APNsEngine
+        let client: APNsLink
         let server: any Engine
         let opensAt: Instant
         var isOpen = false
@@ -15,8 +15,8 @@ final class World {
         /// Bytes in flight: when they arrive, and at which end.
         var pieces: [(due: Instant, toServer: Bool, bytes: [UInt8])] = []
 
-        init(engine: APNsEngine, server: any Engine, opensAt: Instant) {
-            self.engine = engine
+        init(client: APNsLink, server: any Engine, opensAt: Instant) {
+            self.client = client
             self.server = server
             self.opensAt = opensAt
         }
@@ -82,7 +82,7 @@ final class World {
     var check: () -> Void = {}
 
     private var wires: [Wire] = []
-    private var refused: [APNsEngine] = []
+    private var refused: [APNsLink] = []
 
     init(
         tokens: ProviderTokenSource? = nil, seed: UInt64 = 1,
@@ -101,12 +101,12 @@ final class World {
     // MARK: Network
 
     private func connect(_ engine: any Engine) {
-        guard let engine = engine as? APNsEngine else { preconditionFailure("a pool dials with its engines") }
+        guard let client = engine as? APNsLink else { preconditionFailure("a pool dials with its connections") }
         dialledAt.append(now.instant)
-        if refusesConnects { return refused.append(engine) }
+        if refusesConnects { return refused.append(client) }
         do {
             let server = try makeServer()
-            wires.append(Wire(engine: engine, server: server, opensAt: now.instant + latency))
+            wires.append(Wire(client: client, server: server, opensAt: now.instant + latency))
         } catch {
             preconditionFailure("a server needs only memory: \(error)")
         }
@@ -122,7 +122,7 @@ final class World {
     }
 
     private func disconnect(_ engine: any Engine) {
-        for wire in wires where wire.engine === engine { wire.isClosed = true }
+        for wire in wires where wire.client === engine { wire.isClosed = true }
     }
 
     // MARK: Test actions
@@ -159,7 +159,7 @@ final class World {
         var instants = [pool.nextDeadline].compactMap { $0 }
         for wire in wires {
             if wire.isOpen { instants += wire.pieces.map(\.due) } else { instants.append(wire.opensAt) }
-            for end in [wire.engine, wire.server] as [any Engine] {
+            for end in [wire.client, wire.server] as [any Engine] {
                 if let deadline = end.nextDeadline { instants.append(deadline) }
             }
         }
@@ -187,26 +187,26 @@ final class World {
     }
 
     private func refuse() {
-        let engines = refused
+        let clients = refused
         refused = []
-        for engine in engines {
+        for client in clients {
             let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "nobody listens")
-            engine.transportClosed(error, at: now.instant)
+            client.transportClosed(error, at: now.instant)
         }
     }
 
     private func turn(_ wire: Wire) {
         if !wire.isOpen, wire.opensAt <= now.instant {
             wire.isOpen = true
-            wire.engine.transportOpened(at: now.instant)
+            wire.client.transportOpened(at: now.instant)
             wire.server.transportOpened(at: now.instant)
         }
-        for end in [wire.engine, wire.server] as [any Engine] {
+        for end in [wire.client, wire.server] as [any Engine] {
             if let deadline = end.nextDeadline, deadline <= now.instant { end.expire(at: now.instant) }
         }
         while let piece = wire.pieces.first, piece.due <= now.instant, !wire.isClosed {
             wire.pieces.removeFirst()
-            let receiver: any Engine = piece.toServer ? wire.server : wire.engine
+            let receiver: any Engine = piece.toServer ? wire.server : wire.client
             receiver.receive(piece.bytes.span, at: now.instant)
         }
     }
@@ -214,12 +214,12 @@ final class World {
     /// - Returns: Whether something is due at this instant.
     private func flush(_ wire: Wire) -> Bool {
         guard wire.isOpen else { return false }
-        for (sender, toServer) in [(wire.engine, true), (wire.server, false)] as [(any Engine, Bool)] {
+        for (sender, toServer) in [(wire.client, true), (wire.server, false)] as [(any Engine, Bool)] {
             var queue = ByteQueue()
             sender.drain(into: &queue)
             if !queue.isEmpty { wire.pieces.append((now.instant + latency, toServer, queue.copy())) }
         }
-        if wire.pieces.isEmpty, wire.engine.wantsDisconnect || wire.server.wantsDisconnect {
+        if wire.pieces.isEmpty, wire.client.wantsDisconnect || wire.server.wantsDisconnect {
             close(wire, nil)
             return true
         }
@@ -228,7 +228,7 @@ final class World {
 
     private func close(_ wire: Wire, _ error: TransportError?) {
         wire.isClosed = true
-        wire.engine.transportClosed(error, at: now.instant)
+        wire.client.transportClosed(error, at: now.instant)
         wire.server.transportClosed(error, at: now.instant)
     }
 
