@@ -32,7 +32,11 @@ package final class TLSSession {
 
     package private(set) var isEstablished = false
     private var isClosed = false
-    private var failure: TLSError?
+    private var failure: TLSError? {
+        didSet { hasFailed = true }
+    }
+    /// Read in place of ``failure``, because access to a number is not checked at run time.
+    private var hasFailed = false
     private var rejection: CertificateRejection?
     private var wasAskedForCertificate = false
 
@@ -81,7 +85,7 @@ package final class TLSSession {
 
     /// Receives bytes from the peer; ``handshake()`` and ``read(into:upTo:)`` process them.
     package func receive(_ ciphertext: Span<UInt8>) {
-        guard !ciphertext.isEmpty, failure == nil else { return }
+        guard !ciphertext.isEmpty, !hasFailed else { return }
         unsafe ciphertext.withUnsafeBufferPointer { bytes in
             let written = unsafe BIO_write(input, bytes.baseAddress, Int32(bytes.count))
             precondition(written == bytes.count, "a memory BIO must accept all bytes")
@@ -94,7 +98,7 @@ package final class TLSSession {
     /// ``read(into:upTo:)`` throws if it is refused (RFC 8446 section 4.4.2.4).
     @discardableResult
     package func handshake() throws(TLSError) -> Bool {
-        if let failure { throw failure }
+        if hasFailed, let failure { throw failure }
         if isEstablished { return true }
         ErrorQueue.clear()
         let result = unsafe SSL_do_handshake(ssl)
@@ -144,7 +148,7 @@ package final class TLSSession {
 
     /// Appends decrypted data, at most `limit` bytes.
     package func read(into plaintext: inout ByteQueue, upTo limit: Int = 65536) throws(TLSError) -> ReadResult {
-        if let failure { throw failure }
+        if hasFailed, let failure { throw failure }
         precondition(isEstablished && limit > 0, "reading begins after the handshake")
         if isClosed { return .closed }
         if unsafe BIO_ctrl_pending(input) == 0 && SSL_has_pending(ssl) == 0 { return .wantsInput }
@@ -153,7 +157,7 @@ package final class TLSSession {
         }
         // Data read before a failure is returned first: the next call throws the failure.
         if count > 0 { return .bytes(count) }
-        if let failure { throw failure }
+        if hasFailed, let failure { throw failure }
         return isClosed ? .closed : .wantsInput
     }
 
@@ -180,7 +184,7 @@ package final class TLSSession {
 
     /// Encrypts the data, in records of at most 16 KiB.
     package func write(_ plaintext: Span<UInt8>) throws(TLSError) {
-        if let failure { throw failure }
+        if hasFailed, let failure { throw failure }
         precondition(isEstablished, "writing begins after the handshake")
         try unsafe plaintext.withUnsafeBufferPointer { (bytes) throws(TLSError) in
             var written = 0
@@ -202,7 +206,7 @@ package final class TLSSession {
 
     /// Appends close_notify to the output. Reading remains possible.
     package func close() {
-        guard isEstablished, failure == nil else { return }
+        guard isEstablished, !hasFailed else { return }
         ErrorQueue.clear()
         unsafe SSL_shutdown(ssl)
         ErrorQueue.clear()
@@ -210,7 +214,7 @@ package final class TLSSession {
 
     /// Appends the ciphertext to send.
     package func drain(into ciphertext: inout ByteQueue) {
-        if !output.isEmpty { ciphertext.append(moving: &output) }
+        ciphertext.append(moving: &output)
     }
 
     // MARK: - Failures
