@@ -7,9 +7,7 @@ import TLS
 struct WorkerPools: ~Copyable {
     var roster = PoolRoster<APNsPool>()
     /// Only pools with work are stepped.
-    var agenda = Agenda()
-    /// The pools that got work outside of the worker's turns.
-    let woken = WokenPools()
+    let agenda = PoolAgenda()
     /// The pools to step now.
     private(set) var due: [Int] = []
     /// Pools whose certificate APNs refused and that have had no connection since.
@@ -34,35 +32,23 @@ struct WorkerPools: ~Copyable {
     }
 
     /// When the next pool has work.
-    var nextDeadline: Instant? {
-        woken.isEmpty ? agenda.nextDeadline : .distantPast
-    }
+    var nextDeadline: Instant? { agenda.members.nextDeadline }
 
     /// Moves the woken pools and those whose deadline has passed to ``due``.
     mutating func takeDue(at now: Instant) {
-        while agenda.popDue(at: now) != nil {}
-        takeWoken()
-    }
-
-    /// Moves the woken pools to ``due``.
-    mutating func takeWoken() {
-        if !woken.isEmpty { woken.wakeAll(in: &agenda) }
-        agenda.takeWoken(into: &due)
+        agenda.members.takeDue(at: now, into: &due)
     }
 }
 
 /// Where pools report that they have work. An object, because pools keep a reference to it and the worker is a value.
-final class WokenPools {
-    private var numbers: [PoolID] = []
+final class PoolAgenda {
+    var members = Agenda()
+}
 
-    var isEmpty: Bool { numbers.isEmpty }
-
-    func append(_ number: PoolID) {
-        numbers.append(number)
-    }
-
-    func wakeAll(in agenda: inout Agenda) {
-        for number in numbers { agenda.wake(number.index) }
-        numbers.removeAll(keepingCapacity: true)
+extension Agenda {
+    /// Moves the woken members and those whose deadline has passed to `due`.
+    fileprivate mutating func takeDue(at now: Instant, into due: inout [Int]) {
+        while popDue(at: now) != nil {}
+        if hasWoken || !due.isEmpty { takeWoken(into: &due) }
     }
 }

@@ -9,7 +9,7 @@ extension Worker {
     /// Takes the events of the pools that have some; these may create new requests.
     mutating func takeResponses() {
         pools.takeDue(at: now.instant)
-        for number in pools.due.map(PoolID.init) {
+        for number in pools.due.lazy.map(PoolID.init) {
             guard let pool = step(number) else { continue }
             while let event = pool.nextEvent() {
                 guard isWorking else { continue }
@@ -21,9 +21,9 @@ extension Worker {
 
     /// Lets the pools send their requests; resulting events are taken in the next turn.
     mutating func stepPools() {
-        pools.takeWoken()
-        for number in pools.due.map(PoolID.init) {
-            if step(number)?.hasEvents == true { pools.agenda.wake(number.index) }
+        pools.takeDue(at: now.instant)
+        for number in pools.due.lazy.map(PoolID.init) {
+            if step(number)?.hasEvents == true { pools.agenda.members.wake(number.index) }
         }
     }
 
@@ -31,7 +31,7 @@ extension Worker {
         guard let pool = pools.roster.pools[number.index] else { return nil }
         pool.step(at: now)
         dispatch.pool(number, isUsable: pool.isUsable, at: now)
-        pools.agenda.schedule(number.index, at: pool.nextDeadline)
+        pools.agenda.members.schedule(number.index, at: pool.nextDeadline)
         return pool
     }
 
@@ -145,8 +145,8 @@ extension Worker {
         pools.refused.remove(number)
         opened.remove(Self.name(number))
         dispatch.pool(number, isUsable: true, at: now)
-        pool.onDue = { [woken = pools.woken] in woken.append(number) }
-        pools.agenda.wake(number.index)
+        pool.onDue = { [agenda = pools.agenda] in agenda.members.wake(number.index) }
+        pools.agenda.members.wake(number.index)
         return number
     }
 

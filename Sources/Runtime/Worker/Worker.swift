@@ -182,7 +182,7 @@ package struct Worker: ~Copyable {
             consider(dispatch.nextDeadline)
             consider(outbox.nextDeadline)
             consider(pools.roster.nextDeadline)
-            for queue in queues { consider(queue.ramp.deadline) }
+            for index in queues.indices { consider(queues[index].ramp.deadline) }
         }
         for decoder in decoders { consider(decoder.nextDeadline) }
         consider(drain.deadline)
@@ -240,7 +240,6 @@ package struct Worker: ~Copyable {
             case .engine, .closed: break
             }
         }
-        updateReadiness()
     }
 
     /// Sends new messages to the decoder processes, and takes their responses.
@@ -389,7 +388,8 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func updateReadiness() {
-        let ready = readiness.isPublisherOpen && queues.allSatisfy(\.isConsuming) && !dispatch.isSuspended
+        let isConsuming = queues.indices.allSatisfy { queues[$0].isConsuming }
+        let ready = isConsuming && readiness.isPublisherOpen && !dispatch.isSuspended
         if readiness.update(ready) { events.append(ready ? .ready : .notReady) }
     }
 }
