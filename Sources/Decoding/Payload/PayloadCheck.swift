@@ -120,7 +120,7 @@ package struct PayloadCheck {
         of key: PayloadKey, in table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
     ) throws(JSONFailure) {
         if let nested = key.nested, scanner.open(bytes, "{") {
-            _ = try checkKeys(of: nested, bytes, depth: depth + 1)
+            _ = try checkKeys(of: .nested(nested), bytes, depth: depth + 1)
             return
         }
         if key.kinds.contains(.strings), scanner.open(bytes, "[") {

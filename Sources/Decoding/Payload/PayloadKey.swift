@@ -8,11 +8,11 @@ struct PayloadKey: Sendable {
     let scope: Scope
     let need: Need
     /// The container of the value's own keys, if Apple lists them.
-    let nested: PayloadTable?
+    let nested: Nested?
 
     init(
         _ name: StaticString, _ kinds: Kinds, _ values: Values = .any, _ scope: Scope = .every,
-        need: Need = .optional, nested: PayloadTable? = nil
+        need: Need = .optional, nested: Nested? = nil
     ) {
         self.name = name
         self.kinds = kinds
@@ -55,6 +55,11 @@ struct PayloadKey: Sendable {
         /// The same, and required at the start of a Live Activity.
         case oneInAlertOrToStart
         case toStart, toStartOrUpdate
+    }
+
+    /// The dictionaries within `aps` whose keys Apple lists.
+    enum Nested: Sendable {
+        case alert, sound, title, body
     }
 }
 

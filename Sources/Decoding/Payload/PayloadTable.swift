@@ -78,6 +78,15 @@ struct PayloadTable: Sendable {
             PayloadKey("volume", .number, .fraction),
         ])
 
+    static func nested(_ name: PayloadKey.Nested) -> PayloadTable {
+        switch name {
+        case .alert: alert
+        case .sound: sound
+        case .title: title
+        case .body: body
+        }
+    }
+
     /// Whether Apple described this key in earlier editions of the table.
     func isFormer(_ key: Substring) -> Bool {
         switch path.description {
