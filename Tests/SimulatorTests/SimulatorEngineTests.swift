@@ -98,27 +98,6 @@ struct SimulatorEngineTests {
         #expect(response.headers.value(of: "apns-id") == nil)
     }
 
-    @Test("A channel is created over the wire, and then accepts broadcasts")
-    func createdChannel() throws {
-        let provider = try Provider()
-        let creation = try provider.submit(
-            Samples.broadcast([
-                ":path": "/1/apps/com.example.MyApp/channels", "apns-channel-id": nil, "apns-push-type": nil,
-                "apns-expiration": nil, "apns-priority": nil,
-            ]), Array(BroadcastRulesTests.create.utf8))
-        try provider.exchange()
-        #expect(provider.responses[creation]?.status == 201)
-        let channelID = try #require(provider.responses[creation]?.headers.value(of: "apns-channel-id"))
-        let handle = try provider.submit(
-            Samples.broadcast(["apns-channel-id": String(decoding: channelID, as: UTF8.self)]))
-        try provider.exchange()
-        #expect(provider.responses[handle]?.status == 200)
-        let list = try provider.submit(
-            Samples.broadcast([":method": "GET", ":path": "/1/apps/com.example.MyApp/all-channels"]), [])
-        try provider.exchange()
-        #expect(provider.reason(list) == "200 {\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
-    }
-
     @Test("The ledger records every request, its end and its repetitions")
     func ledger() throws {
         let context = try Provider.context("token 01*: 503 ServiceUnavailable")

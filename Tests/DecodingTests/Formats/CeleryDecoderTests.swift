@@ -157,8 +157,8 @@ struct CeleryDecoderTests {
 
     // MARK: Waiting
 
-    private static func world(hasRetryQueues: Bool = true) throws -> World {
-        let world = try World(hasRetryQueues: hasRetryQueues) {
+    private static func world() throws -> World {
+        let world = try World {
             do {
                 $0.decoders = try DecoderSample.configuration(decoders).decoders
                 $0.queues[0].decoder = "tasks"
@@ -192,31 +192,5 @@ struct CeleryDecoderTests {
         #expect(results[0].body.contains("\"attempts\":1,"))
         // 900, 120 and 5 seconds in retry queues, the rest in the worker.
         #expect(world.parkedCopies == 4)
-    }
-
-    @Test("A drain requeues waiting tasks at once, and after a lost connection the broker redelivers them")
-    func givenBack() throws {
-        let world = try Self.world(hasRetryQueues: false)
-        try world.start()
-        try Self.put(world, eta: WallTime(milliseconds: World.start.wall.milliseconds + 31_000))
-        #expect(world.running.map { $0.counters.unsettled } == [1, 0])
-        world.cut(consuming: true)
-        world.pass(.seconds(3))
-        #expect(world.running.map { $0.counters.unsettled }.reduce(0, +) == 1)
-        for worker in world.running { worker.startDrain(deadline: world.network.now + .seconds(3600)) }
-        #expect(world.pass(atMost: .seconds(6)) { world.running.allSatisfy(\.hasEnded) })
-        #expect(world.running.allSatisfy { $0.counters.unsettled == 0 && !$0.wasCutShort })
-        #expect(world.sent == 0 && world.broker.messages(in: "push.requests").count == 1)
-    }
-
-    @Test("Without a retry queue the task waits in the worker")
-    func missingQueue() throws {
-        let world = try Self.world(hasRetryQueues: false)
-        try Self.put(world, eta: WallTime(milliseconds: World.start.wall.milliseconds + 31_000))
-        #expect(world.broker.unsettledCount == 1)
-        #expect(world.pass(atMost: .seconds(32)) { world.sent == 1 })
-        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        #expect(world.published(in: "push.dead").isEmpty)
     }
 }
