@@ -7,8 +7,8 @@ package final class InFlightRequest {
     package let arrived: Moment
     /// The destination of its results.
     let reply: ReplyAddress
-    /// Notifications without an outcome plus publications without a confirm; at zero the delivery is settled.
-    var open = 0
+    /// Its notifications without an outcome and its publishes without a confirm.
+    private var parts = 0
     /// The connection was lost, so the delivery tag is invalid; a redelivery may adopt the request.
     var isOrphan = false
     /// The total number of notifications.
@@ -30,16 +30,12 @@ package final class InFlightRequest {
     var trace: RequestTrace?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
-    var held = HeldShare()
+    /// How long it waits until it is decoded again, once all of its parts have ended.
+    var deferral: Duration?
+    /// The number of its notifications that wait in closed lanes, and the app whose share of the prefetch they use.
+    var held: (notifications: Int, app: AppID) = (0, AppID(0))
     /// The number of its results whose destination is not open.
     var heldResults = 0
-
-    /// The notifications that wait in closed lanes.
-    struct HeldShare {
-        var notifications = 0
-        /// The app whose share of the prefetch they use.
-        var app = AppID(0)
-    }
 
     /// The notifications that require a dead letter.
     struct Failures {
@@ -78,10 +74,48 @@ package final class InFlightRequest {
         if case .queue = reply { true } else { false }
     }
 
-    /// The key of its redeliveries.
     var redeliveryKey: RedeliveryKey {
         namedKey ?? RedeliveryKey(delivery, history)
     }
+
+    // MARK: Its parts
+
+    /// What follows when a part of a request has ended.
+    enum Next {
+        /// Others have not ended.
+        case wait
+        /// Its results are published in one message.
+        case results([ResultNote])
+        case deadLetter(Failure)
+        /// Its parked notifications wait in a retry queue.
+        case retry
+        /// It was not sent, and returns to its queue.
+        case requeue
+        /// It waits in the worker, and is decoded again.
+        case decodeLater(Duration)
+        case complete
+    }
+
+    func begin(_ count: Int = 1) {
+        parts += count
+    }
+
+    /// - Parameter mayReturn: whether unsent notifications return to their queue instead of a retry queue.
+    func end(mayReturn: Bool = false) -> Next {
+        parts -= 1
+        guard parts == 0 else { return .wait }
+        if !results.isEmpty {
+            defer { results = [] }
+            return .results(results)
+        }
+        if let failure = firstFailure.take() { return .deadLetter(failure) }
+        if let pause = deferral.take() { return .decodeLater(pause) }
+        if parked.isEmpty { return .complete }
+        return (mayReturn || isOrphan) && isUntouched ? .requeue : .retry
+    }
+
+    /// Whether its only notification was not sent.
+    var isUnsent: Bool { started == 1 && parts == 1 }
 
     /// Whether all notifications of this delivery only waited, so that a redelivery is equivalent.
     var isUntouched: Bool {
@@ -159,7 +193,7 @@ package final class InFlightNotification {
         self.position = position
         self.id = id
         self.match = match
-        lane = AppLane.lane(of: notification)
+        lane = Lane.lane(of: notification)
         attempts = request.history.attempts
         processed = request.history.processed
     }
@@ -180,7 +214,7 @@ package final class InFlightNotification {
 
     /// The lanes of its app that it passes: that of the credential, and that of its topic.
     var appPlaces: (credential: Waiting.Place, topic: Waiting.Place) {
-        (.app(app, AppLane.credential), .app(app, lane))
+        (.app(app, Lane.credential), .app(app, lane))
     }
 
     /// Whether APNs must not store it: it is tried for a short time and never parked.
@@ -191,7 +225,6 @@ package final class InFlightNotification {
         failedAttempts == 0 && attempts == request.history.attempts && notification.target.maySendAgain
     }
 
-    /// A try ended.
     package func attemptEnded(_ processed: Processed) {
         guard processed != .no else { return }
         attempts += 1

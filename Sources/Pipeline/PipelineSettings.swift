@@ -53,17 +53,8 @@ package struct PipelineSettings: Sendable {
     package var hold: Duration
     /// The largest body of a delivery, in bytes.
     package var maximumMessage: Int
-    /// The number of deliveries without a settlement after which a message is given up without being decoded.
-    package var poisonDeliveries = 15
     /// The longest deferral by a decoder.
     package var longestDeferral = Duration.seconds(300)
-    /// The first and the longest pause before a refused or returned publish is repeated.
-    package var refusalPause = Duration.milliseconds(500)
-    package var longestRefusalPause = Duration.seconds(8)
-    /// The maximum time for which a reply queue may refuse a result, or a direct reply may wait for its connection.
-    package var refusedResults = Duration.seconds(30)
-    /// How long a route stays in quarantine after the broker closed the connection over it.
-    package var quarantine = Duration.seconds(60)
 
     /// The maximum of unsettled deliveries from all queues.
     package var prefetch: Int { queues.indices.reduce(0) { $0 + Int(queues[$1].prefetch) } }
@@ -88,10 +79,6 @@ package struct PipelineSettings: Sendable {
     /// Identifies the result of a message that is not a valid request.
     package func notificationID(of delivery: Delivery) -> NotificationID {
         RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue.index].name)
-    }
-
-    package func pauseAfterRefusal(_ refusals: Int) -> Duration {
-        refusalPause.doubled(max(refusals, 1) - 1, atMost: longestRefusalPause)
     }
 }
 

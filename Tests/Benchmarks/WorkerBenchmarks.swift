@@ -42,23 +42,23 @@ enum WorkerBenchmarks {
                 for _ in 0..<operations / EngineBenchmarks.batch {
                     meter.measure {
                         for _ in 0..<EngineBenchmarks.batch {
-                            world.intake.received(sample.delivery, at: now)
+                            world.pipeline.received(sample.delivery, at: now)
                             world.perform(at: now)
                         }
                         for handle in world.submitted {
-                            world.dispatch.timed(handle, sentAt: now.instant, at: now)
-                            world.dispatch.responded(handle, response, at: now)
+                            world.pipeline.timed(handle, sentAt: now.instant, at: now)
+                            world.pipeline.responded(handle, response, at: now)
                             world.perform(at: now)
                         }
                         while world.confirmed < world.published {
                             world.confirmed += 1
-                            world.outbox.confirmed(world.confirmed, .acked, on: .queues, at: now)
+                            world.pipeline.confirmed(world.confirmed, .acked, on: .queues, at: now)
                             world.perform(at: now)
                         }
                     }
                     meter.result += world.settled
                     world.submitted.removeAll(keepingCapacity: true)
-                    precondition(world.intake.unsettled == 0, "every request is settled")
+                    precondition(world.pipeline.unsettled == 0, "every request is settled")
                 }
             }
         }
@@ -134,40 +134,31 @@ private final class NoPrograms: ProgramHost {
     func stop(_ engine: any ProgramEngine, within grace: Duration) { preconditionFailure("no decoder is a program") }
 }
 
-/// Intake, dispatch and outbox in a world that accepts and records everything.
+/// A pipeline in a world that accepts and records everything.
 private struct PipelineWorld: ~Copyable {
-    private let actions = ActionQueue()
-    var intake: Intake
-    var dispatch: Dispatch
-    var outbox: Outbox
+    var pipeline: RequestPipeline
     var submitted: [Handle] = []
     private(set) var published: UInt64 = 0
     var confirmed: UInt64 = 0
     private(set) var settled = 0
 
     init(_ settings: PipelineSettings, _ apps: [PipelineApp], _ log: Logger) {
-        intake = Intake(settings, actions, log: log)
-        dispatch = Dispatch(settings, apps: AppTable(apps), actions, log: log, seed: 1)
-        outbox = Outbox(settings, actions, log: log)
+        pipeline = RequestPipeline(settings, apps: AppTable(apps), log: log, seed: 1)
     }
 
     mutating func perform(at now: Moment) {
-        while let action = actions.next() {
+        while let action = pipeline.nextAction() {
             switch action {
-            case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
             case .submit(let handle, let notification, _):
                 _ = notification.apnsRequest
                 submitted.append(handle)
-            case .finish(let notification, let report, let givesFeedback):
-                outbox.finish(notification, report, givesFeedback: givesFeedback, at: now)
-            case .complete(let request): intake.complete(request, at: now)
             case .settle: settled += 1
             default: preconditionFailure("everything is accepted")
             }
         }
-        while let pending = outbox.nextPublication(on: .queues, at: now) {
+        while let pending = pipeline.nextPublication(on: .queues, at: now) {
             published += 1
-            outbox.published(pending, as: published, at: now)
+            pipeline.published(pending, as: published, at: now)
         }
     }
 }

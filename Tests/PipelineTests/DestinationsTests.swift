@@ -12,7 +12,7 @@ struct DestinationsTests {
 
     @Test("Idle destinations are forgotten, and one in use is the same object", arguments: 1...2)
     func forgetting(rounds: Int) {
-        var destinations = Destinations(timeLimit: .seconds(30), limit: 10)
+        var destinations = Destinations(limit: 10)
         let used = destinations.destination(of: Self.publication(-1))
         used.publishes = 1
         for number in 0..<(rounds * 5000) {
@@ -28,7 +28,7 @@ struct DestinationsTests {
 
     @Test("Exchange and routing key name a destination together")
     func names() {
-        var destinations = Destinations(timeLimit: .seconds(30), limit: 10)
+        var destinations = Destinations(limit: 10)
         var publication = Self.publication(1)
         let queue = destinations.destination(of: publication)
         publication.exchange = ArraySlice("pushes".utf8)

@@ -21,31 +21,28 @@ struct PublishingOrderTests {
 
     @Test("Queued results are published in order, through any interruptions, and before later ones")
     func order() throws {
-        var outbox = Outbox(
-            PipelineSettings(try World.configuration(), worker: "w"), ActionQueue(),
-            log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() })
+        var pipeline = RequestPipeline(
+            PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([]),
+            log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)
         var expected: [String] = []
         var published: [String] = []
         /// Accepts a limited number of publishes.
         func publish(atMost room: Int) {
             for _ in 0..<room {
-                guard let pending = outbox.nextPublication(on: .queues, at: Self.now) else { return }
+                guard let pending = pipeline.nextPublication(on: .queues, at: Self.now) else { return }
                 published.append(String(decoding: pending.publication.routingKey, as: UTF8.self))
-                outbox.published(pending, as: UInt64(published.count), at: Self.now)
+                pipeline.published(pending, as: UInt64(published.count), at: Self.now)
             }
         }
         for number in 0..<100 {
             expected.append("r\(number)")
-            outbox.refuse(
-                InFlightRequest(delivery: Self.delivery("r\(number)"), arrived: Self.now),
-                DecodingFailure("no request"),
-                id: nil, at: Self.now)
+            pipeline.received(Self.delivery("r\(number)"), at: Self.now)
             // Two added, one published: the queue is never empty.
             if number % 2 == 0 { publish(atMost: number % 3) }
         }
         #expect(published.count < 100)
         publish(atMost: .max)
         #expect(published == expected)
-        #expect(outbox.counters.unconfirmed == 100)
+        #expect(pipeline.counters.unconfirmed == 100)
     }
 }

@@ -213,13 +213,6 @@ struct ResultTests {
             #expect(text(repaired.body)?.contains("\"message-id\":\"a\u{FFFD}b\"") == true)
         }
 
-        @Test("Numbers are written in full", arguments: [0, 9, 10, -1, Int64.max, Int64.min])
-        func numbers(value: Int64) {
-            var bytes: [UInt8] = []
-            bytes.append(decimal: Int(value))
-            #expect(text(bytes) == "\(value)")
-        }
-
         @Test("A publication can be rerouted unchanged")
         func rerouted() throws {
             let result = encoder.encode(

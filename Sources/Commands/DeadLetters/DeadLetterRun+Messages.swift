@@ -233,7 +233,7 @@ extension DeadLetterRun {
 
     /// A close does not name the publish that caused it. Each outstanding publish is therefore repeated alone on the
     /// next connection. A publish is skipped after ``closesUntilRefusal`` closes alone. A pipeline finds the cause in
-    /// the same way, see ``Outbox``.
+    /// the same way, see ``RequestPipeline``.
     private func publisherLost(_ error: AMQPError) {
         let items = publishes.takeUnconfirmed()
         guard end == nil, error.isAboutPublish, !items.isEmpty, publishes.closes < settings.closesInARow else {

@@ -10,7 +10,7 @@ import TLS
 
 /// One request from an operator directly to APNs, and its result.
 ///
-/// It uses a ``Dispatch`` and an ``Outbox`` like a worker, so its checks and the form of its result are the same.
+/// It uses a ``RequestPipeline`` like a worker, so its checks and the form of its result are the same.
 /// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it. Sans-IO like a
 /// worker.
 final class OneOffNotification: Run {
@@ -21,9 +21,7 @@ final class OneOffNotification: Run {
     private let network: any Network
     private let timeLimit: Duration?
     private let seed: UInt64
-    private let actions = ActionQueue()
-    private var dispatch: Dispatch
-    private var outbox: Outbox
+    private var pipeline: RequestPipeline
     private var exchange: (OneOffExchange, handle: Handle)?
     private var failure: TLSError?
     private(set) var result: OneOffResult?
@@ -39,8 +37,7 @@ final class OneOffNotification: Run {
         self.timeLimit = timeLimit
         self.seed = seed
         var settings = PipelineSettings(configuration, worker: "")
-        let decoder = APNsHeadersDecoder()
-        settings.queues = [PipelineQueue(name: "", decoder: decoder, prefetch: 1)]
+        settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), prefetch: 1)]
         settings.feedback = nil
         var apps: [PipelineApp] = []
         for (index, app) in configuration.apps.enumerated() {
@@ -48,16 +45,8 @@ final class OneOffNotification: Run {
             let pools = PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool)
             apps.append(try PipelineApp(app, pools: pools))
         }
-        dispatch = Dispatch(settings, apps: AppTable(apps), actions, log: log, seed: seed)
-        outbox = Outbox(settings, actions, log: log)
-        let delivery = request.delivery(replyTo: Self.replyTo)
-        let request = InFlightRequest(delivery: delivery, arrived: now)
-        switch decoder.decode(delivery, at: now.wall) {
-        case .request(let decoded): dispatch.start(decoded, of: request, at: now)
-        case .reject(let failure):
-            outbox.refuse(request, failure, id: settings.notificationID(of: delivery), at: now)
-        case .ignore, .later: preconditionFailure("\(decoder.name) takes or rejects a message")
-        }
+        pipeline = RequestPipeline(settings, apps: AppTable(apps), log: log, seed: seed)
+        pipeline.received(request.delivery(replyTo: Self.replyTo), at: now)
         performActions(at: now)
         if let failure { throw failure }
     }
@@ -73,7 +62,7 @@ final class OneOffNotification: Run {
         guard let (exchange, handle) = exchange else { return }
         exchange.step(at: now)
         guard result == nil, let report = exchange.report else { return }
-        dispatch.finish(handle, report)
+        pipeline.finish(handle, report, at: now)
         performActions(at: now)
     }
 
@@ -84,17 +73,13 @@ final class OneOffNotification: Run {
 
     /// The result is never confirmed, so no dead letter or settlement follows.
     private func performActions(at now: Moment) {
-        while let action = actions.next() {
-            switch action {
-            case .submit(let handle, let notification, _):
-                submit(notification.apnsRequest, handle, to: notification.pool, at: now)
-            case .finish(let notification, let report, _): outbox.finish(notification, report, at: now)
-            case .conclude(let end): outbox.conclude(end, at: now)
-            case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
-            default: preconditionFailure("the one-off notification must have one attempt")
+        while let action = pipeline.nextAction() {
+            guard case .submit(let handle, let notification, _) = action else {
+                preconditionFailure("the one-off notification must have one attempt")
             }
+            submit(notification.apnsRequest, handle, to: notification.pool, at: now)
         }
-        while let pending = outbox.nextPublication(on: .queues, at: now) {
+        while let pending = pipeline.nextPublication(on: .queues, at: now) {
             result = OneOffResult(pending.publication)
         }
     }

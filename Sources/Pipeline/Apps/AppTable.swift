@@ -9,15 +9,13 @@ package struct PipelineApp {
     package let environment: Environment
     /// The pools that send its notifications.
     package let pools: Pools
-    package var lanes = Array(repeating: AppLane(), count: AppLane.count)
+    package var lanes = Array(repeating: Lane(), count: Lane.count)
     /// The full topic for each push type, by its raw value.
     package let topics: [ArraySlice<UInt8>]
     /// Why a push type cannot be sent for the app, by its raw value.
     let refusals: [String?]
     /// Whether the app's certificate names exactly one topic, the default for requests without a topic.
     let hasOneTopic: Bool
-    /// When APNs last gave a final response to one of its notifications.
-    var respondedAt: Instant?
     /// Its notifications in this worker.
     var inFlight = 0
     /// Whether the app was removed from the configuration; notifications in flight may still refer to it.
@@ -89,11 +87,10 @@ package struct PipelineApp {
     /// Replaces the description of the app, but keeps its current state.
     package mutating func change(to other: PipelineApp) {
         precondition(isSame(other), "an app must keep its name")
-        let (lanes, respondedAt, inFlight) = (lanes, respondedAt, inFlight)
+        let (lanes, inFlight) = (lanes, inFlight)
         self = other
         self.lanes = lanes
         self.inFlight = inFlight
-        self.respondedAt = respondedAt
     }
 }
 

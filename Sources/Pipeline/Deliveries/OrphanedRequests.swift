@@ -21,7 +21,7 @@ package struct OrphanedRequests {
     /// A request was redelivered: removes the oldest with this key.
     package mutating func adopt(_ key: RedeliveryKey) -> InFlightRequest? {
         guard let request = requests[key]?.first else { return nil }
-        remove(request, key)
+        remove(request)
         return request
     }
 
@@ -31,16 +31,12 @@ package struct OrphanedRequests {
     @discardableResult
     package mutating func remove(_ request: InFlightRequest) -> RedeliveryKey {
         let key = request.redeliveryKey
-        remove(request, key)
-        return key
-    }
-
-    private mutating func remove(_ request: InFlightRequest, _ key: RedeliveryKey) {
         guard let index = requests[key]?.firstIndex(where: { $0 === request }) else {
             preconditionFailure("an orphan must be adopted or finished once")
         }
         requests[key]?.remove(at: index)
         if requests[key]?.isEmpty == true { requests[key] = nil }
         request.isOrphan = false
+        return key
     }
 }

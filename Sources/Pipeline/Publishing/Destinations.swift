@@ -54,20 +54,24 @@ final class Destination {
     /// No queue receives its publishes.
     var isMissing: Bool { state == .refusing && !replyText.isEmpty }
 
-    /// The publish for the next attempt.
     var nextPublish: PendingPublication? {
         waiting.first { !$0.isUnderway } ?? held.first { !$0.isUnderway }
     }
 
-    fileprivate func failed(_ state: State, _ replyText: String, at now: Instant, _ settings: PipelineSettings) {
+    fileprivate func failed(_ state: State, _ replyText: String, at now: Instant) {
         if self.state == .open {
-            if since + settings.longestRefusalPause < now { failures = 0 }
+            if since + Destinations.longestPause < now { failures = 0 }
             since = now
         }
         self.state = state
         self.replyText = replyText
         failures += 1
-        nextAttempt = now + (state == .harmful ? settings.quarantine : settings.pauseAfterRefusal(failures))
+        nextAttempt = now + (state == .harmful ? Destinations.quarantine : pause)
+    }
+
+    /// The pause before the next attempt.
+    fileprivate var pause: Duration {
+        Destinations.firstPause.doubled(max(failures, 1) - 1, atMost: Destinations.longestPause)
     }
 }
 
@@ -84,7 +88,13 @@ struct Destinations {
     private static let maximumIdle = 256
 
     /// The maximum time for which a result waits.
-    var timeLimit: Duration
+    static let timeLimit = Duration.seconds(30)
+    /// The pauses before a publish is repeated.
+    fileprivate static let firstPause = Duration.milliseconds(500)
+    fileprivate static let longestPause = Duration.seconds(8)
+    /// The pause after the broker closed the connection over a publish.
+    static let quarantine = Duration.seconds(60)
+
     /// The maximum number of requests whose results wait.
     let limit: Int
     /// The number of requests whose results wait.
@@ -97,9 +107,8 @@ struct Destinations {
     private var capacity = maximumIdle
     private(set) var isStopped = false
 
-    init(timeLimit: Duration, limit: Int) {
+    init(limit: Int) {
         precondition(limit > 0, "the limit must be positive")
-        self.timeLimit = timeLimit
         self.limit = limit
     }
 
@@ -135,24 +144,23 @@ struct Destinations {
     ///
     /// - Returns: whether it was open.
     mutating func failed(
-        _ pending: PendingPublication, _ state: Destination.State, _ replyText: String = "", at now: Instant,
-        _ settings: PipelineSettings
+        _ pending: PendingPublication, _ state: Destination.State, _ replyText: String = "", at now: Instant
     ) -> Bool {
         let destination = pending.destination
         let wasOpen = destination.state == .open
         guard wasOpen || destination.attempt === pending || destination.state != state else { return false }
         if destination.attempt === pending { destination.attempt = nil }
-        destination.failed(state, replyText, at: now, settings)
+        destination.failed(state, replyText, at: now)
         if wasOpen { troubled.append(destination) }
         return wasOpen
     }
 
     /// The connection was lost during an attempt, which shows nothing.
-    func attemptLost(_ pending: PendingPublication, at now: Instant, _ settings: PipelineSettings) {
+    func attemptLost(_ pending: PendingPublication, at now: Instant) {
         let destination = pending.destination
         guard destination.attempt === pending else { return }
         destination.attempt = nil
-        destination.nextAttempt = now + settings.pauseAfterRefusal(destination.failures)
+        destination.nextAttempt = now + destination.pause
     }
 
     /// A destination accepts publishes again.
@@ -197,7 +205,7 @@ struct Destinations {
 
     /// Whether a held result has to go elsewhere.
     func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
-        let end = pending.since + timeLimit
+        let end = pending.since + Self.timeLimit
         return isStopped || now >= end || pending.destination.state == .harmful && pending.destination.nextAttempt > end
     }
 
@@ -217,17 +225,16 @@ struct Destinations {
 
     /// The results that have waited for too long.
     func overdue(at now: Instant) -> [PendingPublication] {
-        troubled.flatMap { $0.held.prefix { $0.since + timeLimit <= now } }
+        troubled.flatMap { $0.held.prefix { $0.since + Self.timeLimit <= now } }
     }
 
-    /// The publishes for attempts that are due.
     func attempts(at now: Instant) -> [PendingPublication] {
         troubled.compactMap { $0.attempt == nil && $0.nextAttempt <= now ? $0.nextPublish : nil }
     }
 
     var nextDeadline: Instant {
         troubled.reduce(.distantFuture) { earliest, destination in
-            let overdue = destination.held.first.map { $0.since + timeLimit } ?? .distantFuture
+            let overdue = destination.held.first.map { $0.since + Self.timeLimit } ?? .distantFuture
             guard destination.attempt == nil, destination.nextPublish != nil else { return min(earliest, overdue) }
             return min(earliest, overdue, destination.nextAttempt)
         }

@@ -31,32 +31,27 @@ enum HeaderFit {
         guard var size = size(of: headers) else { return nil }
         for name in explanations where size > limit {
             headers[name] = nil
-            guard let rest = Self.size(of: headers) else { return nil }
-            size = rest
+            size = Self.size(of: headers) ?? .max
         }
         guard size > limit else { return headers }
         var foreign: [(name: [UInt8], size: Int)] = []
         for entry in headers.entries where !own.contains(entry.name) {
-            guard let size = Self.size(of: FieldTable([entry])) else { return nil }
-            foreign.append((entry.name, size))
+            foreign.append((entry.name, Self.size(of: FieldTable([entry])) ?? 0))
         }
         foreign.sort { $0.size > $1.size }
         var dropped: Set<[UInt8]> = []
         var names: [UInt8] = []
-        for entry in foreign {
+        // With its name, two lengths and the type.
+        size += omitted.utf8.count + 6 + maximumNames
+        for entry in foreign where size > limit {
             dropped.insert(entry.name)
             if names.count < maximumNames { names += names.isEmpty ? entry.name : Array(", ".utf8) + entry.name }
             size -= entry.size
-            guard size + min(names.count, maximumNames) + overhead <= limit else { continue }
-            headers.entries.removeAll { dropped.contains($0.name) }
-            headers[omitted] = .text(Array(names.prefix(maximumNames)))
-            if let exact = Self.size(of: headers), exact <= limit { return headers }
         }
-        return nil
+        headers.entries.removeAll { dropped.contains($0.name) }
+        headers[omitted] = .text(Array(names.prefix(maximumNames)))
+        return Self.size(of: headers).flatMap { $0 <= limit ? headers : nil }
     }
-
-    /// The size of the list beyond its names: its header name, two lengths and the type.
-    private static let overhead = omitted.utf8.count + 6
 
     /// - Returns: `nil` if a header name is too long.
     fileprivate static func size(of headers: FieldTable) -> Int? {

@@ -20,18 +20,9 @@ package struct DoneBitmap: Equatable, Sendable {
     /// - Returns: `nil` if `text` does not match this number of notifications, or marks all as done.
     package init?(_ text: ArraySlice<UInt8>, notifications: Int) {
         guard text.count == (notifications + 7) / 8 * 2 else { return nil }
-        bytes = []
-        bytes.reserveCapacity(text.count / 2)
-        var high: UInt8?
-        for digit in text {
-            guard let value = digit.hexDigit else { return nil }
-            if let first = high {
-                bytes.append(first << 4 | value)
-                high = nil
-            } else {
-                high = value
-            }
-        }
+        let digits = text.compactMap(\.hexDigit)
+        guard digits.count == text.count else { return nil }
+        bytes = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
         if notifications % 8 != 0, let last = bytes.last, last >> UInt8(notifications % 8) != 0 { return nil }
         count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
         guard count < notifications else { return nil }

@@ -15,8 +15,8 @@ package struct RequestHistory {
         static let parkedOnly = [parkings, deferrals, processed, expiresAt]
     }
 
-    /// The values of the headers.
-    private struct Marks {
+    /// The values of the headers. An object, because few requests have these headers, and thousands are in flight.
+    private final class Marks {
         var parkings = 0
         var deferrals = 0
         var attempts = 0
@@ -26,49 +26,38 @@ package struct RequestHistory {
         var replays = 0
     }
 
-    /// An object, because few requests have these headers, and thousands are in flight.
-    private final class Record {
-        let marks: Marks
-
-        init(_ marks: Marks) {
-            self.marks = marks
-        }
-    }
-
-    private let record: Record?
+    private let marks: Marks?
 
     package init(_ delivery: borrowing Delivery) {
         var marks: Marks?
         if delivery.headerCount > 0 {
             delivery.forEachHeader(named: { HeaderName($0) }) { name, value in
-                Self.read(name, value, into: &marks)
+                let known = marks ?? Marks()
+                Self.read(name, value, into: known)
+                marks = known
             }
         }
-        guard var marks else {
-            record = nil
-            return
-        }
-        if marks.parkings == 0 {
+        if let marks, marks.parkings == 0 {
             marks.deferrals = 0
             marks.attempts = 0
             marks.processed = .no
             marks.expiresAt = nil
         }
-        record = Record(marks)
+        self.marks = marks
     }
 
     /// How often it was put into a retry queue, deferrals included.
-    package var parkings: Int { record?.marks.parkings ?? 0 }
+    package var parkings: Int { marks?.parkings ?? 0 }
     /// How often it was put into a retry queue because of a deferral.
-    package var deferrals: Int { record?.marks.deferrals ?? 0 }
+    package var deferrals: Int { marks?.deferrals ?? 0 }
     /// The attempts of earlier rounds. Ignored in a replay of a dead letter, which starts from the beginning.
-    package var attempts: Int { record?.marks.attempts ?? 0 }
+    package var attempts: Int { marks?.attempts ?? 0 }
     /// What APNs did in all those attempts.
-    package var processed: Processed { record?.marks.processed ?? .no }
+    package var processed: Processed { marks?.processed ?? .no }
     /// The end of the AMQP expiration of a parked request; a copy cannot keep that property.
-    package var expiresAt: WallTime? { record?.marks.expiresAt }
+    package var expiresAt: WallTime? { marks?.expiresAt }
     /// A ``DoneBitmap``, possibly malformed.
-    package var done: ArraySlice<UInt8>? { record?.marks.done }
+    package var done: ArraySlice<UInt8>? { marks?.done }
 
     private enum HeaderName {
         case parked, deferred, attempts, replays, expiresAt, done, processed
@@ -88,8 +77,7 @@ package struct RequestHistory {
         }
     }
 
-    private static func read(_ name: HeaderName, _ value: Delivery.HeaderValue, into record: inout Marks?) {
-        var marks = record ?? Marks()
+    private static func read(_ name: HeaderName, _ value: Delivery.HeaderValue, into marks: Marks) {
         switch (name, value) {
         case (.parked, .integer(let count)): marks.parkings = counted(count)
         case (.deferred, .integer(let count)): marks.deferrals = counted(count)
@@ -100,7 +88,6 @@ package struct RequestHistory {
         case (.processed, .text(let text)): marks.processed = text.equals(Processed.unknown.name) ? .unknown : .yes
         default: return
         }
-        record = marks
     }
 
     private static func counted(_ count: Int64) -> Int {
@@ -114,6 +101,6 @@ package struct RequestHistory {
 
     /// Differs between the simultaneous copies of one request: the original, and parked or replayed ones.
     package var copy: Int {
-        parkings << 32 | (record?.marks.replays ?? 0)
+        parkings << 32 | (marks?.replays ?? 0)
     }
 }

@@ -8,7 +8,6 @@ package enum RetryEncoder {
         /// The attempts, including earlier rounds.
         package var attempts: Int
         package var processed = Processed.no
-        /// The end of its AMQP expiration.
         package var expiresAt: WallTime?
         /// `nil` if all notifications are still to be sent.
         package var done: DoneBitmap?

@@ -85,7 +85,6 @@ package final class RequestTrace {
         if isFailure, failure == nil { failure = report.reason?.rawValue ?? report.outcome.name.description }
     }
 
-    /// The broker confirmed a publish.
     func confirmed(_ pending: PendingPublication, at now: Instant) {
         let name: StaticString
         switch pending.kind {
@@ -142,7 +141,7 @@ package final class RequestTrace {
     }
 }
 
-extension Dispatch {
+extension RequestPipeline {
     /// An attempt at APNs ended; see ``RequestTrace/attempted(_:_:on:sentAt:endedAt:)``.
     package func traceAttempt(
         _ handle: Handle, _ end: APNsPool.AttemptEnd, on endpoint: Endpoint, sentAt: Instant, endedAt: Instant

@@ -43,7 +43,6 @@ package struct TraceSpan: Sendable {
 
     package var hasFailed: Bool { self["error.type"] != nil }
 
-    /// The value of an attribute.
     package subscript(name: String) -> Value? {
         attributes.first { "\($0.name)" == name }?.value
     }

@@ -1,25 +1,18 @@
 package import Core
 
 /// A condition that notifications wait for: a gate, and what it holds.
+///
+/// A pool's connection has one, an app's credential, and each of its topics: a refusal of one notification applies to
+/// all of that topic, but a refused topic (an unsupported push type, or broadcasts without the capability) does not
+/// block the others. A bad key causes one pause with one probe.
 package struct Lane {
     package var gate = LaneGate()
     /// Notifications that wait for the gate, oldest first.
     package var held = HandleQueue()
-}
-
-/// The notifications of one app that share a topic: a refusal of one applies to all.
-///
-/// Each topic has a separate gate, so a refused topic (an unsupported push type, or broadcasts without the capability)
-/// does not block the others. All notifications also pass the gate of the app's credential, so a bad key causes one
-/// pause with one probe.
-package struct AppLane {
-    package var lane = Lane()
+    /// Of a topic's device tokens.
     package var refusals = TokenRefusalShare()
     /// Whether APNs has ever responded to one of its notifications without refusing the app or the topic.
-    package var hasResponded = false
-
-    package var gate: LaneGate { lane.gate }
-    package var held: HandleQueue { lane.held }
+    var hasResponded = false
 
     /// The lanes to devices, one for each push type.
     package static let devices = 0..<PushType.allCases.count
@@ -34,7 +27,6 @@ package struct AppLane {
         lane == credential || devices.contains(lane.index)
     }
 
-    /// The lane of a notification's topic.
     package static func lane(of notification: borrowing Notification) -> LaneID {
         switch notification.target {
         case .device: LaneID(Int(notification.content.pushType.rawValue))

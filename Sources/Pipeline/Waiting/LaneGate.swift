@@ -42,23 +42,6 @@ package struct LaneGate {
         package var probe: Handle?
     }
 
-    /// The effect of a refusal on the gate.
-    package enum Refusal {
-        case closes
-        /// APNs refused a probe: the pause restarts and is longer.
-        case prolongs
-        /// APNs refused a notification that was in flight when the gate closed.
-        case repeats
-    }
-
-    /// The effect on the gate when a notification ends without a refusal.
-    package enum Ending {
-        case opens
-        /// The probe proved nothing: the pause restarts with the same length.
-        case repeatsPause
-        case nothing
-    }
-
     package private(set) var pause: Pause?
 
     package init() {}
@@ -73,7 +56,6 @@ package struct LaneGate {
         return pause.until
     }
 
-    /// Whether this notification is the current probe.
     package func isProbe(_ handle: Handle) -> Bool {
         pause?.probe == handle
     }
@@ -91,16 +73,13 @@ package struct LaneGate {
         return pause.probe == nil && now >= pause.until
     }
 
-    /// APNs refused the app in its response to a notification.
-    package mutating func refused(_ handle: Handle, _ cause: Cause, at now: Instant) -> Refusal {
-        guard let current = pause else {
-            close(cause, at: now)
-            return .closes
-        }
-        guard current.probe == handle else { return .repeats }
+    /// APNs refused the app in its response to a notification. If that was the probe, the pause restarts and is longer;
+    /// others were in flight when the gate closed.
+    package mutating func refused(_ handle: Handle, _ cause: Cause, at now: Instant) {
+        guard let current = pause else { return close(cause, at: now) }
+        guard current.probe == handle else { return }
         let length = current.length.doubled(1, atMost: Self.longestPause)
         pause = Pause(cause: cause, since: current.since, length: length, until: now + length)
-        return .prolongs
     }
 
     /// APNs refuses the app, independent of a notification.
@@ -109,16 +88,13 @@ package struct LaneGate {
         pause = Pause(cause: cause, since: now, length: Self.firstPause, until: now + Self.firstPause)
     }
 
-    /// A notification ended without a refusal of the app; `proof` is what the end proves about the app.
-    package mutating func ended(_ handle: Handle, showing proof: ResponseProof, at now: Instant) -> Ending {
-        guard let current = pause, current.probe == handle else { return .nothing }
-        guard proof < current.cause.disproof else {
-            pause = nil
-            return .opens
-        }
+    /// A notification ended without a refusal of the app. A probe opens the gate if `proof`, what its end proves about
+    /// the app, is enough; otherwise the pause restarts with the same length.
+    package mutating func ended(_ handle: Handle, showing proof: ResponseProof, at now: Instant) {
+        guard let current = pause, current.probe == handle else { return }
+        guard proof < current.cause.disproof else { return open() }
         pause?.probe = nil
         pause?.until = now + current.length
-        return .repeatsPause
     }
 
     /// The cause of the pause no longer exists.
@@ -126,16 +102,13 @@ package struct LaneGate {
         pause = nil
     }
 
-    /// A notification was not sent after all. Returns true if it was the probe; another one may then be sent.
-    package mutating func withdrawn(_ handle: Handle) -> Bool {
-        guard pause?.probe == handle else { return false }
-        pause?.probe = nil
-        return true
+    /// A notification was not sent after all. If it was the probe, another one may be sent.
+    package mutating func withdrawn(_ handle: Handle) {
+        if pause?.probe == handle { pause?.probe = nil }
     }
 
     /// The cause of the refusal may have changed: the next probe is due now, and pauses start from the shortest again.
     package mutating func probeSoon(at now: Instant) {
-        guard pause != nil else { return }
         pause?.length = Self.firstPause
         pause?.until = now
     }

@@ -33,15 +33,15 @@ struct StartBacklog {
     mutating func removeOrphans() -> [InFlightRequest] {
         let orphans = requests.filter(\.isOrphan)
         guard !orphans.isEmpty else { return [] }
-        for app in Array(starts.keys) {
-            starts[app]?.removeAll { $0.request.isOrphan }
-            if starts[app]?.isEmpty == true { starts[app] = nil }
+        starts = starts.compactMapValues { queue in
+            let rest = queue.filter { !$0.request.isOrphan }
+            return rest.isEmpty ? nil : Deque(rest)
         }
         return orphans
     }
 }
 
-extension Dispatch {
+extension RequestPipeline {
     /// Beyond this number of notifications, besides those in closed lanes, only apps with less than a tenth of it start
     /// further requests.
     static let maximumStarted = 2000

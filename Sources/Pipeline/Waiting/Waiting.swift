@@ -43,14 +43,14 @@ package struct Waiting {
         // Reads in place: a notification passes three lanes.
         _read {
             switch place {
-            case .app(let app, let lane): yield table.apps[app.index].lanes[lane.index].lane
+            case .app(let app, let lane): yield table.apps[app.index].lanes[lane.index]
             case .pool(let pool) where pool.index < connections.count: yield connections[pool.index]
             case .pool: yield Lane()
             }
         }
         _modify {
             switch place {
-            case .app(let app, let lane): yield &table.apps[app.index].lanes[lane.index].lane
+            case .app(let app, let lane): yield &table.apps[app.index].lanes[lane.index]
             case .pool(let pool):
                 while connections.count <= pool.index { connections.append(Lane()) }
                 yield &connections[pool.index]
@@ -61,21 +61,20 @@ package struct Waiting {
     /// Whether a lane is open. Unlike the subscript, whose accessor may allocate, it costs a message next to nothing.
     func isOpen(_ place: Place) -> Bool {
         switch place {
-        case .app(let app, let lane): table.apps[app.index].lanes[lane.index].lane.gate.isOpen
+        case .app(let app, let lane): table.apps[app.index].lanes[lane.index].gate.isOpen
         case .pool(let pool): pool.index >= connections.count || connections[pool.index].gate.isOpen
         }
     }
 
     func pause(of place: Place) -> LaneGate.Pause? { self[place].gate.pause }
 
-    /// All paused apps and topics.
     package var paused: [PausedTopic] {
         table.apps.flatMap { app in
-            AppLane.all.compactMap { id in
+            Lane.all.compactMap { id in
                 let lane = app.lanes[id.index]
                 return lane.gate.pause.map { pause in
                     PausedTopic(
-                        app: app.name, topic: app.topic(ofLane: id), isForDevices: AppLane.isForDevices(id),
+                        app: app.name, topic: app.topic(ofLane: id), isForDevices: Lane.isForDevices(id),
                         cause: pause.cause, since: pause.since, held: lane.held.count)
                 }
             }
@@ -90,7 +89,7 @@ package struct Waiting {
         var used: Set<PoolID> = []
         for app in table.configured {
             let pools = table.apps[app.index].pools.all
-            if isOpen(.app(app, AppLane.credential)) { used.formUnion(pools) } else { paused.formUnion(pools) }
+            if isOpen(.app(app, Lane.credential)) { used.formUnion(pools) } else { paused.formUnion(pools) }
         }
         return paused.subtracting(used)
     }
@@ -105,7 +104,7 @@ package struct Waiting {
 
     /// The closed lane in which a notification has to wait; `nil` if all of its lanes admit it.
     mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Instant) -> Place? {
-        let (topic, credential) = (Place.app(entry.app, entry.lane), Place.app(entry.app, AppLane.credential))
+        let (topic, credential) = (Place.app(entry.app, entry.lane), Place.app(entry.app, Lane.credential))
         let connection = Place.pool(entry.pool)
         if isOpen(topic), isOpen(connection), isOpen(credential) { return nil }
         guard self[topic].gate.admits(at: now) else { return topic }
@@ -120,7 +119,7 @@ package struct Waiting {
     /// bound to their former state. Source: "Establishing a token-based connection to APNs".
     func isProbe(_ handle: Handle, _ entry: InFlightNotification) -> Bool {
         let lanes = table.apps[entry.app.index].lanes
-        if lanes[AppLane.credential.index].gate.isProbe(handle) { return true }
+        if lanes[Lane.credential.index].gate.isProbe(handle) { return true }
         if case .topic = lanes[entry.lane.index].gate.pause?.cause {
             return lanes[entry.lane.index].gate.isProbe(handle)
         }
@@ -129,13 +128,15 @@ package struct Waiting {
 
     /// A notification is not sent, or waits in a lane: it is no longer a probe.
     mutating func releaseProbes(_ handle: Handle, _ entry: InFlightNotification) {
-        for place in [.app(entry.app, AppLane.credential), .app(entry.app, entry.lane), Place.pool(entry.pool)] {
+        for place in [.app(entry.app, Lane.credential), .app(entry.app, entry.lane), Place.pool(entry.pool)] {
             releaseProbe(handle, of: place)
         }
     }
 
     mutating func releaseProbe(_ handle: Handle, of place: Place) {
-        if !isOpen(place), self[place].gate.withdrawn(handle) { scheduleProbe(place) }
+        guard !isOpen(place) else { return }
+        self[place].gate.withdrawn(handle)
+        scheduleProbe(place)
     }
 
     /// A notification ended without a refusal.
@@ -143,38 +144,45 @@ package struct Waiting {
     /// - Returns: whether the lane opens.
     mutating func recordProof(_ handle: Handle, _ place: Place, showing proof: ResponseProof, at now: Instant) -> Bool {
         guard !isOpen(place) else { return false }
-        switch self[place].gate.ended(handle, showing: proof, at: now) {
-        case .opens:
-            resume(place, at: now)
-            return true
-        case .repeatsPause:
+        self[place].gate.ended(handle, showing: proof, at: now)
+        guard isOpen(place) else {
             scheduleProbe(place)
             return false
-        case .nothing: return false
         }
+        resume(place, at: now)
+        return true
     }
 
     /// APNs refused a notification because of its credential, topic or environment.
     ///
     /// - Returns: whether the lane closes.
     mutating func refused(_ handle: Handle, _ place: Place, _ cause: LaneGate.Cause, at now: Instant) -> Bool {
-        switch self[place].gate.refused(handle, cause, at: now) {
-        case .closes:
-            closed(place, cause)
+        guard !isOpen(place) else {
+            close(place, cause, at: now)
             return true
-        case .prolongs:
-            scheduleProbe(place)
-            return false
-        case .repeats: return false
         }
+        self[place].gate.refused(handle, cause, at: now)
+        scheduleProbe(place)
+        return false
     }
 
     // MARK: A whole lane
 
-    /// What a lane stands for is not usable, independent of a notification.
+    /// What a lane stands for is not usable.
     mutating func close(_ place: Place, _ cause: LaneGate.Cause, at now: Instant) {
         self[place].gate.close(cause, at: now)
-        closed(place, cause)
+        pausesHaveChanged = true
+        scheduleProbe(place)
+        guard case .app(let app, let lane) = place else { return }
+        let refused =
+            switch cause {
+            case .credential, .unreachable: "the credential of this app: the app"
+            case .topic: "a topic of this app: the topic"
+            case .deviceTokens: "device tokens of this topic (check the environment): the topic"
+            }
+        log.error(
+            "APNs refuses \(refused) is paused, its requests wait, and one probe at a time is sent",
+            metadata: pauseMetadata(app, lane, cause))
     }
 
     /// The cause of a pause no longer exists.
@@ -188,7 +196,7 @@ package struct Waiting {
     ///
     /// - Returns: whether anything of the app is paused.
     mutating func probeSoon(_ app: AppID, at now: Instant) -> Bool {
-        let paused = AppLane.all.map { Place.app(app, $0) }.filter { !isOpen($0) }
+        let paused = Lane.all.map { Place.app(app, $0) }.filter { !isOpen($0) }
         for place in paused {
             self[place].gate.probeSoon(at: now)
             scheduleProbe(place)
@@ -198,26 +206,11 @@ package struct Waiting {
 
     /// Other pools may accept what APNs refused before: nothing in flight counts as a probe of the app.
     mutating func forgetProbes(_ app: AppID) {
-        for lane in AppLane.all {
+        for lane in Lane.all {
             table.apps[app.index].lanes[lane.index].refusals.reset()
             let place = Place.app(app, lane)
-            if let probe = self[place].gate.pause?.probe { _ = self[place].gate.withdrawn(probe) }
+            if let probe = self[place].gate.pause?.probe { self[place].gate.withdrawn(probe) }
         }
-    }
-
-    private mutating func closed(_ place: Place, _ cause: LaneGate.Cause) {
-        pausesHaveChanged = true
-        scheduleProbe(place)
-        guard case .app(let app, let lane) = place else { return }
-        let refused =
-            switch cause {
-            case .credential, .unreachable: "the credential of this app: the app"
-            case .topic: "a topic of this app: the topic"
-            case .deviceTokens: "device tokens of this topic (check the environment): the topic"
-            }
-        log.error(
-            "APNs refuses \(refused) is paused, its requests wait, and one probe at a time is sent",
-            metadata: pauseMetadata(app, lane, cause))
     }
 
     private mutating func resume(_ place: Place, at now: Instant) {
@@ -258,7 +251,6 @@ package struct Waiting {
         shares[share, default: 0] > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
     }
 
-    /// A notification is held.
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {
         self[place].held.append(handle)
         entry.place = .lane(place)

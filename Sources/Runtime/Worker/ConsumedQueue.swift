@@ -74,7 +74,7 @@ extension Worker {
         guard inquiries.isOpen else { return }
         inquiry = QueueID(suspect)
         // A stream refuses basic.get; other queues return a message or report that they are empty.
-        inquiries.request(.get(queue: intake.settings.queues[suspect].name), at: now.instant)
+        inquiries.request(.get(queue: pipeline.settings.queues[suspect].name), at: now.instant)
     }
 
     mutating func takeInquiries() {
@@ -101,7 +101,7 @@ extension Worker {
             return connectionLost(.inquiring, error)
         }
         queues[queue.index].suspicion.confirm()
-        events.append(.consumesStream(intake.settings.queues[queue.index].name))
+        events.append(.consumesStream(pipeline.settings.queues[queue.index].name))
     }
 
     /// The reply code of a stream to `basic.get`. Source: AMQP 0-9-1, section 1.2 (constants).

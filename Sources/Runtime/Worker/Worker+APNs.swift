@@ -30,7 +30,7 @@ extension Worker {
     private mutating func step(_ number: PoolID) -> APNsPool? {
         guard let pool = pools.roster.pools[number.index] else { return nil }
         pool.step(at: now)
-        dispatch.pool(number, isUsable: pool.isUsable, at: now)
+        pipeline.pool(number, isUsable: pool.isUsable, at: now)
         pools.agenda.members.schedule(number.index, at: pool.nextDeadline)
         return pool
     }
@@ -38,27 +38,27 @@ extension Worker {
     private mutating func take(_ event: consuming APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
         switch consume event {
         case .responded(let handle, let response, let sentAt):
-            dispatch.timed(handle, sentAt: sentAt, at: now)
+            pipeline.timed(handle, sentAt: sentAt, at: now)
             traceAttempt(handle, .responded(response), on: pool, sentAt: sentAt, endedAt: now.instant)
-            dispatch.responded(handle, response, at: now)
+            pipeline.responded(handle, response, at: now)
         case .lost(let handle, let loss, let sentAt):
             if let sentAt { traceAttempt(handle, .lost(loss), on: pool, sentAt: sentAt, endedAt: now.instant) }
-            dispatch.lost(handle, loss, at: now)
+            pipeline.lost(handle, loss, at: now)
         case .resent(let handle, let end, let sentAt, let endedAt):
             traceAttempt(handle, end, on: pool, sentAt: sentAt, endedAt: endedAt)
-        case .expired(let handle): dispatch.expired(handle, at: now)
+        case .expired(let handle): pipeline.expired(handle, at: now)
         case .connected:
             pools.roster.connected(number)
             log.info("connected to APNs", metadata: metadata(pool))
             opened.insert(Self.name(number))
-            dispatch.mayRecover(at: now)
-            if pools.refused.remove(number) != nil { dispatch.certificateAccepted(pool: number, at: now) }
+            pipeline.mayRecover(at: now)
+            if pools.refused.remove(number) != nil { pipeline.certificateAccepted(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
             // The pool keeps trying to connect; one line is enough.
             if pools.refused.insert(number).inserted {
                 log.error("APNs refuses a certificate", metadata: metadata(pool, "error.message", error))
             }
-            dispatch.certificateRefused(pool: number, at: now)
+            pipeline.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
             let wasOpen = opened.contains(Self.name(number))
             if !pool.isConnected { opened.remove(Self.name(number)) }
@@ -68,7 +68,7 @@ extension Worker {
                 metadata: metadata(pool, "error.message", error))
         case .goaway(let reason):
             log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
-            dispatch.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
+            pipeline.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
         case .alarm(.reachable): log.notice("\(APNsPool.Alarm.reachable)", metadata: metadata(pool))
         case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
         }
@@ -78,7 +78,7 @@ extension Worker {
         _ handle: Handle, _ end: APNsPool.AttemptEnd, on pool: APNsPool, sentAt: Instant, endedAt: Instant
     ) {
         guard tracer != nil else { return }
-        dispatch.traceAttempt(
+        pipeline.traceAttempt(
             handle, end, on: pool.configuration.engine.endpoint, sentAt: sentAt, endedAt: endedAt)
     }
 
@@ -107,7 +107,7 @@ extension Worker {
         self.now = now
         var settings = PipelineSettings(plan.configuration, worker: WorkerName.text(index: index))
         // A reload does not change the queues.
-        settings.queues = intake.settings.queues
+        settings.queues = pipeline.settings.queues
         use(settings)
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
@@ -120,15 +120,15 @@ extension Worker {
             return pools.roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
         }
         let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0.index] }) }
-        for slot in dispatch.configured where !apps.contains(where: dispatch.app(in: slot).isSame) {
+        for slot in pipeline.configured where !apps.contains(where: pipeline.app(in: slot).isSame) {
             pools.roster.cancelPendingChange(of: slot)
-            dispatch.remove(slot, at: now)
+            pipeline.remove(slot, at: now)
             performActions()
         }
-        dispatch.configured = apps.map { app in
-            guard let slot = dispatch.configured.first(where: { dispatch.app(in: $0).isSame(app) }) else {
-                let (slot, wasAnothers) = dispatch.add(app)
-                if wasAnothers { outbox.tally.forget(app: slot) }
+        pipeline.configured = apps.map { app in
+            guard let slot = pipeline.configured.first(where: { pipeline.app(in: $0).isSame(app) }) else {
+                let (slot, wasAnothers) = pipeline.add(app)
+                if wasAnothers { pipeline.tally.forget(app: slot) }
                 return slot
             }
             pools.roster.scheduleChange(slot, to: app)
@@ -144,7 +144,7 @@ extension Worker {
         let number = pools.roster.add(pool, plan, opens: plan.opensAtOnce, at: now.instant)
         pools.refused.remove(number)
         opened.remove(Self.name(number))
-        dispatch.pool(number, isUsable: true, at: now)
+        pipeline.pool(number, isUsable: true, at: now)
         pool.onDue = { [agenda = pools.agenda] in agenda.members.wake(number.index) }
         pools.agenda.members.wake(number.index)
         return number
@@ -153,7 +153,7 @@ extension Worker {
     /// Pools whose apps are all refused keep no connection. An exception: whether APNs accepts a certificate shows when
     /// a connection opens, so those pools keep connecting.
     mutating func pausePools() {
-        guard let paused = dispatch.takePausedPools() else { return }
+        guard let paused = pipeline.takePausedPools() else { return }
         for case (let number, let pool?) in zip(pools.roster.pools.indices.map(PoolID.init), pools.roster.pools) {
             pool.isPaused = paused.contains(number) && !pools.refused.contains(number)
         }
@@ -168,11 +168,11 @@ extension Worker {
     private mutating func applyChanges(isNewPlan: Bool = false) {
         let changes = pools.roster.takeDueChanges(at: now.instant)
         for (slot, app) in changes {
-            dispatch.change(slot, to: app, at: now)
+            pipeline.change(slot, to: app, at: now)
             performActions()
         }
         if isNewPlan || !changes.isEmpty {
-            for pool in pools.roster.retire(besides: dispatch.configured.map { dispatch.app(in: $0) }) {
+            for pool in pools.roster.retire(besides: pipeline.configured.map { pipeline.app(in: $0) }) {
                 pool.drain(at: now.instant)
             }
         }

@@ -5,49 +5,32 @@ import Decoding
 import Logging
 import Pipeline
 
-/// Executes the actions of intake, dispatch and outbox.
+/// Executes the actions of the pipeline.
 extension Worker {
     /// Executes actions, including those that follow from them, until none are left.
     mutating func performActions() {
-        while let action = actions.next() { perform(action) }
+        while let action = pipeline.nextAction() { perform(action) }
     }
 
     private mutating func perform(_ action: consuming PipelineAction) {
         switch consume action {
+        case .take(let intake): take(intake)
         case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
-        case .start(let decoded, let request): dispatch.start(decoded, of: request, at: now)
-        case .refuse(let request, let failure, let id): outbox.refuse(request, failure, id: id, at: now)
-        case .postpone(let request, let pause): outbox.postpone(request, for: pause, at: now)
-
         case .submit(let handle, let notification, let isProbe):
             pools[notification.pool].submit(
                 notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
             if pools[pool].cancel(handle) {
-                dispatch.withdrawn(handle, purpose, at: now)
+                pipeline.withdrawn(handle, purpose, at: now)
             } else {
-                dispatch.wasSent(handle)
+                pipeline.wasSent(handle)
             }
-        case .finish(let notification, let report, let givesFeedback):
-            outbox.finish(notification, report, givesFeedback: givesFeedback, at: now)
-        case .conclude(let end): outbox.conclude(end, at: now)
-        case .park(let parked, let requeues): outbox.park(parked, requeues: requeues, at: now)
-        case .decodeLater(let request, let pause): intake.decodeLater(request, for: pause, at: now)
-
-        case .replacePublisher(let role): publishers[role.rawValue].replace(at: now.instant)
-        case .complete(let request): intake.complete(request, at: now)
-        case .requeue(let request): intake.requeue(request)
-        case .drop(let request): intake.drop(request)
         case .settle(let delivery, let settlement): settle(delivery, settlement)
-
-        case .suspend: intake.suspend()
-        case .staySuspended(let isProbeWanted): intake.stays(isProbeWanted: isProbeWanted)
-        case .resume: intake.resume()
-        case .take(let level): take(level)
+        case .replacePublisher(let role): publishers[role.rawValue].replace(at: now.instant)
         }
     }
 
-    private mutating func take(_ level: Intake.Level) {
+    private mutating func take(_ level: Intake) {
         guard drain.stage == .running else { return }
         intakeLevel = level
         guard level != .none else { return consumer.cancelConsumers(at: now.instant) }
@@ -72,8 +55,8 @@ extension Worker {
         for role in PublisherRole.allCases.reversed() {
             let publisher = publishers[role.rawValue]
             var isOpen = publisher.canPublish
-            while outbox.publisher(role, isOpen: isOpen) {
-                guard isOpen, let pending = outbox.nextPublication(on: role, at: now) else {
+            while pipeline.publisher(role, isOpen: isOpen) {
+                guard isOpen, let pending = pipeline.nextPublication(on: role, at: now) else {
                     // The first direct reply and the first attempt open their connections.
                     publisher.start(at: now.instant)
                     break
@@ -87,12 +70,12 @@ extension Worker {
 
     private mutating func publish(_ pending: PendingPublication, on publisher: AMQPConnection) {
         do throws(AMQPError) {
-            outbox.published(pending, as: try publisher.publish(pending.publication), at: now)
+            pipeline.published(pending, as: try publisher.publish(pending.publication), at: now)
         } catch {
             if error.code == .propertiesTooLarge, pending.fit(publisher.maximumProperties) {
                 return publish(pending, on: publisher)
             }
-            outbox.cannotPublish(pending, error, at: now)
+            pipeline.cannotPublish(pending, error, at: now)
         }
     }
 
@@ -107,9 +90,7 @@ extension Worker {
     mutating func use(_ settings: PipelineSettings) {
         var settings = settings
         if let longestHold { settings.limitHold(to: longestHold) }
-        intake.settings = settings
-        dispatch.settings = settings
-        outbox.settings = settings
+        pipeline.settings = settings
     }
 
     /// A delivery was held for the broker's delivery timeout.
@@ -118,7 +99,7 @@ extension Worker {
         let limit = max(timeout / 3, Self.shortestHold)
         guard longestHold.map({ limit < $0 }) ?? true else { return }
         longestHold = limit
-        use(intake.settings)
+        use(pipeline.settings)
         log.warning(
             "a request was held for the broker's delivery timeout: the hold time is reduced",
             metadata: [

@@ -11,7 +11,7 @@ extension Worker {
     package mutating func startDrain(deadline: Instant) {
         guard drain.start(deadline: deadline) else { return }
         consumer.cancelConsumers(at: now.instant)
-        outbox.stopWaitingForDestinations(at: now)
+        pipeline.stopWaitingForDestinations(at: now)
         performActions()
     }
 
@@ -35,9 +35,12 @@ extension Worker {
         switch drain.stage {
         case .running, .ended: return
         case .finishing:
-            dispatch.requeuePaced(at: now)
+            pipeline.requeuePaced(at: now)
             performActions()
-            if holdsOnly { requeueWaiting() }
+            if pipeline.holdsOnly {
+                pipeline.requeueWaiting(at: now)
+                performActions()
+            }
             if !isIdle {
                 guard drain.isOver(at: now.instant) else { return }
                 warnOfUnconfirmed()
@@ -69,29 +72,17 @@ extension Worker {
 
     /// What APNs has answered and the broker has not confirmed is sent again after a restart.
     private func warnOfUnconfirmed() {
-        guard outbox.counters.unconfirmed > 0 else { return }
+        guard pipeline.counters.unconfirmed > 0 else { return }
         log.warning(
             "the drain deadline has passed before the broker confirmed all results: their requests are sent again",
             metadata: [
-                "unconfirmed": .stringConvertible(outbox.counters.unconfirmed),
+                "unconfirmed": .stringConvertible(pipeline.counters.unconfirmed),
                 "blocked": .stringConvertible(isBlocked),
             ])
     }
 
     /// Whether no delivery is unsettled.
-    private var isIdle: Bool { intake.unsettled == 0 }
-
-    /// Whether only held or deferred requests are left, so that waiting longer changes nothing.
-    private var holdsOnly: Bool {
-        outbox.counters.unconfirmed == 0 && !intake.isAsking && dispatch.holdsOnly
-    }
-
-    /// Returns everything that only waits.
-    private mutating func requeueWaiting() {
-        intake.requeueDeferred()
-        dispatch.requeueWaiting(at: now)
-        performActions()
-    }
+    private var isIdle: Bool { pipeline.unsettled == 0 }
 
     private mutating func end() {
         drain.closed()

@@ -42,7 +42,7 @@ package struct Worker: ~Copyable {
     var events = Deque<Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
-    var intakeLevel = Intake.Level.full
+    var intakeLevel = Intake.full
     /// The limit from the broker's `consumer_timeout`, known after it has closed a channel.
     var longestHold: Duration?
     var pace: TurnPace
@@ -54,11 +54,8 @@ package struct Worker: ~Copyable {
     var now: Moment {
         didSet { logThrottle.advance(to: now.instant) }
     }
-    // The path of a message: intake, dispatch, outbox, then the intake again. Each returns actions, see `perform(_:)`.
-    let actions = ActionQueue()
-    var intake: Intake
-    var dispatch: Dispatch
-    var outbox: Outbox
+    /// The path of a message. It returns actions, see `perform(_:)`.
+    var pipeline: RequestPipeline
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
     let decoders: [DecoderProcess]
@@ -98,11 +95,9 @@ package struct Worker: ~Copyable {
         self.now = now
         queues = parts.queues
         pace = TurnPace(plan.configuration)
-        let log = logThrottle.logger
         tracer = parts.tracer
-        intake = Intake(settings, actions, log: log, tracer: parts.tracer)
-        dispatch = Dispatch(settings, apps: AppTable([]), actions, log: log, seed: parts.seed)
-        outbox = Outbox(settings, actions, log: log)
+        pipeline = RequestPipeline(
+            settings, apps: AppTable([]), log: logThrottle.logger, tracer: tracer, seed: parts.seed)
         adopt(plan, contexts)
         consumer.start(at: now.instant)
         publishers[PublisherRole.queues.rawValue].start(at: now.instant)
@@ -110,32 +105,27 @@ package struct Worker: ~Copyable {
 
     var log: Logger { logThrottle.logger }
 
-    package var counters: PipelineCounters {
-        var sum = intake.counters
-        sum.add(dispatch.counters)
-        sum.add(outbox.counters)
-        return sum
-    }
+    package var counters: PipelineCounters { pipeline.counters }
 
     /// The apps and topics that APNs refuses now, with the number of held notifications.
     package var paused: [PausedTopic] {
-        dispatch.waiting.paused
+        pipeline.waiting.paused
     }
 
     /// Whether nothing is consumed because no app can send.
     package var isSuspended: Bool {
-        dispatch.isSuspended
+        pipeline.isSuspended
     }
 
     /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
     package mutating func probeSoon(at now: Moment) {
-        dispatch.probeSoon(at: now)
+        pipeline.probeSoon(at: now)
         performActions()
     }
 
     /// The minimum time between the starts of turns.
     package var turnInterval: Duration {
-        pace.interval(unsettled: intake.unsettled)
+        pace.interval(unsettled: pipeline.unsettled)
     }
 
     package mutating func nextEvent() -> Event? {
@@ -148,9 +138,7 @@ package struct Worker: ~Copyable {
     package mutating func step(at now: Moment) {
         self.now = now
         if isWorking {
-            intake.expire(at: now)
-            dispatch.expire(hasRoom: intake.hasRoom, at: now)
-            outbox.expire(at: now)
+            pipeline.expire(at: now)
             performActions()
             expireRamps()
         }
@@ -178,9 +166,7 @@ package struct Worker: ~Copyable {
         consider(inquiries.nextDeadline)
         consider(pools.nextDeadline)
         if isWorking {
-            consider(intake.nextDeadline)
-            consider(dispatch.nextDeadline)
-            consider(outbox.nextDeadline)
+            consider(pipeline.nextDeadline)
             consider(pools.roster.nextDeadline)
             for index in queues.indices { consider(queues[index].ramp.deadline) }
         }
@@ -208,12 +194,12 @@ package struct Worker: ~Copyable {
         give(delivery, oversizeBody: oversizeBody)
     }
 
-    /// Gives a delivery to the intake, once its queue is known not to be a stream.
+    /// Gives a delivery to the pipeline, once its queue is known not to be a stream.
     mutating func give(_ delivery: Delivery, oversizeBody: UInt64?) {
         if let oversizeBody {
-            intake.receivedOversize(delivery, bodySize: oversizeBody, at: now)
+            pipeline.receivedOversize(delivery, bodySize: oversizeBody, at: now)
         } else {
-            intake.received(delivery, at: now)
+            pipeline.received(delivery, at: now)
         }
         performActions()
     }
@@ -248,7 +234,7 @@ package struct Worker: ~Copyable {
             decoder.step(at: now)
             while let event = decoder.nextEvent() {
                 guard isWorking, case .decoded(let handle, let decoded) = event else { continue }
-                intake.decoded(handle, decoded, at: now)
+                pipeline.decoded(handle, decoded, at: now)
                 performActions()
             }
         }
@@ -256,21 +242,17 @@ package struct Worker: ~Copyable {
 
     private mutating func channelClosed(_ queue: QueueID, _ error: AMQPError) {
         let now = now.instant
-        let oldest = requests.filter { $0.queue == queue }.map(\.arrived.instant).min()
+        let oldest = pipeline.requests.filter { $0.queue == queue }.map(\.arrived.instant).min()
         // A queue that stays missing has no effect on the others.
         if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
         queues[queue.index].channelEnded()
         if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
         if error.code == .consumerCancelled { queues[queue.index].heldAtCancel = oldest.map { now - $0 } }
-        channelLost(intake.settings.queues[queue.index].name, error)
+        channelLost(pipeline.settings.queues[queue.index].name, error)
     }
 
-    /// Every unsettled request; may contain duplicates.
-    var requests: [InFlightRequest] { intake.requests + dispatch.requests + outbox.requests }
-
     private mutating func consumerLost(queue: QueueID? = nil) {
-        intake.consumerLost(queue: queue, requests, at: now)
-        dispatch.dropUnsentOrphans(at: now)
+        pipeline.consumerLost(queue: queue, at: now)
         performActions()
     }
 
@@ -332,21 +314,21 @@ package struct Worker: ~Copyable {
             switch event {
             case .engine where !isWorking: break
             case .engine(.confirmed(let sequence, let confirmation)):
-                outbox.confirmed(sequence, confirmation, on: role, at: now)
+                pipeline.confirmed(sequence, confirmation, on: role, at: now)
                 performActions()
             case .engine(.opened):
                 connectionOpened(role.purpose)
                 if role == .queues { readiness.isPublisherOpen = true }
             case .engine(.blocked(let reason)):
-                outbox.publisher(role, isBlocked: true, at: now)
+                pipeline.publisher(role, isBlocked: true, at: now)
                 blocked = "\(reason)"
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked):
-                outbox.publisher(role, isBlocked: false, at: now)
+                pipeline.publisher(role, isBlocked: false, at: now)
                 log.notice("the broker accepts publishes again")
             case .disconnected(_, let error, _):
                 if role == .queues { readiness.isPublisherOpen = false }
-                outbox.publisherLost(role, error, at: now)
+                pipeline.publisherLost(role, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
                 if role == .queues { brokerLost(.publishing, error) } else { connectionLost(role.purpose, error) }
@@ -389,7 +371,7 @@ package struct Worker: ~Copyable {
 
     private mutating func updateReadiness() {
         let isConsuming = queues.indices.allSatisfy { queues[$0].isConsuming }
-        let ready = isConsuming && readiness.isPublisherOpen && !dispatch.isSuspended
+        let ready = isConsuming && readiness.isPublisherOpen && !pipeline.isSuspended
         if readiness.update(ready) { events.append(ready ? .ready : .notReady) }
     }
 }

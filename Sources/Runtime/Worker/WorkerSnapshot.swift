@@ -105,32 +105,30 @@ extension [WorkerSnapshot] {
 extension Worker {
     /// The arrival of the oldest unsettled delivery; `nil` if there is none.
     private var oldestArrival: Instant? {
-        requests.map(\.arrived.instant).min()
+        pipeline.requests.map(\.arrived.instant).min()
     }
 
     /// Takes time in proportion to the requests in flight, connections and configured apps; the message path only pays
     /// for this call.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
-        let apps = dispatch.configured.map { dispatch.app(in: $0) }
-        var timings = intake.timings
-        timings.add(dispatch.timings)
+        let apps = pipeline.configured.map { pipeline.app(in: $0) }
         let statistics = pools.roster.pools.enumerated().map { number, pool in
             var statistics = pool?.statistics(at: now.instant)
-            statistics?.waiting += dispatch.waiting.heldCount(forConnectionOf: PoolID(number))
+            statistics?.waiting += pipeline.waiting.heldCount(forConnectionOf: PoolID(number))
             return statistics
         }
         return WorkerSnapshot(
-            takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: timings,
-            tally: outbox.tally, names: dispatch.waiting.table.apps.map(\.name),
+            takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: pipeline.timings,
+            tally: pipeline.tally, names: pipeline.waiting.table.apps.map(\.name),
             oldestUnsettled: oldestArrival,
-            queues: intake.settings.queues.enumerated().map { index, queue in
+            queues: pipeline.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
                     isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)),
-                    paceWaiting: dispatch.paceWaiting(ofQueue: index))
+                    paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
-            isSuspended: dispatch.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
-            troubled: outbox.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
+            isSuspended: pipeline.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
+            troubled: pipeline.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
                 let pool = statistics[app.pools.notifications.index]
                 return WorkerSnapshot.App(
@@ -150,7 +148,7 @@ extension Worker {
             processes: decoders.enumerated().map { index, decoder in
                 WorkerSnapshot.Process(
                     name: decoder.name,
-                    queues: intake.settings.queues.filter { $0.process == index }.map(\.name),
+                    queues: pipeline.settings.queues.filter { $0.process == index }.map(\.name),
                     outage: decoder.outage, waiting: decoder.waiting,
                     counters: decoder.counters)
                 // Those of the process count once.

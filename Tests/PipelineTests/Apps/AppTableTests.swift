@@ -35,15 +35,6 @@ struct AppTableTests {
     }
 
     @Test(
-        "A bundle ID gets the suffix of its push type, and a full topic is used as it is",
-        arguments: PushType.allCases.filter { $0 != .mdm })
-    func suffix(type: PushType) throws {
-        let full = "com.example.app\(type.topicSuffix)"
-        #expect(try resolve(Self.two, topic: "com.example.app", type) == "0 \(full)")
-        #expect(try resolve(Self.two, topic: full, type) == "0 \(full)")
-    }
-
-    @Test(
         "Broadcasts and channels belong to the bundle ID, even if the request's topic has the suffix",
         arguments: ["com.example.app", "com.example.app.push-type.liveactivity"])
     func bundleID(requested: String) throws {
@@ -57,18 +48,6 @@ struct AppTableTests {
             #expect(try Self.one.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
         }
         #expect(Self.one.apps[0].pools.pool(for: targets[1]) == 10)
-    }
-
-    @Test("The suffix of another push type is a contradiction")
-    func contradiction() throws {
-        #expect(
-            try resolve(Self.two, topic: "com.example.app.voip", .alert)
-                == "apns-topic: \"com.example.app.voip\" contradicts apns-push-type alert, whose topic is "
-                + "\"com.example.app\"")
-        #expect(
-            try resolve(Self.two, topic: "com.example.app.complication", .voip)
-                == "apns-topic: \"com.example.app.complication\" contradicts apns-push-type voip, whose topic is "
-                + "\"com.example.app.voip\"")
     }
 
     @Test(

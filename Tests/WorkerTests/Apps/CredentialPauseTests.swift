@@ -126,6 +126,6 @@ struct CredentialPauseTests {
         }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(worker.counters[.expired] == 1500)
-        #expect(most <= UInt64(Dispatch.maximumDuePerTurn))
+        #expect(most <= UInt64(RequestPipeline.maximumDuePerTurn))
     }
 }

@@ -119,14 +119,14 @@ struct HoldTimeTests {
         let worker = try #require(world.worker)
         var most = 0
         world.check = { [unowned world] in
-            most = max(most, world.worker.map { $0.worker.dispatch.notifications.count + $0.counters.unsettled } ?? 0)
+            most = max(most, world.worker.map { $0.worker.pipeline.notifications.count + $0.counters.unsettled } ?? 0)
         }
         world.pass(.seconds(240))
         #expect(world.broker.unsettledCount == 10 && Self.consumers(world) == 0)
         world.pass(.seconds(3600))
         #expect(most <= 2 * 10)
         #expect(world.broker.unsettledCount == 0 && Self.consumers(world) == 0)
-        #expect(worker.counters.unsettled == 0 && worker.worker.dispatch.notifications.count == 0)
+        #expect(worker.counters.unsettled == 0 && worker.worker.pipeline.notifications.count == 0)
         #expect(worker.isSuspended)
         let waiting = world.broker.messages(in: "push.requests")
         #expect(waiting.count == 200 && world.parked.isEmpty)

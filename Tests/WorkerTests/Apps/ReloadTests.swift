@@ -126,7 +126,7 @@ struct ReloadTests {
         var hasPaused = false
         world.check = { [unowned world] in if world.worker?.paused != [] { hasPaused = true } }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
-        #expect(!hasPaused && world.worker?.worker.dispatch.waiting.table.apps[0].lanes[0].refusals.refused == 0)
+        #expect(!hasPaused && world.worker?.worker.pipeline.waiting.table.apps[0].lanes[0].refusals.refused == 0)
         let results = world.published(in: "push.results")
         #expect(results.count == 6 && world.sent == 11)
         #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
@@ -269,7 +269,7 @@ struct ReloadTests {
             world.pass(.seconds(20))
         }
         #expect(outcomes(world) == ["accepted": 20])
-        #expect((world.worker?.worker.dispatch.waiting.table.apps.count ?? 0) <= 3)
+        #expect((world.worker?.worker.pipeline.waiting.table.apps.count ?? 0) <= 3)
         #expect((world.worker?.worker.pools.roster.pools.count ?? 0) <= 6)
     }
 

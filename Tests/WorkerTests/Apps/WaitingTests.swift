@@ -219,7 +219,7 @@ struct WaitingTests {
         try world.start()
         var most = 0
         world.check = { [unowned world] in
-            most = max(most, world.worker?.worker.dispatch.notifications.count ?? 0)
+            most = max(most, world.worker?.worker.pipeline.notifications.count ?? 0)
         }
         for round in 0..<2 {
             for number in 0..<20 {
@@ -234,7 +234,7 @@ struct WaitingTests {
             #expect(world.pass(atMost: .seconds(15)) { others() > round }, "round \(round)")
             #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         }
-        #expect(most <= Dispatch.maximumStarted + 2 * 200)
+        #expect(most <= RequestPipeline.maximumStarted + 2 * 200)
         #expect(world.published(in: "push.results").count == 2 * (20 * 200 + 1))
     }
 }

@@ -95,8 +95,8 @@ struct PayloadValidationTests {
         let app = PipelineApp(
             topic: "com.example.app", environment: .production,
             pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
-        var dispatch = Dispatch(
-            settings, apps: AppTable([app]), ActionQueue(), log: Logger(label: "test") { _ in lines }, seed: 1)
+        var pipeline = RequestPipeline(
+            settings, apps: AppTable([app]), log: Logger(label: "test") { _ in lines }, seed: 1)
         let trace = "0af7651916cd43dd8448eb211c80319c"
         var tag: UInt64 = 0
         func receive(at seconds: Int) {
@@ -108,11 +108,7 @@ struct PayloadValidationTests {
                 instant: Instant(nanoseconds: Int64(seconds) * 1_000_000_000), wall: WallTime(milliseconds: 0))
             let delivery = Delivery(epoch: 1, tag: tag, redelivered: false, queue: 0, storage: body, layout: layout)
                 .settingHeader("traceparent", to: Array("00-\(trace)-b7ad6b7169203331-01".utf8))
-            guard case .request(let decoded) = settings.queues[0].decoder.decode(delivery, at: now.wall) else {
-                Issue.record("it is a request")
-                return
-            }
-            dispatch.start(decoded, of: InFlightRequest(delivery: delivery, arrived: now), at: now)
+            pipeline.received(delivery, at: now)
         }
         for second in [0, 1] { receive(at: second) }
         #expect(lines.all.count == 2)
@@ -122,7 +118,7 @@ struct PayloadValidationTests {
             #expect(line.metadata["trace_id"]?.description == trace)
             #expect(line.metadata.count == 3)
         }
-        #expect(dispatch.counters[.payloadFindings] == 2)
+        #expect(pipeline.counters[.payloadFindings] == 2)
     }
 
     @Test("The sender's own keys appear in the result, and not in the log")

@@ -45,7 +45,7 @@ struct RefusedResultTests {
         #expect(world.broker.unsettledCount == 10)
         #expect(world.published(in: "push.results").count == 290)
         let worker = try #require(world.worker)
-        #expect(worker.worker.outbox.destinations.heldRequests == 10)
+        #expect(worker.worker.pipeline.destinations.heldRequests == 10)
         #expect(worker.counters[.divertedResults] == 290)
         // Another producer is not affected.
         try world.request(World.body(1000), id: "healthy", replyTo: "replies")
@@ -64,7 +64,7 @@ struct RefusedResultTests {
         world.pass(.seconds(1))
         #expect(world.isQuiet)
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 5)
-        #expect(world.worker?.worker.outbox.destinations.heldRequests == 0)
+        #expect(world.worker?.worker.pipeline.destinations.heldRequests == 0)
     }
 
     @Test("A reply queue with space again in time gets every result that waited for it")
@@ -107,7 +107,7 @@ struct RefusedResultTests {
             "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
             id: "m", replyTo: Self.full)
         #expect(world.broker.unsettledCount == 1)
-        #expect(world.worker?.worker.outbox.destinations.heldRequests == 1)
+        #expect(world.worker?.worker.pipeline.destinations.heldRequests == 1)
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         let letters = world.published(in: "push.dead")
         #expect(letters.count == 1)

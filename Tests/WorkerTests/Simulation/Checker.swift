@@ -122,7 +122,7 @@ final class Checker {
             complain("the worker holds \(worker.counters.unsettled) deliveries, \(limit) are allowed")
         }
         if let worker = world.worker, worker.worker.drain.stage == .running,
-            let since = worker.worker.dispatch.oldestHeld, world.network.now - since > limits.hold
+            let since = worker.worker.pipeline.oldestHeld, world.network.now - since > limits.hold
         {
             complain("a notification has waited for its app for \(world.network.now - since)")
         }
@@ -133,8 +133,8 @@ final class Checker {
     /// While an app can send, those that cannot do not hold the whole prefetch of their queue for long.
     func serves() {
         guard let worker = world.worker, worker.worker.drain.stage == .running, !worker.isSuspended,
-            worker.worker.dispatch.canAnySend, !world.broker.messages(in: "push.requests").isEmpty,
-            worker.worker.dispatch.waiting.count >= Int(world.configuration.queues[0].prefetch)
+            worker.worker.pipeline.canAnySend, !world.broker.messages(in: "push.requests").isEmpty,
+            worker.worker.pipeline.waiting.count >= Int(world.configuration.queues[0].prefetch)
         else {
             blockedSince = nil
             return
@@ -537,7 +537,7 @@ extension String {
     }
 }
 
-extension Dispatch {
+extension RequestPipeline {
     /// Whether APNs refuses nothing of an app.
     var canAnySend: Bool {
         configured.contains { id in app(in: id).lanes.allSatisfy(\.gate.isOpen) }

@@ -4,7 +4,7 @@ import DequeModule
 import Logging
 
 /// Holds, repeats or reroutes publishes that their destinations do not accept.
-extension Outbox {
+extension RequestPipeline {
     /// Whether results can take their next way now.
     var canDivert: Bool { outlets[PublisherRole.queues.rawValue].isOpen }
 
@@ -29,7 +29,7 @@ extension Outbox {
     mutating func failed(
         _ pending: PendingPublication, _ state: Destination.State, _ replyText: String = "", at now: Moment
     ) {
-        if destinations.failed(pending, state, replyText, at: now.instant, settings), pending.destination.isConfigured {
+        if destinations.failed(pending, state, replyText, at: now.instant), pending.destination.isConfigured {
             log.error(
                 "a queue of the configuration \(pending.destination.problem): dead letters and retries wait for it",
                 metadata: pending.target())
@@ -44,7 +44,7 @@ extension Outbox {
                 "a queue of the configuration accepts publishes again",
                 metadata: ["messaging.destination.name": "\(destination.route.name)"])
         }
-        for pending in destinations.opened(destination, at: now.instant) { send(pending, at: now) }
+        for pending in destinations.opened(destination, at: now.instant) { enqueue(pending, at: now) }
     }
 
     /// A result does not wait for its destination any longer.
@@ -80,32 +80,27 @@ extension Outbox {
         destinations.release(pending)
         switch pending.kind {
         case .result(let note, let isReply):
-            guard isReply, let route = settings.results(for: note.report.outcome) else {
-                return abandonResult(pending, note, replyText, at: now)
+            if isReply, let route = settings.results(for: note.report.outcome) {
+                let result = pending.publication.rerouted(to: route)
+                publish(result, for: pending.request, .result(note, isReply: false), at: now)
+            } else {
+                abandonResult(pending, note, replyText)
             }
-            counters.unconfirmed -= 1
-            pending.request.open -= 1
-            publish(
-                pending.publication.rerouted(to: route), for: pending.request, .result(note, isReply: false), at: now)
         case .feedback:
             log.error(
                 "the feedback queue takes no results: an unregistered result went only to its own queue",
                 metadata: pending.request.delivery.traced(["reply": "\(replyText)"]))
-            counters.unconfirmed -= 1
-            closeOne(of: pending.request, at: now)
         case .retry, .postpone: retryReturned(pending, replyText, at: now)
-        case .deadLetter: failed(pending, .refusing, replyText, at: now)
+        case .deadLetter: return failed(pending, .refusing, replyText, at: now)
         }
+        publishEnded(of: pending.request, at: now)
     }
 
     /// The request becomes a dead letter that contains its result.
-    private mutating func abandonResult(
-        _ pending: PendingPublication, _ note: ResultNote, _ replyText: String, at now: Moment
-    ) {
+    private func abandonResult(_ pending: PendingPublication, _ note: ResultNote, _ replyText: String) {
         log.warning(
             "no queue takes a result: its request becomes a dead letter with it",
             metadata: pending.request.delivery.traced(pending.target(["reply": "\(replyText)"])))
-        counters.unconfirmed -= 1
         if pending.request.firstFailure == nil {
             var report = note.report
             report.detail = "the result could not be routed (\(replyText))" + (report.detail.map { "; \($0)" } ?? "")
@@ -113,7 +108,6 @@ extension Outbox {
         }
         pending.request.firstFailure?.results.append(pending.publication.body)
         pending.request.failures.count += note.unfailed
-        closeOne(of: pending.request, at: now)
     }
 
     // MARK: Silence
@@ -136,7 +130,7 @@ extension Outbox {
         outlets[index].nextWatch = max(open[0].writtenAt + Destinations.silence, now.instant + Self.watchInterval)
         guard !outlets[index].isBlocked, open[0].writtenAt + Destinations.silence <= now.instant else { return }
         guard role != .attempts else {
-            if outlets[index].waiting > 0 { actions.append(.replacePublisher(role)) }
+            if outlets[index].waiting > 0 { append(.replacePublisher(role)) }
             return
         }
         let silent = Self.silent(open, at: now.instant)
@@ -155,7 +149,7 @@ extension Outbox {
         }
         for pending in open where pending.hasNextWay {
             let since = pending.isHeld ? pending.since : pending.writtenAt
-            if since + destinations.timeLimit <= now.instant { giveUp(pending, at: now) }
+            if since + Destinations.timeLimit <= now.instant { giveUp(pending, at: now) }
         }
     }
 
@@ -199,24 +193,17 @@ extension Outbox {
             "the broker confirms nothing because of one destination: the connection is replaced",
             metadata: causes[0].target())
         outlets[role.rawValue].replacements += 1
-        actions.append(.replacePublisher(role))
+        append(.replacePublisher(role))
     }
 
     // MARK: Direct replies
-
-    /// A `mandatory` direct reply would be returned even if its requester received it.
-    /// Source: RabbitMQ 3.10.8 and 4.0.5.
-    static func directReply(_ publication: consuming Publication) -> Publication {
-        publication.mandatory = false
-        return publication
-    }
 
     /// In a drain, enough for one connection attempt.
     private static let replyTimeoutInDrain = Duration.seconds(5)
 
     /// When the next direct reply has waited too long for its connection.
     var nextOverdueReply: Instant {
-        let timeout = destinations.isStopped ? Self.replyTimeoutInDrain : destinations.timeLimit
+        let timeout = destinations.isStopped ? Self.replyTimeoutInDrain : Destinations.timeLimit
         return outlets[PublisherRole.directReplies.rawValue].waitingSince.map { $0 + timeout } ?? .distantFuture
     }
 

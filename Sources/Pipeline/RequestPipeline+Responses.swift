@@ -3,59 +3,34 @@ package import Core
 import Logging
 
 /// From the sending of a notification to its outcome.
-extension Dispatch {
+extension RequestPipeline {
     /// Sends a notification, or holds it while its app or topic is paused or its queue's rate limit is exhausted.
     ///
     /// - Parameter hasTurn: whether it has already waited for the rate limit.
     mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
         let entry = notifications[handle]
         if isTooLate(entry, at: now) {
-            finishExpired(handle, entry)
+            finishExpired(handle, entry, at: now)
             return
         }
         guard !waiting.table.apps[entry.app.index].isRemoved else {
-            finishRemoved(handle, entry)
+            finishRemoved(handle, entry, at: now)
             return
         }
         guard !isThrottled(entry, at: now) else {
-            parkThrottled(handle, entry)
+            parkThrottled(handle, entry, at: now)
             return
         }
         entry.pool = waiting.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
-        guard admit(handle, entry, at: now) else { return }
+        if let closed = waiting.admit(handle, entry, at: now.instant) {
+            return hold(handle, entry, in: closed, at: now)
+        }
         guard paces.isEmpty || takesPermit(handle, entry, hasTurn: hasTurn, at: now) else { return }
         if entry.firstAttempt == nil { entry.firstAttempt = now.instant }
         entry.submittedAt = now.instant
         startWaiting(entry, at: now)
         entry.place = .pool
-        actions.append(.submit(handle, entry, isProbe: waiting.isProbe(handle, entry)))
-    }
-
-    /// A notification ends in this worker.
-    mutating func remove(_ handle: Handle) -> InFlightNotification {
-        let entry = notifications.remove(handle)
-        waiting.table.apps[entry.app.index].inFlight -= 1
-        return entry
-    }
-
-    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
-    package mutating func finish(_ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true) {
-        actions.append(.finish(remove(handle), report, givesFeedback: givesFeedback))
-    }
-
-    /// Defers a notification to a later round.
-    ///
-    /// - Parameter requeues: whether it returns to its queue if no notification of its request was sent.
-    mutating func park(
-        _ handle: Handle, _ report: Report, _ cause: RetryLadder.Cause?, requeues: Bool = false
-    ) {
-        var report = report
-        if !requeues, notifications[handle].isNowOrNever {
-            report.outcome = .expired
-            return finish(handle, report)
-        }
-        let parked = ParkedNotification(entry: remove(handle), report: report, cause: cause)
-        actions.append(.park(parked, requeues: requeues))
+        append(.submit(handle, entry, isProbe: waiting.isProbe(handle, entry)))
     }
 
     // MARK: Throttled devices
@@ -79,15 +54,15 @@ extension Dispatch {
     }
 
     /// Parks a notification that is not sent because of its device; no attempt counts.
-    private mutating func parkThrottled(_ handle: Handle, _ entry: InFlightNotification) {
+    private mutating func parkThrottled(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
         let report = Report(
             outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: Self.throttledDetail)
         if !entry.isNowOrNever { counters[.throttledNotifications] += 1 }
-        park(handle, report, .throttled)
+        park(handle, report, .throttled, at: now)
     }
 
-    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification) {
-        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed))
+    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
+        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed), at: now)
     }
 
     /// The lifetime of a notification with `apns-expiration: 0`.
@@ -117,7 +92,6 @@ extension Dispatch {
         timings.apns.record(from: sentAt, to: now.instant)
     }
 
-    /// APNs responded to a notification.
     package mutating func responded(_ handle: Handle, _ response: APNsResponse, at now: Moment) {
         let entry = notifications[handle]
         leftPool(handle, entry)
@@ -133,10 +107,10 @@ extension Dispatch {
             appRefused(handle, entry, rule, response.reason ?? RejectionReason(rawValue: "\(response.status)"), at: now)
         case .doubtToken: refusedToken(handle, entry, .unregistered, response, at: now)
         case .doubtTopic: refusedToken(handle, entry, .rejected, response, at: now)
-        case .accept: finish(handle, entry, .accepted, response, rule, at: now)
-        case .unregister where isDeletedAlready(entry): finish(handle, entry, .accepted, response, rule, at: now)
-        case .unregister: finish(handle, entry, .unregistered, response, rule, at: now)
-        case .reject: finish(handle, entry, .rejected, response, rule, at: now)
+        case .accept: answered(handle, entry, .accepted, response, at: now)
+        case .unregister where isDeletedAlready(entry): answered(handle, entry, .accepted, response, at: now)
+        case .unregister: answered(handle, entry, .unregistered, response, at: now)
+        case .reject: answered(handle, entry, .rejected, response, at: now)
         case .resend: unsuccessful(handle, entry, response, .no, .short, at: now)
         // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
         case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
@@ -151,8 +125,7 @@ extension Dispatch {
     /// Handles a response that may differ on another try.
     private mutating func unsuccessful(
         _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, _ processed: Processed,
-        _ cause: FailureCause,
-        at now: Moment
+        _ cause: FailureCause, at now: Moment
     ) {
         guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
         var report = report(.undelivered, entry, response)
@@ -167,21 +140,19 @@ extension Dispatch {
     }
 
     /// Handles a final response, and records what it proves about the app.
-    mutating func finish(
-        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse,
-        _ rule: ResponseRule,
-        at now: Moment
+    mutating func answered(
+        _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse, at now: Moment
     ) {
+        let proof = response.rule.proof
         entry.attemptEnded(.yes)
-        if rule.proof == .token { recordTokenResponse(entry, isRefusal: false) }
+        if proof == .token { recordTokenResponse(entry, isRefusal: false) }
         reachability.lastResponse = now.instant
         mayRecover(at: now)
-        waiting.table.apps[entry.app.index].respondedAt = now.instant
         waiting.table.apps[entry.app.index].lanes[entry.lane.index].hasResponded = true
-        recordProof(handle, entry, showing: rule.proof, at: now)
+        recordProof(handle, entry, showing: proof, at: now)
         var report = report(outcome, entry, response)
         if outcome == .accepted, !response.isSuccess { report.detail = "deleted by an earlier attempt" }
-        finish(handle, report)
+        finish(handle, report, at: now)
     }
 
     func report(_ outcome: Outcome, _ entry: InFlightNotification, _ response: APNsResponse) -> Report {
@@ -251,13 +222,13 @@ extension Dispatch {
             entry.roundEnded()
             report.attempts = entry.attempts
             if entry.attempts < settings.ladder.maximumAttempts {
-                return park(handle, report, retryCause(cause, entry))
+                return park(handle, report, retryCause(cause, entry), at: now)
             }
         }
         if report.detail == nil {
             report.detail = "given up after \(entry.attempts) \(entry.attempts == 1 ? "attempt" : "attempts")"
         }
-        finish(handle, report)
+        finish(handle, report, at: now)
     }
 
     private func retryCause(_ cause: FailureCause, _ entry: InFlightNotification) -> RetryLadder.Cause {
@@ -271,7 +242,7 @@ extension Dispatch {
         let entry = notifications[handle]
         entry.place = .none
         waiting.releaseProbes(handle, entry)
-        finishExpired(handle, entry)
+        finishExpired(handle, entry, at: now)
     }
 
     /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled

@@ -2,7 +2,7 @@ import APNs
 package import Core
 
 /// Handles the notifications of an app that APNs refuses.
-extension Dispatch {
+extension RequestPipeline {
     /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
     package mutating func probeSoon(at now: Moment) {
         for app in waiting.table.all { probeSoon(app, at: now) }
@@ -51,14 +51,13 @@ extension Dispatch {
     /// APNs accepted a connection with a certificate that it had refused before.
     package mutating func certificateAccepted(pool: PoolID, at now: Moment) {
         for app in waiting.table.configured where waiting.table.apps[app.index].pools.all.contains(pool) {
-            let credential = Waiting.Place.app(app, AppLane.credential)
+            let credential = Waiting.Place.app(app, Lane.credential)
             guard waiting.pause(of: credential)?.cause == .credential(.badCertificate) else { continue }
             waiting.open(credential, at: now.instant)
             mayRecover(at: now)
         }
     }
 
-    /// The apps that have notifications in a pool.
     private func appsServed(by pool: PoolID) -> Set<AppID> {
         Set(
             notifications.handles.map { notifications[$0] }.filter {
@@ -70,7 +69,7 @@ extension Dispatch {
         _ refusedApps: Set<AppID>, _ reason: RejectionReason, _ pool: PoolID, at now: Moment
     ) {
         for app in refusedApps.sorted() {
-            let (cause, credential) = (LaneGate.Cause.credential(reason), Waiting.Place.app(app, AppLane.credential))
+            let (cause, credential) = (LaneGate.Cause.credential(reason), Waiting.Place.app(app, Lane.credential))
             if let pause = waiting.pause(of: credential) {
                 if let probe = pause.probe, notifications[probe].pool == pool { withdraw(probe, .refuse(cause)) }
             } else {
@@ -90,7 +89,7 @@ extension Dispatch {
         _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse, at now: Moment
     ) {
         guard !waiting.table.apps[entry.app.index].isRemoved else {
-            return finish(handle, entry, outcome, response, response.rule, at: now)
+            return answered(handle, entry, outcome, response, at: now)
         }
         let (credential, topic) = entry.appPlaces
         if let pause = waiting.pause(of: topic), case .deviceTokens = pause.cause {
@@ -99,7 +98,7 @@ extension Dispatch {
             guard pause.probe == handle else { return hold(handle, entry, in: topic, at: now) }
             laneRefused(handle, topic, cause, at: now)
             entry.attemptEnded(.yes)
-            finish(handle, tokenRefusalReport(entry, outcome, response, cause), givesFeedback: false)
+            finish(handle, tokenRefusalReport(entry, outcome, response, cause), givesFeedback: false, at: now)
             return
         }
         recordProof(handle, entry, showing: .topic, at: now)
@@ -111,7 +110,7 @@ extension Dispatch {
             hold(handle, entry, in: topic, at: now)
         } else {
             entry.attemptEnded(.yes)
-            finish(handle, tokenRefusalReport(entry, outcome, response, cause))
+            finish(handle, tokenRefusalReport(entry, outcome, response, cause), at: now)
         }
     }
 
@@ -159,7 +158,7 @@ extension Dispatch {
     /// APNs would refuse the notifications in the pool as well, one connection each: they are held, oldest first.
     private mutating func withdrawLane(_ place: Waiting.Place) {
         guard case .app(let app, let lane) = place else { return }
-        withdrawAll(of: app, .hold(place)) { lane == AppLane.credential || lane == $0.lane }
+        withdrawAll(of: app, .hold(place)) { lane == Lane.credential || lane == $0.lane }
     }
 }
 

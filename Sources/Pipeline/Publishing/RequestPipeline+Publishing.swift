@@ -4,34 +4,44 @@ import DequeModule
 import Logging
 
 /// From a publish to the broker's confirm.
-extension Outbox {
+extension RequestPipeline {
+    /// The destinations of the configuration that are not open although publishes are meant for them.
+    package var troubled: [TroubledDestination] {
+        destinations.troubled.filter { $0.isConfigured && $0.publishes > 0 }.map {
+            TroubledDestination(
+                name: $0.route.name, problem: $0.problem, isMissing: $0.isMissing, since: $0.since)
+        }
+    }
+
     mutating func publish(
         _ publication: consuming Publication, for request: InFlightRequest, _ kind: consuming PendingPublication.Kind,
         at now: Moment
     ) {
-        request.open += 1
+        request.begin()
         counters.unconfirmed += 1
         let destination = destinations.destination(of: publication)
         let isDirect = destination.route.isDirectReply
+        // A direct reply would be returned even if its requester received it. Source: RabbitMQ 3.10.8 and 4.0.5.
+        if isDirect { publication.mandatory = false }
         let pending = PendingPublication(
-            request: request, publication: isDirect ? Self.directReply(publication) : publication, kind: kind,
-            role: isDirect ? .directReplies : .queues, destination: destination)
+            request: request, publication: publication, kind: kind, role: isDirect ? .directReplies : .queues,
+            destination: destination)
         if !pending.isReply { destination.isConfigured = true }
         guard !isDirect || DirectReplyName.isWellFormed(destination.route.routingKey) else {
             return takeNextWay(pending, "reply_to is not a direct reply-to name of the broker", at: now)
         }
-        send(pending, at: now)
+        enqueue(pending, at: now)
     }
 
     /// Publishes after everything that already waits, or waits until the destination is open.
-    mutating func send(_ pending: PendingPublication, at now: Moment) {
+    mutating func enqueue(_ pending: PendingPublication, at now: Moment) {
         if pending.role == .attempts { pending.role = .queues }
         let index = pending.role.rawValue
         pending.isUnderway = false
         guard pending.destination.state == .open else { return hold(pending, at: now) }
         guard pending.role == .queues || !isFull(outlets[index]) else { return giveUp(pending, at: now) }
         pending.since = now.instant
-        append(pending)
+        write(pending)
     }
 
     /// The only publish for now to a destination that is not open.
@@ -40,10 +50,10 @@ extension Outbox {
         if pending.role == .queues { pending.role = .attempts }
         // One more close is proof.
         if pending.destination.state == .harmful { pending.closes = Self.closesUntilHarmful - 1 }
-        append(pending)
+        write(pending)
     }
 
-    private mutating func append(_ pending: PendingPublication) {
+    private mutating func write(_ pending: PendingPublication) {
         let index = pending.role.rawValue
         pending.isUnderway = true
         if pending.closes > 0 {
@@ -70,7 +80,7 @@ extension Outbox {
                 if isSuspect { outlets[index].candidate = pending }
                 return pending
             } else {
-                send(pending, at: now)
+                enqueue(pending, at: now)
             }
         }
         return nil
@@ -104,7 +114,7 @@ extension Outbox {
     /// The properties of a publish do not fit into a frame, so it would always fail.
     package mutating func cannotPublish(_ pending: PendingPublication, _ error: AMQPError, at now: Moment) {
         ended(pending)
-        destinations.attemptLost(pending, at: now.instant, settings)
+        destinations.attemptLost(pending, at: now.instant)
         guard case .deadLetter = pending.kind else { return takeNextWay(pending, error.message, at: now) }
         isolate(pending, error.message, at: now)
     }
@@ -123,7 +133,7 @@ extension Outbox {
         let pending = outlets[index].unconfirmed.remove(sequence)
         guard confirmation != .lost else {
             return pending.isAbandoned
-                ? destinations.attemptLost(pending, at: now.instant, settings) : outlets[index].lost.append(pending)
+                ? destinations.attemptLost(pending, at: now.instant) : outlets[index].lost.append(pending)
         }
         outlets[index].lastConfirm = now.instant
         outlets[index].replacements = 0
@@ -159,10 +169,14 @@ extension Outbox {
 
     /// A publish reached its queue or its requester.
     private mutating func taken(_ pending: PendingPublication, at now: Moment) {
-        counters.unconfirmed -= 1
         if let trace = pending.request.trace { trace.confirmed(pending, at: now.instant) }
         if case .retry = pending.kind { pending.request.parked = [] }
-        closeOne(of: pending.request, at: now)
+        publishEnded(of: pending.request, at: now)
+    }
+
+    mutating func publishEnded(of request: InFlightRequest, at now: Moment) {
+        counters.unconfirmed -= 1
+        partEnded(of: request, at: now)
     }
 
     // MARK: Lost connections
@@ -186,8 +200,8 @@ extension Outbox {
             if candidate == nil, error.blames(pending.publication) {
                 suspects.append(pending)
             } else {
-                destinations.attemptLost(pending, at: now.instant, settings)
-                send(pending, at: now)
+                destinations.attemptLost(pending, at: now.instant)
+                enqueue(pending, at: now)
             }
         }
         if let candidate {
@@ -213,7 +227,7 @@ extension Outbox {
         guard error.isAboutDestination || pending.role == .directReplies else {
             // The message is at fault, and its destination is open to others.
             counters[.quarantined] += 1
-            destinations.attemptLost(pending, at: now.instant, settings)
+            destinations.attemptLost(pending, at: now.instant)
             guard case .deadLetter = pending.kind else { return takeNextWay(pending, error.message, at: now) }
             return isolate(pending, error.message, at: now)
         }
@@ -230,10 +244,10 @@ extension Outbox {
             metadata: pending.request.delivery.traced(
                 [
                     "error.message": "\(replyText)",
-                    "pause_seconds": .stringConvertible(settings.quarantine.components.seconds),
+                    "pause_seconds": .stringConvertible(Destinations.quarantine.components.seconds),
                 ]))
         destinations.release(pending)
         pending.closes = Self.closesUntilHarmful - 1
-        isolated.insert(pending, due: now.instant + settings.quarantine)
+        isolated.insert(pending, due: now.instant + Destinations.quarantine)
     }
 }

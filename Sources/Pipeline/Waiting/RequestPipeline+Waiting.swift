@@ -6,20 +6,17 @@ import Logging
 /// While another app can send, the notifications of an app that cannot send hold a small share of the prefetch of their
 /// queue. Dispatch parks the excess at once, without an attempt, and parks the rest after the hold time. While no app
 /// can send, the worker consumes probes only, and returns held requests to their queue after the hold time.
-extension Dispatch {
+extension RequestPipeline {
     /// The longest time between two checks of what waits.
     private static let longestCheckInterval = Duration.seconds(2)
-    /// How long no app may be able to send before the worker stops consuming.
-    private static let longestStandstill = Duration.seconds(5)
 
     private var checkInterval: Duration { min(settings.hold / 20, Self.longestCheckInterval) }
 
     /// Whether the worker consumes only probes because no app can send.
-    package var isSuspended: Bool { reachability.standstill.isSuspended }
+    package var isSuspended: Bool { reachability.suspendedSince != nil }
 
     // MARK: Waiting in a lane
 
-    /// A notification starts to wait.
     mutating func startWaiting(_ entry: InFlightNotification, at now: Moment) {
         if entry.waitingSince == nil { entry.waitingSince = now.instant }
         if reachability.nextCheck == .distantFuture { reachability.nextCheck = now.instant + checkInterval }
@@ -32,16 +29,9 @@ extension Dispatch {
         startWaiting(entry, at: now)
         waiting.releaseProbes(handle, entry)
         waiting.hold(handle, entry, in: place)
-        guard reachability.standstill.since == nil, waiting.exceedsShare(entry, settings.queues) else { return }
+        guard reachability.standstillSince == nil, waiting.exceedsShare(entry, settings.queues) else { return }
         waiting.remove(handle, entry, from: place)
         parkWaiting(handle, at: now)
-    }
-
-    /// Whether all lanes admit a notification now. If not, it is held.
-    mutating func admit(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
-        guard let place = waiting.admit(handle, entry, at: now.instant) else { return true }
-        hold(handle, entry, in: place, at: now)
-        return false
     }
 
     /// Sends held notifications: all if the gate is open, otherwise until one becomes the probe. Expired ones end
@@ -89,28 +79,28 @@ extension Dispatch {
 
     /// Conditions may have improved: a suspended worker checks them now.
     package mutating func mayRecover(at now: Moment) {
-        if reachability.standstill.isSuspended { reachability.nextCheck = now.instant }
+        if isSuspended { reachability.nextCheck = now.instant }
     }
 
     mutating func checkWaiting(at now: Moment) {
-        guard notifications.count > 0 || reachability.standstill.isSuspended else {
+        guard notifications.count > 0 || isSuspended else {
             reachability.nextCheck = .distantFuture
-            reachability.standstill = Standstill()
+            reachability.endStandstill()
             return
         }
         reachability.nextCheck = now.instant + checkInterval
         closeUnreachable(at: now)
         checkStandstill(at: now)
-        if reachability.standstill.since == nil { limitShares(at: now) }
+        if reachability.standstillSince == nil { limitShares(at: now) }
         let overdue = notifications.handles.filter { isOverdue(notifications[$0], at: now) }
         if overdue.count > Self.maximumDuePerTurn { reachability.nextCheck = now.instant }
         for handle in overdue.prefix(Self.maximumDuePerTurn) {
             // A probe taken since would only be delivered again.
             let arrived = notifications[handle].request.arrived.instant
-            let returns = reachability.standstill.suspendedSince.map { arrived <= $0 } ?? false
+            let returns = reachability.suspendedSince.map { arrived <= $0 } ?? false
             stopWaiting(returns ? .requeue : .park, [handle], at: now)
         }
-        if isSuspended { actions.append(.staySuspended(isProbeWanted: lacksProbe(at: now))) }
+        if isSuspended { staySuspended(isProbeWanted: lacksProbe(at: now)) }
     }
 
     /// Another app can send again: what exceeds the shares is parked, the newest first.
@@ -162,17 +152,17 @@ extension Dispatch {
         switch destination {
         case .park: parkWaiting(handle, at: now)
         case .requeue: parkWaiting(handle, requeues: true, at: now)
-        case .drop: actions.append(.drop(remove(handle).request))
+        case .drop: drop(remove(handle).request)
         }
     }
 
     mutating func parkWaiting(_ handle: Handle, requeues: Bool = false, at now: Moment) {
         let entry = notifications[handle]
-        if isTooLate(entry, at: now) { return finishExpired(handle, entry) }
+        if isTooLate(entry, at: now) { return finishExpired(handle, entry, at: now) }
         let report = Report(
             outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
             detail: "it waited too long for its app or for APNs")
-        park(handle, report, nil, requeues: requeues)
+        park(handle, report, nil, requeues: requeues, at: now)
     }
 
     // MARK: Return from a pool
@@ -194,7 +184,7 @@ extension Dispatch {
         let entry = notifications[handle]
         guard entry.place == .pool else { return }
         entry.place = .none
-        actions.append(.withdraw(handle, pool: entry.pool, purpose))
+        append(.withdraw(handle, pool: entry.pool, purpose))
     }
 
     /// A pool returned a notification.
@@ -203,7 +193,7 @@ extension Dispatch {
         switch purpose {
         case .hold(let place): hold(handle, entry, in: place, at: now)
         case .refuse(let cause):
-            let credential = Waiting.Place.app(entry.app, AppLane.credential)
+            let credential = Waiting.Place.app(entry.app, Lane.credential)
             laneRefused(handle, credential, cause, at: now)
             hold(handle, entry, in: credential, at: now)
         case .resend: resend(handle, entry, at: now)
@@ -224,36 +214,31 @@ extension Dispatch {
     mutating func checkStandstill(at now: Moment) {
         // Deliveries taken after a standstill add to those still held from before it.
         let canSend =
-            waiting.table.configured.contains { self.canSend($0, at: now) } && (!isSuspended || reachability.hasRoom)
-        switch reachability.standstill.checked(
-            canSend: canSend, lastResponse: reachability.lastResponse, at: now.instant, limit: Self.longestStandstill)
-        {
-        case .suspend: actions.append(.suspend)
-        case .resume: actions.append(.resume)
-        case .nothing: break
+            waiting.table.configured.contains { self.canSend($0, at: now) } && (!isSuspended || hasRoom)
+        switch reachability.checked(canSend: canSend, at: now.instant) {
+        case .suspend: suspend()
+        case .resume: resume()
+        case nil: break
         }
     }
 
     /// Whether an app can send, as far as known. APNs must be reachable and not refuse the credential. If a topic is
-    /// refused, APNs must have responded since, or before on a lane that is open. Only lanes to devices count: a
-    /// refusal of broadcasts does not suspend the worker.
+    /// refused, APNs must have responded on another one. Only lanes to devices count: a refusal of broadcasts does not
+    /// suspend the worker.
     private func canSend(_ app: AppID, at now: Moment) -> Bool {
         let app = waiting.table.apps[app.index]
         guard reachability.isUsable(app.pools.notifications, at: now.instant),
-            app.lanes[AppLane.credential.index].gate.isOpen
-        else {
-            return false
-        }
-        guard let paused = app.lanes[AppLane.devices].compactMap({ $0.gate.pause?.since }).min() else { return true }
-        if let respondedAt = app.respondedAt, respondedAt > paused { return true }
-        return app.lanes[AppLane.devices].contains { $0.gate.isOpen && $0.hasResponded }
+            app.lanes[Lane.credential.index].gate.isOpen
+        else { return false }
+        let open = app.lanes[Lane.devices].filter(\.gate.isOpen)
+        return open.count == Lane.devices.count || open.contains(where: \.hasResponded)
     }
 
     /// Whether a paused app has no notification for its next probe.
     private func lacksProbe(at now: Moment) -> Bool {
         waiting.table.configured.contains { id in
             reachability.isUsable(waiting.table.apps[id.index].pools.notifications, at: now.instant)
-                && AppLane.all.contains { waiting.lacksProbe(.app(id, $0), at: now.instant) }
+                && Lane.all.contains { waiting.lacksProbe(.app(id, $0), at: now.instant) }
         }
     }
 
@@ -261,19 +246,19 @@ extension Dispatch {
 
     /// Drops requests that the broker redelivers and that were never sent: the redelivery may reach another worker, and
     /// both would send it.
-    package mutating func dropUnsentOrphans(at now: Moment) {
+    mutating func dropUnsentOrphans(at now: Moment) {
         let unsent = notifications.handles.filter { handle in
             let entry = notifications[handle]
-            return entry.request.isOrphan && entry.request.started == 1 && entry.request.open == 1
-                && entry.isUnattempted
+            return entry.request.isOrphan && entry.request.isUnsent && entry.isUnattempted
         }
         stopWaiting(.drop, unsent, at: now)
-        for request in backlog.removeOrphans() { actions.append(.drop(request)) }
     }
 
-    /// Whether waiting longer changes nothing: only notifications of closed lanes are left, and their probes.
+    /// Whether waiting longer changes nothing: only deferred requests are left, and notifications of closed lanes and
+    /// their probes.
     package var holdsOnly: Bool {
-        backlog.isEmpty && retries.count == 0 && notifications.count == waiting.count + unsentProbes
+        counters.unconfirmed == 0 && asked.count == 0 && backlog.isEmpty && retries.count == 0
+            && notifications.count == waiting.count + unsentProbes
     }
 
     /// The notifications that wait in a pool without a connection.
@@ -281,11 +266,5 @@ extension Dispatch {
         notifications.handles.count {
             notifications[$0].place == .pool && !waiting.isOpen(.pool(notifications[$0].pool))
         }
-    }
-
-    /// Stops all waits at a drain: requests return to their queue, or are parked if one of their notifications has
-    /// ended.
-    package mutating func requeueWaiting(at now: Moment) {
-        stopWaiting(.requeue, notifications.handles, at: now)
     }
 }

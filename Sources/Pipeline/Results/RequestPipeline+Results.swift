@@ -2,32 +2,40 @@ import Configuration
 package import Core
 
 /// From an outcome to the settlement.
-extension Outbox {
-    /// - Parameter givesFeedback: whether an `unregistered` result also goes to the feedback queue.
+extension RequestPipeline {
+    /// A notification has its outcome.
+    ///
+    /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
     package mutating func finish(
-        _ entry: InFlightNotification, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
+        _ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
-        if let finding = entry.finding { report.add(finding) }
-        conclude(Conclusion(entry, report, givesFeedback: givesFeedback), at: now)
+        conclude(Conclusion(remove(handle), report), givesFeedback: givesFeedback, at: now)
+    }
+
+    /// A notification ends in this worker, or waits in a retry queue.
+    mutating func remove(_ handle: Handle) -> InFlightNotification {
+        let entry = notifications.remove(handle)
+        waiting.table.apps[entry.app.index].inFlight -= 1
+        return entry
     }
 
     /// An invalid message gets one result and a dead letter.
     package mutating func refuse(
         _ request: InFlightRequest, _ failure: DecodingFailure, id: NotificationID?, at now: Moment
     ) {
-        request.open = 1
+        request.begin()
         if let limit = failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
         conclude(Conclusion(request, failure, id: id), at: now)
     }
 
     /// A notification ended, or a message that could not be decoded.
-    package mutating func conclude(_ end: consuming Conclusion, at now: Moment) {
+    mutating func conclude(_ end: consuming Conclusion, givesFeedback: Bool = true, at now: Moment) {
         let request = end.request
         let outcome = end.report.outcome
         if request.reply == .unusable { end.report.add(ReplyAddress.complaint) }
         let isFailure = settings.callsForDeadLetter(outcome)
         counters.outcomes[Int(outcome.rawValue)] += 1
-        tally.count(app: end.entry?.app, end.pushType, outcome, end.report.reason)
+        tally.count(app: end.app, end.pushType, outcome, end.report.reason)
         if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
         if let route = resultRoute(of: request, outcome: outcome) {
             var note = ResultNote(report: end.report, id: end.id, position: end.position, unfailed: isFailure ? 0 : 1)
@@ -39,7 +47,7 @@ extension Outbox {
                 publish(encoder.encode(end, to: route), for: request, kind, at: now)
             }
         }
-        if outcome == .unregistered, end.givesFeedback, let feedback = settings.feedback {
+        if outcome == .unregistered, givesFeedback, let feedback = settings.feedback {
             publish(encoder.encode(end, to: feedback), for: request, .feedback, at: now)
         }
         if isFailure {
@@ -49,27 +57,26 @@ extension Outbox {
                 request.firstFailure = InFlightRequest.Failure(id: end.id, report: end.report)
             }
         }
-        closeOne(of: request, at: now)
+        partEnded(of: request, at: now)
     }
 
     /// Publishes the collected results of a request in the order of its notifications; parked notifications have none
     /// yet.
-    ///
-    /// - Returns: `false` if it has no results, or a reload removed their route.
-    private mutating func publishResults(of request: InFlightRequest, at now: Moment) -> Bool {
-        guard !request.results.isEmpty else { return false }
-        var results = request.results
-        request.results = []
+    private mutating func publish(_ unordered: [ResultNote], of request: InFlightRequest, at now: Moment) {
+        var results = unordered
         // Usually they end in order.
         let isInOrder = results.indices.dropFirst().allSatisfy {
             results[$0 - 1].position ?? 0 <= results[$0].position ?? 0
         }
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
-        guard let route = resultRoute(of: request, outcome: note.report.outcome) else { return false }
-        let result = encoder.encode(results, of: request.delivery, to: route)
-        publish(result, for: request, .result(note, isReply: request.namesReplyQueue), at: now)
-        return true
+        request.begin()
+        // A reload may have removed the route.
+        if let route = resultRoute(of: request, outcome: note.report.outcome) {
+            let result = encoder.encode(results, of: request.delivery, to: route)
+            publish(result, for: request, .result(note, isReply: request.namesReplyQueue), at: now)
+        }
+        partEnded(of: request, at: now)
     }
 
     /// The first result that is not accepted represents all.
@@ -86,26 +93,22 @@ extension Outbox {
         return settings.results(for: outcome)
     }
 
-    /// One notification or publication of the request has ended.
+    /// A notification or a publish of a request has ended.
     ///
     /// - Parameter requeues: whether unsent notifications return to their queue instead of a retry queue.
-    mutating func closeOne(of request: InFlightRequest, requeues: Bool = false, at now: Moment) {
-        request.open -= 1
-        guard request.open == 0 else { return }
-        if publishResults(of: request, at: now) { return }
-        if let failure = request.firstFailure {
-            request.firstFailure = nil
-            deadLetter(request, failure, at: now)
-        } else if request.parked.isEmpty {
-            actions.append(.complete(request))
-        } else if requeues && mayReturn(request) || request.isOrphan, request.isUntouched {
-            actions.append(.requeue(request))
-        } else {
-            publishRetry(request, at: now)
+    mutating func partEnded(of request: InFlightRequest, requeues: Bool = false, at now: Moment) {
+        switch request.end(mayReturn: requeues && mayReturn(request)) {
+        case .wait: break
+        case .results(let results): publish(results, of: request, at: now)
+        case .deadLetter(let failure): deadLetter(request, failure, at: now)
+        case .retry: publishRetry(request, at: now)
+        case .requeue: requeue(request)
+        case .decodeLater(let pause): decodeLater(request, for: pause, at: now)
+        case .complete: complete(request, at: now)
         }
     }
 
-    mutating func deadLetter(_ request: InFlightRequest, _ failure: InFlightRequest.Failure, at now: Moment) {
+    private mutating func deadLetter(_ request: InFlightRequest, _ failure: InFlightRequest.Failure, at now: Moment) {
         counters[.deadLetters] += 1
         var report = failure.report
         if request.notifications > 1 {

@@ -1,5 +1,5 @@
 import AMQP
-package import Core
+import Core
 import Logging
 
 /// A notification that is retried later, from a retry queue.
@@ -15,25 +15,50 @@ package struct ParkedNotification {
 ///
 /// A copy covers all waiting notifications of its request, and is published when the others have ended. A fan-out thus
 /// has one copy at a time, and the omitted notifications have results.
-extension Outbox {
+extension RequestPipeline {
     /// Defers a notification to a later round.
     ///
     /// - Parameter requeues: whether it returns to its queue if no notification of its request was sent.
-    package mutating func park(_ parked: ParkedNotification, requeues: Bool = false, at now: Moment) {
-        let request = parked.entry.request
-        request.parked.append(parked)
-        closeOne(of: request, requeues: requeues, at: now)
+    mutating func park(
+        _ handle: Handle, _ report: Report, _ cause: RetryLadder.Cause?, requeues: Bool = false, at now: Moment
+    ) {
+        if !requeues, notifications[handle].isNowOrNever {
+            var report = report
+            report.outcome = .expired
+            return finish(handle, report, at: now)
+        }
+        let entry = remove(handle)
+        entry.request.parked.append(ParkedNotification(entry: entry, report: report, cause: cause))
+        partEnded(of: entry.request, requeues: requeues, at: now)
+    }
+
+    /// Defers a message, as its decoder or its `not-before` asks. A copy waits in the retry queue with the longest
+    /// delay within the pause. The rest of the pause, shorter than any delay, passes in the worker.
+    mutating func postpone(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
+        var note = RetryEncoder.Note(attempts: request.history.attempts)
+        note.processed = request.history.processed
+        note.expiresAt = request.expiresAt
+        note.isPostponed = true
+        guard let delay = settings.ladder.level(within: pause), let copy = copy(of: request, note, delay: delay) else {
+            return decodeLater(request, for: pause, at: now)
+        }
+        publish(copy, for: request, .postpone(pause), at: now)
+    }
+
+    private func copy(of request: InFlightRequest, _ note: RetryEncoder.Note, delay: Duration) -> Publication? {
+        RetryEncoder.encode(
+            request.delivery, note, queue: settings.queues[request.queue.index].name, firstSeen: request.arrived.wall,
+            delay: delay)
     }
 
     /// Whether a request may return to its queue. Its own returns must not make it a poison suspect, so a request with
     /// many deliveries gets a copy in a retry queue, which starts from zero.
     func mayReturn(_ request: InFlightRequest) -> Bool {
-        request.delivery.deliveryCount.map { $0 < settings.poisonDeliveries / 2 } ?? true
+        request.delivery.deliveryCount.map { $0 < Self.poisonDeliveries / 2 } ?? true
     }
 
     /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
-        let queue = settings.queues[request.delivery.queue.index].name
         let cause = request.parked.compactMap(\.cause).max() ?? .untried
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(
@@ -45,9 +70,7 @@ extension Outbox {
                     detail: "it expires before the next attempt")
             }
         }
-        let copy = RetryEncoder.encode(
-            request.delivery, note(on: request), queue: queue, firstSeen: request.arrived.wall, delay: delay)
-        guard let copy else {
+        guard let copy = copy(of: request, note(on: request), delay: delay) else {
             return endParked(request, at: now) { parked in
                 parked.report.undelivered("its headers leave no space for those of a retry")
             }
@@ -95,25 +118,19 @@ extension Outbox {
                 """,
                 metadata: ["messaging.destination.name": "\(queue)", "reply": "\(replyText)"])
         }
-        counters.unconfirmed -= 1
         if case .postpone(let pause) = pending.kind {
-            pending.request.open -= 1
-            actions.append(.decodeLater(pending.request, pause))
-            return
-        }
-        guard !pending.request.isUntouched else {
-            pending.request.open -= 1
+            pending.request.deferral = pause
+        } else if pending.request.isUntouched {
             pending.request.parked = []
             pending.request.started = 0
-            actions.append(.decodeLater(pending.request, settings.hold))
-            return
+            pending.request.deferral = settings.hold
+        } else {
+            // The publish keeps the request open until all its notifications have ended.
+            let why = "the retry queue \(queue) received nothing (\(replyText))"
+            endParked(pending.request, at: now) { parked in
+                parked.report.undelivered("\(why); declare it with 'harebell topology --apply'")
+            }
         }
-        // The publish keeps the request open until all its notifications have ended.
-        endParked(pending.request, at: now) { parked in
-            parked.report.undelivered(
-                "the retry queue \(queue) received nothing (\(replyText)); declare it with 'harebell topology --apply'")
-        }
-        closeOne(of: pending.request, at: now)
     }
 
     private mutating func endParked(
@@ -121,8 +138,8 @@ extension Outbox {
     ) {
         let all = request.parked
         request.parked = []
-        request.open += all.count
-        for parked in all { finish(parked.entry, report(parked), at: now) }
+        request.begin(all.count)
+        for parked in all { conclude(Conclusion(parked.entry, report(parked)), at: now) }
     }
 }
 

@@ -5,7 +5,7 @@ package import Core
 ///
 /// A notification in flight refers to its app by the slot in the table. It stores the ID of its pool, because the table
 /// may change.
-extension Dispatch {
+extension RequestPipeline {
     /// The slots of the apps that are configured, in the configuration's order.
     package var configured: [AppID] {
         get { waiting.table.configured }
@@ -55,7 +55,7 @@ extension Dispatch {
     package mutating func remove(_ slot: AppID, at now: Moment) {
         let held = takeHeld(of: slot) { _ in true }
         withdrawAll(of: slot, .resend) { _ in true }
-        waiting.table.apps[slot.index].lanes = Array(repeating: AppLane(), count: AppLane.count)
+        waiting.table.apps[slot.index].lanes = Array(repeating: Lane(), count: Lane.count)
         waiting.table.apps[slot.index].isRemoved = true
         for handle in held { send(handle, at: now) }
         for start in backlog.removeAll(of: slot) { begin(start.decoded, of: start.request, at: now) }
@@ -86,11 +86,11 @@ extension Dispatch {
         send(handle, at: now)
     }
 
-    mutating func finishRemoved(_ handle: Handle, _ entry: InFlightNotification) {
+    mutating func finishRemoved(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
         let report = Report(
             outcome: .invalid, attempts: entry.attempts, processed: entry.processed,
             detail: "the app was removed from the configuration")
-        finish(handle, report)
+        finish(handle, report, at: now)
     }
 
     /// Whether a notification went to a pool that its app no longer uses. The response then says nothing about the

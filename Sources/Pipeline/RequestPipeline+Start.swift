@@ -1,16 +1,17 @@
 import Configuration
 package import Core
+import Decoding
 import Logging
 
 /// From a request to its notifications.
-extension Dispatch {
+extension RequestPipeline {
     /// Sends the notifications of a request.
     package mutating func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
         var now = now
         if let seconds = decoded.notBefore, seconds > now.wall.seconds {
             let start = WallTime(milliseconds: seconds * 1000)
             let expires = decoded.notifications.allSatisfy { hasExpired($0, of: request, at: start) }
-            guard expires else { return postpone(request, until: start, at: now) }
+            guard expires else { return wait(request, until: start, at: now) }
             now.wall = start
         }
         if !waitsToStart(decoded, request) { begin(decoded, of: request, at: now) }
@@ -24,12 +25,11 @@ extension Dispatch {
             done = DoneBitmap(text, notifications: decoded.count)
             guard done != nil else {
                 let failure = DecodingFailure("harebell-done: does not match \(decoded.count) notifications")
-                actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
-                return
+                return refuse(request, failure, id: settings.notificationID(of: request.delivery), at: now)
             }
         }
         request.started = decoded.count - (done?.count ?? 0)
-        request.open = request.started
+        request.begin(request.started)
         let all = decoded.notifications
         var next = 0
         var refusals = decoded.refusals[...]
@@ -45,7 +45,7 @@ extension Dispatch {
                     let id = notificationID(refusal.id, position, of: request, key: decoded.key, &fanOut)
                     var end = Conclusion(request, refusal.failure, position: position, id: id)
                     if let hint = decoded.hint { end.report.add(hint) }
-                    actions.append(.conclude(end))
+                    conclude(end, at: now)
                 }
                 continue
             }
@@ -77,15 +77,15 @@ extension Dispatch {
 
     /// A request waits for its `not-before` in the retry queues. If the shortest delay exceeds ``longestStretch``, the
     /// wait may end late by less than that delay.
-    private func postpone(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
+    private mutating func wait(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
         let pause = Duration.milliseconds(start.milliseconds - now.wall.milliseconds)
         // A request that waited before was admitted by the clock of the first worker.
         guard pause <= Self.longestAhead || request.history.deferrals > 0 else {
             let failure = DecodingFailure("not-before: more than 30 days ahead")
-            return actions.append(.refuse(request, failure, settings.notificationID(of: request.delivery)))
+            return refuse(request, failure, id: settings.notificationID(of: request.delivery), at: now)
         }
         let isShort = pause <= Self.longestStretch
-        actions.append(.postpone(request, isShort ? pause : max(pause, settings.ladder.shortest)))
+        postpone(request, for: isShort ? pause : max(pause, settings.ladder.shortest), at: now)
     }
 
     /// - Parameter fanOut: `nil` before the first notification of a fan-out.
@@ -105,36 +105,56 @@ extension Dispatch {
         _ notification: consuming Notification, _ checks: Checks, position: Int?, id: NotificationID,
         of request: InFlightRequest, at now: Moment
     ) {
+        var report: Report
         switch checks.match {
-        case .failure(let failure):
-            var report = Report(outcome: .invalid, detail: failure.detail)
-            if let finding = checks.finding { report.add(finding) }
-            actions.append(
-                .conclude(
-                    Conclusion(
-                        request: request, notification: notification, position: position, id: id, report: report)))
-        case .success(let match):
-            if let report = refusal(of: notification, request) {
-                actions.append(
-                    .conclude(
-                        Conclusion(
-                            request: request, notification: notification, position: position, id: id, report: report)))
-                return
-            }
+        case .success(let match) where !request.delivery.redelivered || notification.target.maySendAgain:
             let entry = InFlightNotification(
                 request: request, notification: notification, position: position, id: id, match: match)
             entry.finding = checks.finding
             waiting.table.apps[match.app.index].inFlight += 1
-            send(notifications.insert(entry), at: now)
+            return send(notifications.insert(entry), at: now)
+        case .success:
+            // The previous consumer may have sent it.
+            report = Report(
+                outcome: .undelivered, processed: .unknown,
+                detail: "redelivered: the channel may have been created already; list the channels before asking again")
+        case .failure(let failure):
+            report = Report(outcome: .invalid, detail: failure.detail)
+            if let finding = checks.finding { report.add(finding) }
         }
+        conclude(
+            Conclusion(request: request, notification: notification, position: position, id: id, report: report),
+            at: now)
     }
 
-    /// The reason not to send a notification whose app is known; `nil` to send it.
-    private func refusal(of notification: borrowing Notification, _ request: InFlightRequest) -> Report? {
-        guard request.delivery.redelivered, !notification.target.maySendAgain else { return nil }
-        // The previous consumer may have sent it.
-        return Report(
-            outcome: .undelivered, processed: .unknown,
-            detail: "redelivered: the channel may have been created already; list the channels before asking again")
+    /// The violations of Apple's tables in a payload; `nil` if there are none.
+    mutating func finding(in notification: Notification, of request: InFlightRequest) -> String? {
+        guard let findings = PayloadCheck.findings(in: notification), !findings.isEmpty else { return nil }
+        counters[.payloadFindings] += 1
+        let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        log.warning(
+            "a payload deviates from Apple's tables; it is sent anyway",
+            metadata: request.delivery.traced(["topic": "\(topic)", "finding": "\(findings.detailForLog)"]))
+        return findings.detail
+    }
+}
+
+extension Notification {
+    /// Whether payload, app and topic of both lead to the same checks.
+    ///
+    /// The notifications of a fan-out usually have one content. Slices of one array compare by address, so that the
+    /// rest is fast, too.
+    func sharesChecks(with other: borrowing Notification) -> Bool {
+        guard target.isDevice == other.target.isDevice else { return false }
+        let (one, other) = (content, other.content)
+        return one === other
+            || one.pushType == other.pushType && one.environment == other.environment && one.topic == other.topic
+                && one.payload == other.payload
+    }
+}
+
+extension Notification.Target {
+    fileprivate var isDevice: Bool {
+        if case .device = self { true } else { false }
     }
 }

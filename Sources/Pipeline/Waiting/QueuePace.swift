@@ -25,7 +25,7 @@ struct QueuePace {
 
 /// Notifications that wait for the rate limit of their queue. They passed their app's gate once, and pass it again when
 /// their permit is due. Only notifications that are sent take a permit.
-extension Dispatch {
+extension RequestPipeline {
     /// Whether a notification may be sent now. If not, it waits for the rate limit of its queue.
     ///
     /// - Parameter hasTurn: whether it was the head of the queue.

@@ -1,0 +1,149 @@
+package import Core
+import DequeModule
+package import Logging
+
+/// The requests of one worker, from their deliveries to their settlements.
+///
+/// A request is decoded and started, its notifications are sent, held, retried or ended, its results are published, and
+/// when all of its parts have ended it is settled. Each step calls the next one. What needs a connection is returned as
+/// a ``PipelineAction``.
+///
+/// The broker's prefetch limits the unsettled deliveries, and thereby everything that waits in a worker. It is flat
+/// because each step uses most of its parts.
+package struct RequestPipeline: ~Copyable {
+    package var settings: PipelineSettings
+    package internal(set) var counters: PipelineCounters
+    package internal(set) var timings = Timings()
+    package var tally = NotificationTally()
+    let log: Logger
+    /// `nil` where nothing is traced.
+    let tracer: Tracer?
+    private var actions = Deque<PipelineAction>()
+
+    // MARK: Deliveries
+
+    var completed: CompletedRequests
+    var orphans = OrphanedRequests()
+    /// Requests that a decoder process is decoding.
+    var asked = Slab<InFlightRequest>()
+    /// Deferred requests, decoded again at their time.
+    var deferred = DeadlineQueue<InFlightRequest>()
+    /// Decoded requests that wait until fewer notifications are in the worker.
+    var backlog = StartBacklog()
+    var probing = Probing.no
+
+    // MARK: Notifications
+
+    var notifications = Slab<InFlightNotification>()
+    package internal(set) var waiting: Waiting
+    /// Notifications that wait for a retry in this process. Beyond the maximum they are parked, so that they do not
+    /// fill the prefetch.
+    var retries = DeadlineQueue<Handle>()
+    let maximumWaitingRetries: Int
+    /// By queue; empty if no queue has a rate limit.
+    var paces: [QueuePace?]
+    /// When the next notification that waits for a rate limit is due.
+    var nextTurn = Instant.distantFuture
+    /// Whether APNs can be reached, as far as known.
+    var reachability = Reachability()
+    /// Reasons that were already logged.
+    var announced: Set<String> = []
+    var random: SplitMix64
+
+    // MARK: Publishes
+
+    let encoder = ResultEncoder()
+    var destinations: Destinations
+    /// One for each ``PublisherRole``.
+    var outlets = PublisherRole.allCases.map { _ in PublishOutlet() }
+    /// Publishes that the broker does not take, whatever their destination does.
+    var isolated = DeadlineQueue<PendingPublication>()
+    /// Whether the results beyond a limit are being given up.
+    var isRelieving = false
+    /// Retry queues that accept nothing; each is logged once.
+    var missingRetryQueues: Set<String> = []
+
+    /// A fifth of the prefetch, but at least one per queue, so that a queue with prefetch 1 keeps its order.
+    private static let waitingRetriesDivisor = 5
+    /// At most a tenth of the prefetch may wait for destinations that are not open.
+    private static let heldRequestsDivisor = 10
+
+    /// - Parameter seed: for the jitter of retries
+    package init(_ settings: PipelineSettings, apps: AppTable, log: Logger, tracer: Tracer? = nil, seed: UInt64) {
+        self.settings = settings
+        self.log = log
+        self.tracer = tracer
+        counters = PipelineCounters(queues: settings.queues.count)
+        completed = CompletedRequests(prefetch: settings.prefetch)
+        waiting = Waiting(apps, log: log)
+        random = SplitMix64(seed: seed)
+        let paces = settings.queues.map { QueuePace($0) }
+        self.paces = paces.contains { $0 != nil } ? paces : []
+        maximumWaitingRetries = max(settings.queues.count, settings.prefetch / Self.waitingRetriesDivisor)
+        destinations = Destinations(limit: max(1, settings.prefetch / Self.heldRequestsDivisor))
+    }
+
+    mutating func append(_ action: consuming PipelineAction) {
+        actions.append(action)
+    }
+
+    /// Call this after every change, until it returns `nil`.
+    package mutating func nextAction() -> PipelineAction? {
+        actions.popFirst()
+    }
+
+    /// Every unsettled request; may contain duplicates.
+    package var requests: [InFlightRequest] {
+        deferred.elements + asked.handles.map { asked[$0] } + backlog.requests
+            + notifications.handles.map { notifications[$0].request }
+            + (outlets.flatMap(\.elements) + destinations.elements + isolated.elements).map(\.request)
+    }
+
+    // MARK: Deadlines
+
+    package var nextDeadline: Instant? {
+        if startsFromBacklog { return .distantPast }
+        var earliest = min(deferred.earliest, retries.earliest, waiting.nextDeadline, reachability.nextCheck)
+        earliest = min(earliest, nextTurn, isolated.earliest)
+        for outlet in outlets where outlet.unconfirmed.count > 0 { earliest = min(earliest, outlet.nextWatch) }
+        if canDivert { earliest = min(earliest, destinations.nextDeadline, nextOverdueReply) }
+        return earliest == .distantFuture ? nil : earliest
+    }
+
+    /// The maximum of due items per turn; the rest follows in the next turn.
+    static let maximumDuePerTurn = 256
+
+    package mutating func expire(at now: Moment) {
+        var budget = Self.maximumDuePerTurn
+        while budget > 0, deferred.earliest <= now.instant, let request = deferred.popFirst() {
+            budget -= 1
+            decode(request, at: now)
+        }
+        expireNotifications(at: now)
+        expirePublishes(at: now)
+    }
+
+    private mutating func expireNotifications(at now: Moment) {
+        var budget = Self.maximumDuePerTurn
+        while budget > 0, retries.earliest <= now.instant, let handle = retries.popFirst() {
+            budget -= 1
+            notifications[handle].place = .none
+            send(handle, at: now)
+        }
+        while budget > 0, let place = waiting.popDue(at: now.instant) {
+            budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
+        }
+        startFromBacklog(at: now)
+        if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }
+        if reachability.nextCheck <= now.instant { checkWaiting(at: now) }
+    }
+
+    private mutating func expirePublishes(at now: Moment) {
+        while isolated.earliest <= now.instant, let pending = isolated.popFirst() { enqueue(pending, at: now) }
+        for role in PublisherRole.allCases { watch(role, at: now) }
+        guard canDivert else { return }
+        for pending in destinations.overdue(at: now.instant) { giveUp(pending, at: now) }
+        for pending in destinations.attempts(at: now.instant) { attempt(pending) }
+        giveUpOverdueReplies(at: now)
+    }
+}
