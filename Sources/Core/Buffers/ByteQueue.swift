@@ -21,12 +21,10 @@ package struct ByteQueue: ~Copyable {
         unsafe base.deallocate()
     }
 
-    /// The number of bytes in the queue.
     package var count: Int {
         tail - head
     }
 
-    /// Whether the queue is empty.
     package var isEmpty: Bool {
         head == tail
     }
@@ -68,14 +66,12 @@ package struct ByteQueue: ~Copyable {
         return written
     }
 
-    /// Appends one byte.
     package mutating func append(_ byte: UInt8) {
         reserve(1)
         unsafe base[tail] = byte
         tail += 1
     }
 
-    /// Appends a copy of borrowed bytes.
     package mutating func append(_ bytes: Span<UInt8>) {
         let count = bytes.count
         guard count > 0 else { return }
@@ -98,12 +94,10 @@ package struct ByteQueue: ~Copyable {
         unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// Appends a copy of an array.
     package mutating func append(_ bytes: [UInt8]) {
         append(bytes.span)
     }
 
-    /// Appends a copy of a slice.
     package mutating func append(_ bytes: ArraySlice<UInt8>) {
         append(bytes.span)
     }
@@ -123,7 +117,6 @@ package struct ByteQueue: ~Copyable {
         unsafe UnsafeMutableRawPointer(base + head + offset).storeBytes(of: value.bigEndian, as: Integer.self)
     }
 
-    /// A copy of the bytes in the queue.
     package func copy() -> [UInt8] {
         unsafe Array(UnsafeBufferPointer(start: base + head, count: tail - head))
     }
@@ -149,7 +142,6 @@ package struct ByteQueue: ~Copyable {
 }
 
 extension Array where Element == UInt8 {
-    /// Copies borrowed bytes.
     package init(copying bytes: Span<UInt8>) {
         self = unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
     }

@@ -16,28 +16,22 @@ package struct HandleQueue: Sendable {
     private var links: [Link] = []
     private var head = HandleQueue.end
     private var tail = HandleQueue.end
-    /// The number of handles in the queue.
     package private(set) var count = 0
 
-    /// An empty queue.
     package init() {}
 
-    /// Whether the queue is empty.
     package var isEmpty: Bool {
         count == 0
     }
 
-    /// The oldest handle.
     package var first: Handle? {
         head == Self.end ? nil : Handle(head)
     }
 
-    /// Whether `handle` is in the queue.
     package func contains(_ handle: Handle) -> Bool {
         handle.index < links.count && links[handle.index].next != Self.absent.next
     }
 
-    /// Appends a handle that is not in the queue.
     package mutating func append(_ handle: Handle) {
         precondition(!contains(handle), "a handle must be in the queue once")
         while links.count <= handle.index { links.append(Self.absent) }
@@ -59,7 +53,6 @@ package struct HandleQueue: Sendable {
         if count == 0, links.count > Self.largestEmptyTable { links = [] }
     }
 
-    /// Removes the first handle.
     package mutating func popFirst() -> Handle? {
         guard let handle = first else { return nil }
         remove(handle)

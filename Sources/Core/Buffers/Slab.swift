@@ -12,7 +12,6 @@ package struct Slab<Element> {
 
     @usableFromInline let givesHandles: Bool
 
-    /// The number of elements.
     @usableFromInline
     package internal(set) var count = 0
 
@@ -21,7 +20,6 @@ package struct Slab<Element> {
         self.givesHandles = givesHandles
     }
 
-    /// Inserts an element with a free handle.
     @inlinable
     package mutating func insert(_ element: consuming Element) -> Handle {
         precondition(givesHandles, "its handles come from another table")
@@ -49,7 +47,6 @@ package struct Slab<Element> {
         return element
     }
 
-    /// Whether a handle is in use.
     @inlinable
     package func contains(_ handle: Handle) -> Bool {
         handle.index < slots.count && slots[handle.index] != nil
@@ -62,7 +59,6 @@ package struct Slab<Element> {
         return element
     }
 
-    /// Changes an element in place.
     @inlinable
     package mutating func update<Result>(_ handle: Handle, _ body: (inout Element) -> Result) -> Result {
         precondition(slots[handle.index] != nil, "a handle is used while it lives")

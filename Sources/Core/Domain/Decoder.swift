@@ -118,7 +118,6 @@ package enum Decoded: Sendable {
 /// each time. This keeps `apns-id` stable across redeliveries and lets a redelivered fan-out skip its completed
 /// elements.
 package protocol Decoder: Sendable {
-    /// The name of the format.
     var name: String { get }
     /// Whether results go to the queue that `reply_to` names.
     var usesReplyTo: Bool { get }

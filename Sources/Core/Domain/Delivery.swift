@@ -43,7 +43,6 @@ package struct Delivery: Sendable {
         case other
     }
 
-    /// A received header.
     @usableFromInline
     package struct Header: Sendable {
         enum Value: Sendable {
@@ -127,7 +126,6 @@ package struct Delivery: Sendable {
         content = Content(timestamp: timestamp, storage: storage, layout: layout, headers: headers)
     }
 
-    /// The number of headers.
     package var headerCount: Int { content.headers.count }
     /// The complete block.
     package var storage: [UInt8] { content.storage }
@@ -155,24 +153,19 @@ package struct Delivery: Sendable {
 
     /// The exchange it was published to; empty for the default exchange.
     package var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
-    /// The routing key it was published with.
     package var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
     package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
     /// `content_type`, exactly as the producer sent it.
     package var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
     /// `content_encoding`; `nil` if the body was decompressed.
     package var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
-    /// `correlation_id`.
     package var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
     /// `reply_to`: the queue for the result.
     package var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
     /// The message's time to live in milliseconds, as decimal digits.
     package var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
-    /// `message_id`.
     package var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
-    /// `type`.
     package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
-    /// `app_id`.
     package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
     /// The body, at most `broker.max_message_bytes`.
     package var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
@@ -214,7 +207,6 @@ package struct Delivery: Sendable {
         }
     }
 
-    /// Whether a header's name begins with `prefix`.
     package func hasHeader(beginningWith prefix: StaticString) -> Bool {
         let storage = content.storage
         let count = prefix.utf8CodeUnitCount
@@ -248,19 +240,20 @@ package struct Delivery: Sendable {
     package func inner(_ part: Range<Int>, contentType: Range<Int>? = nil) -> Delivery {
         let body = body
         precondition(part.upperBound <= body.count && contentType?.upperBound ?? 0 <= body.count, "a part lies within")
-        func field(_ range: Range<Int>) -> Field {
-            Field(body.startIndex + range.lowerBound..<body.startIndex + range.upperBound)
-        }
         var layout = content.layout
-        layout.body = field(part)
-        layout.contentType = contentType.map(field) ?? .absent
+        layout.body = field(inBody: part)
+        layout.contentType = contentType.map(field(inBody:)) ?? .absent
         return copy(storage: content.storage, layout: layout)
+    }
+
+    private func field(inBody range: Range<Int>) -> Field {
+        Field(body.startIndex + range.lowerBound..<body.startIndex + range.upperBound)
     }
 
     /// The same message with a part of its body as the body. Nothing is copied.
     package func trimmed(to part: Range<Int>) -> Delivery {
         var layout = content.layout
-        layout.body = Field(body.startIndex + part.lowerBound..<body.startIndex + part.upperBound)
+        layout.body = field(inBody: part)
         return copy(storage: content.storage, layout: layout)
     }
 

@@ -16,7 +16,6 @@ package enum PushType: UInt8, CaseIterable, Sendable {
         PushTypeRules.all[Int(rawValue)]
     }
 
-    /// The header's value.
     package var name: StaticString { rules.name }
 
     /// The suffix that Apple appends to the bundle ID to form the topic. It is empty if the topic is the bundle ID
@@ -33,14 +32,12 @@ extension PushType: CustomStringConvertible {
 
 /// The value of `apns-priority`; APNs uses 10 if the header is missing.
 package enum Priority: UInt8, CaseIterable, Sendable {
-    /// Send immediately.
     case immediate = 10
     /// Consider the device's power.
     case considerate = 5
     /// Prioritise the device's power over everything else.
     case low = 1
 
-    /// The header's value.
     package var name: StaticString {
         switch self {
         case .immediate: "10"

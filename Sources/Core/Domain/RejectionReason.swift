@@ -9,6 +9,5 @@ package struct RejectionReason: RawRepresentable, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// Too many requests for one device.
     package static let tooManyRequests = RejectionReason(rawValue: "TooManyRequests")
 }

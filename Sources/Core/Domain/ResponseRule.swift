@@ -1,6 +1,5 @@
 /// The reaction to a response from APNs.
 package enum ResponseAction: Sendable, Equatable, CaseIterable {
-    /// Accepted.
     case accept
     /// The notification is invalid: final.
     case reject

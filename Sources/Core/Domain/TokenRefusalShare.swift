@@ -56,7 +56,6 @@ package struct TokenRefusalShare {
         return ring.count == limit.responses && refused * 100 >= limit.percent * limit.responses
     }
 
-    /// Discards all responses.
     package mutating func reset() {
         ring.removeAll(keepingCapacity: true)
         next = 0

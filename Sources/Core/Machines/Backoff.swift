@@ -17,19 +17,16 @@ package struct Backoff: Sendable {
         self.limit = limit
     }
 
-    /// The upper bound of the next draw.
     package var ceiling: Duration {
         base.doubled(attempts, atMost: limit)
     }
 
-    /// Draws the next delay.
     package mutating func next(using random: inout some RandomNumberGenerator) -> Duration {
         let longest = ceiling.nanoseconds
         attempts += 1
         return .nanoseconds(Int64.random(in: 0...longest, using: &random))
     }
 
-    /// Resets the backoff after a success.
     package mutating func reset() {
         attempts = 0
     }

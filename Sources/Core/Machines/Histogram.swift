@@ -33,7 +33,6 @@ package struct Histogram: Sendable, Equatable {
         sum &+= UInt64(duration)
     }
 
-    /// The number of recorded durations.
     package var count: UInt64 {
         counts.reduce(0, &+)
     }
@@ -64,7 +63,6 @@ package struct Histogram: Sendable, Equatable {
         return difference
     }
 
-    /// Adds another histogram.
     package mutating func add(_ other: Histogram) {
         for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
         sum &+= other.sum

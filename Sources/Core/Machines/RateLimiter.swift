@@ -15,7 +15,6 @@ package struct RateLimiter: Sendable {
     private var credit: Int64
     private var refilledAt: Instant
 
-    /// A full bucket.
     package init(perSecond: Int, burst: Int, at now: Instant) {
         precondition((1...1_000_000_000).contains(perSecond), "a bucket must refill")
         precondition((1...1_000_000_000).contains(burst), "a bucket must hold at least one permit")
@@ -36,7 +35,6 @@ package struct RateLimiter: Sendable {
         credit = credit / before * price + credit % before * price / before
     }
 
-    /// The number of permits available now.
     package mutating func available(at now: Instant) -> Int {
         advance(to: now)
         return Int(credit / price)

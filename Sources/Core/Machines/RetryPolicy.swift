@@ -4,11 +4,11 @@
 /// together do not retry together.
 package struct RetryPolicy: Sendable {
     /// The maximum number of counted attempts, including the first.
-    package var maximumAttempts = 3
+    package let maximumAttempts = 3
     /// How long after its first attempt a notification may be retried.
-    package var horizon = Duration.seconds(30)
-    package var firstPause = Duration.milliseconds(500)
-    package var longestPause = Duration.seconds(10)
+    package let horizon = Duration.seconds(30)
+    package let firstPause = Duration.milliseconds(500)
+    package let longestPause = Duration.seconds(10)
 
     package init() {}
 

@@ -11,7 +11,6 @@ extension UInt8 {
 }
 
 extension UInt8 {
-    /// Whether it is an ASCII letter or digit, or one of `others`.
     package func isLetterOrDigit(or others: String = "") -> Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -57,7 +56,6 @@ extension [UInt8] {
         append(decimal: UInt64(value.magnitude))
     }
 
-    /// Appends a number as decimal digits.
     package mutating func append(decimal value: UInt64) {
         guard value >= 10 else { return append(UInt8(ascii: "0") + UInt8(value)) }
         value.withDecimalDigits { append($0) }

@@ -50,7 +50,6 @@ package struct JSONScanner {
     /// Deeper nesting is refused.
     package static let maximumDepth = 64
 
-    /// The current offset.
     package private(set) var position: Int
     /// The number of `null`s that were read.
     package private(set) var nulls = 0

@@ -27,7 +27,6 @@ package enum Suggestion {
     /// Shorter words match a beginning by chance.
     private static let shortestBeginning = 3
 
-    /// The suggestion as a question.
     package static func question(_ candidate: String?) -> String? {
         candidate.map { "did you mean \"\($0)\"?" }
     }

@@ -51,7 +51,6 @@ package struct WallTime: Comparable, Hashable, Sendable {
         milliseconds.flooredQuotient(by: 1000)
     }
 
-    /// Whether it is earlier.
     package static func < (left: WallTime, right: WallTime) -> Bool {
         left.milliseconds < right.milliseconds
     }
@@ -74,7 +73,6 @@ extension Duration {
         Int64(clamping: attoseconds / 1_000_000_000)
     }
 
-    /// The duration in seconds.
     package var inSeconds: Double {
         Double(nanoseconds) / 1e9
     }

@@ -3,16 +3,6 @@ import Testing
 
 @Suite("Sequence table")
 struct SequenceTableTests {
-    @Test("Elements are returned by their number, in any order, and the others keep theirs")
-    func anyOrder() {
-        var table = SequenceTable<String>()
-        for number: UInt64 in 5..<9 { table.insert("\(number)", at: number) }
-        #expect(table.remove(7) == "7")
-        #expect(table.remove(5) == "5")
-        #expect(table.elements == ["6", "8"])
-        #expect(table.count == 2)
-    }
-
     @Test("An empty table resumes at any number")
     func restart() {
         var table = SequenceTable<Int>()
