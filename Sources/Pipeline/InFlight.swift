@@ -11,7 +11,6 @@ package final class InFlightRequest {
     private var parts = 0
     /// The connection was lost, so the delivery tag is invalid; a redelivery may adopt the request.
     var isOrphan = false
-    /// The total number of notifications.
     var notifications = 1
     /// The number of notifications that this delivery has to send.
     var started = 0
@@ -147,9 +146,7 @@ package final class InFlightRequest {
 package final class InFlightNotification {
     /// Where it waits: in one place.
     enum Place: Equatable {
-        /// It is being handled.
         case none
-        /// In a closed lane.
         case lane(Waiting.Place)
         /// For the rate limit of its queue.
         case pace
@@ -203,7 +200,6 @@ package final class InFlightNotification {
     /// The full topic for `apns-topic`.
     var topic: ArraySlice<UInt8> { match.topic }
 
-    /// The request to APNs.
     package var apnsRequest: APNsRequest {
         let content = notification.content
         return APNsRequest(

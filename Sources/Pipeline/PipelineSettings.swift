@@ -36,16 +36,13 @@ package struct PipelineProcess: Sendable {
 /// The settings of a worker from the configuration. It is flat because each property is one setting.
 package struct PipelineSettings: Sendable {
     package var queues: [PipelineQueue]
-    /// The decoders that are programs.
     package var processes: [PipelineProcess] = []
     package var results: PublishRoute?
     package var publishResults: Configuration.Results.Publish
     package var resultsPer = Configuration.Results.Per.notification
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
-    /// Retries in this process.
     package var retry = RetryPolicy()
-    /// Retries from the retry queues.
     package var ladder: RetryLadder
     /// The share of refused device tokens at which an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()

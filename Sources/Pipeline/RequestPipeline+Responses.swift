@@ -163,7 +163,6 @@ extension RequestPipeline {
         return report
     }
 
-    /// A notification ended without a response.
     package mutating func lost(_ handle: Handle, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         leftPool(handle, entry)

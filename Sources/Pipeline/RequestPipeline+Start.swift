@@ -5,7 +5,6 @@ import Logging
 
 /// From a request to its notifications.
 extension RequestPipeline {
-    /// Sends the notifications of a request.
     package mutating func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
         var now = now
         if let seconds = decoded.notBefore, seconds > now.wall.seconds {

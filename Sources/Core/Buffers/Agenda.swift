@@ -9,7 +9,6 @@ package struct Agenda: ~Copyable {
 
     package init() {}
 
-    /// Marks a member as due now.
     package mutating func wake(_ member: Int) {
         while isWoken.count <= member { isWoken.append(false) }
         guard !isWoken[member] else { return }
@@ -22,7 +21,6 @@ package struct Agenda: ~Copyable {
         deadlines.schedule(member, at: deadline)
     }
 
-    /// Removes a member; it is neither due nor woken afterwards.
     package mutating func remove(_ member: Int) {
         deadlines.schedule(member, at: nil)
         guard member < isWoken.count, isWoken[member] else { return }

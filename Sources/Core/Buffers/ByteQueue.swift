@@ -36,7 +36,6 @@ package struct ByteQueue: ~Copyable {
         try unsafe body(Span(_unsafeStart: UnsafePointer(base + head), count: tail - head))
     }
 
-    /// Removes the oldest `count` bytes.
     package mutating func consume(_ count: Int) {
         precondition(count >= 0 && count <= tail - head, "cannot remove more bytes than the queue has")
         head += count
@@ -102,7 +101,6 @@ package struct ByteQueue: ~Copyable {
         append(bytes.span)
     }
 
-    /// Appends in network byte order.
     package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         let size = MemoryLayout<Integer>.size
         reserve(size)

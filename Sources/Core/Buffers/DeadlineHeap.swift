@@ -37,7 +37,6 @@ struct DeadlineHeap {
         settle(slots[number].place)
     }
 
-    /// Removes the earliest number, due or not.
     mutating func popFirst() -> Int? {
         guard let first = heap.first else { return nil }
         remove(0)

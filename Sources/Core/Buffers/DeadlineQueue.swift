@@ -21,7 +21,6 @@ package struct DeadlineQueue<Element> {
         earliest = deadlines.earliest
     }
 
-    /// Removes the earliest element, due or not.
     package mutating func popFirst() -> Element? {
         guard let first = deadlines.popFirst() else { return nil }
         earliest = deadlines.earliest

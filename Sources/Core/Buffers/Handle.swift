@@ -11,7 +11,6 @@ package struct Handle: Hashable, Comparable, Sendable {
         self.value = value
     }
 
-    /// Its index in a table.
     @inlinable package var index: Int { Int(value) }
 
     @inlinable

@@ -41,7 +41,6 @@ package struct HandleQueue: Sendable {
         count += 1
     }
 
-    /// Removes a handle from any position.
     package mutating func remove(_ handle: Handle) {
         precondition(contains(handle), "only a handle in the queue can be removed")
         let link = links[handle.index]

@@ -67,7 +67,6 @@ package struct SequenceTable<Element> {
         return element
     }
 
-    /// Replaces the element with this number.
     @inlinable
     package mutating func replace(_ sequence: UInt64, with element: consuming Element) {
         precondition(self[sequence] != nil, "only an element can be replaced")
@@ -100,7 +99,6 @@ package struct SequenceTable<Element> {
         stragglers.map(\.element) + (start..<next).compactMap { ring[slot($0)] }
     }
 
-    /// The numbers of the elements, oldest first.
     package var sequences: [UInt64] {
         stragglers.map(\.sequence) + (start..<next).filter { ring[slot($0)] != nil }
     }

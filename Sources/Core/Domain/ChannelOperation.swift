@@ -23,7 +23,6 @@ package enum ChannelOperation: Hashable, Sendable {
     case create(MessageStoragePolicy)
     /// Reads a channel's storage policy and push type.
     case read(ArraySlice<UInt8>)
-    /// Deletes a channel permanently.
     case delete(ArraySlice<UInt8>)
     /// Lists the IDs of all channels of the app in the environment.
     case list

@@ -50,9 +50,7 @@ package struct Request: Sendable {
 
 /// Limits that a decoder enforces on every message.
 package enum DecodingLimit: UInt8, CaseIterable, Sendable {
-    /// The size of the body.
     case body
-    /// The nesting depth of JSON.
     case depth
     /// The number of device tokens in one message.
     case tokens

@@ -34,9 +34,7 @@ package struct Delivery: Sendable {
     package enum HeaderValue: Sendable, Equatable {
         /// A long string; RabbitMQ does not validate UTF-8.
         case text(ArraySlice<UInt8>)
-        /// An integer of any width.
         case integer(Int64)
-        /// A number with a fraction.
         case number(Double)
         case boolean(Bool)
         /// A table, an array, a decimal or void.
@@ -127,7 +125,6 @@ package struct Delivery: Sendable {
     }
 
     package var headerCount: Int { content.headers.count }
-    /// The complete block.
     package var storage: [UInt8] { content.storage }
 
     private func bytes(_ field: Field) -> ArraySlice<UInt8>? {
@@ -151,7 +148,6 @@ package struct Delivery: Sendable {
     /// `priority`; 0 if absent, as in the broker.
     package var priority: UInt8 { content.layout.priority }
 
-    /// The exchange it was published to; empty for the default exchange.
     package var exchange: ArraySlice<UInt8> { bytes(content.layout.exchange) ?? [] }
     package var routingKey: ArraySlice<UInt8> { bytes(content.layout.routingKey) ?? [] }
     package var rawProperties: ArraySlice<UInt8> { bytes(content.layout.rawProperties) ?? [] }
@@ -187,7 +183,6 @@ package struct Delivery: Sendable {
         return nil
     }
 
-    /// Visits all headers in the order received.
     package func forEachHeader(_ body: (_ name: ArraySlice<UInt8>, _ value: HeaderValue) -> Void) {
         for header in content.headers {
             body(bytes(header.name) ?? [], value(of: header))
@@ -217,7 +212,6 @@ package struct Delivery: Sendable {
         }
     }
 
-    /// Whether there is a non-empty `message_id`.
     package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
 
     /// Visits the fields that identify a message: `message_id`, `correlation_id`, exchange, routing key, body. Absent

@@ -49,7 +49,6 @@ package struct NotificationID: Hashable, Sendable {
         self.init(ArraySlice(text.utf8))
     }
 
-    /// The length of the canonical text, in bytes.
     package static let textLength = 36
 
     /// Appends the canonical text: lower case, 8-4-4-4-12.

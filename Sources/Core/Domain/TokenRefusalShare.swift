@@ -36,8 +36,6 @@ package struct TokenRefusalShare {
         ring.count
     }
 
-    /// Records a response about a device token.
-    ///
     /// - Returns: Whether the limit is reached.
     package mutating func responded(isRefusal: Bool, limit: Limit) -> Bool {
         if limit.responses != capacity {

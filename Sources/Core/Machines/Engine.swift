@@ -12,7 +12,6 @@ package protocol Engine: AnyObject {
     /// The transport is connected; the engine may send first.
     func transportOpened(at now: Instant)
 
-    /// Receives bytes from the peer, borrowed for the call.
     func receive(_ bytes: Span<UInt8>, at now: Instant)
 
     /// The transport is closed or could not be opened; `nil` when the peer closed it in order.
@@ -32,7 +31,6 @@ package protocol Engine: AnyObject {
     /// The next time to call ``expire(at:)``; `nil` for none.
     var nextDeadline: Instant? { get }
 
-    /// Performs the work due at `now`.
     func expire(at now: Instant)
 
     /// Registers `wake`. The engine calls it whenever its owner's calls may have produced output or changed the

@@ -55,7 +55,6 @@ package struct Histogram: Sendable, Equatable {
         return Self.bounds.last.map { .nanoseconds($0) }
     }
 
-    /// The durations recorded since an earlier state.
     package func subtracting(_ earlier: Histogram) -> Histogram {
         var difference = self
         for bucket in counts.indices { difference.counts[bucket] &-= earlier.counts[bucket] }

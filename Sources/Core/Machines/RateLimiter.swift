@@ -3,7 +3,6 @@
 /// The bucket starts full. Credit is counted in integer parts of a permit, and each nanosecond adds an integer number
 /// of parts. Nothing is rounded: a day yields exactly a day's permits.
 package struct RateLimiter: Sendable {
-    /// Permits added per second.
     package private(set) var perSecond: Int
     /// The capacity of the bucket, in permits.
     package let burst: Int

@@ -5,7 +5,6 @@ package enum Base64: Sendable {
     /// `-` and `_`, not padded (RFC 4648 section 5, RFC 7515 appendix C).
     case url
 
-    /// Appends the text of `bytes` as ASCII.
     package func append(_ bytes: Span<UInt8>, to text: inout [UInt8]) {
         text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
         var index = 0

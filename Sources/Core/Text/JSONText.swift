@@ -58,8 +58,6 @@ package enum JSONText {
     /// In characters; far above any way to write an integer that matters.
     private static let longestNumber = 32
 
-    /// Reads a decimal integer.
-    ///
     /// - Returns: `nil` for a fraction, an exponent, any other text, or more than 64 bits.
     package static func integer(_ digits: ArraySlice<UInt8>) -> Int64? {
         var rest = digits

@@ -54,7 +54,6 @@ package struct NotificationTally: Sendable {
         for row in app.index * Self.width..<(app.index + 1) * Self.width where row < rows.count { rows[row] = [] }
     }
 
-    /// The labels of a series.
     package struct Key: Hashable, Sendable {
         /// `nil` if no app is known.
         package let app: AppName?
@@ -63,7 +62,6 @@ package struct NotificationTally: Sendable {
         package let reason: RejectionReason?
     }
 
-    /// Adds everything to `totals`.
     package func add(to totals: inout [Key: UInt64], name: (AppID) -> AppName) {
         func add(_ row: [Entry], _ app: @autoclosure () -> AppName?, _ pushType: PushType?) {
             guard !row.isEmpty else { return }

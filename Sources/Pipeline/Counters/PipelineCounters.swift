@@ -41,7 +41,6 @@ package struct PipelineCounters: Sendable {
     package var outcomes = [UInt64](repeating: 0, count: Outcome.allCases.count)
     /// Messages beyond a limit of decoding, by the raw value of ``DecodingLimit``.
     package var decodingLimits = [UInt64](repeating: 0, count: DecodingLimit.allCases.count)
-    /// Unsettled deliveries.
     package var unsettled = 0
     /// Publishes without a confirm, including those that wait for a connection.
     package var unconfirmed = 0

@@ -20,7 +20,6 @@ package struct Timings: Sendable, Equatable {
         queueWait.record(nanoseconds: (now.milliseconds - published.milliseconds) * 1_000_000)
     }
 
-    /// Adds what another worker measured.
     package mutating func add(_ other: Timings) {
         request.add(other.request)
         queueWait.add(other.queueWait)

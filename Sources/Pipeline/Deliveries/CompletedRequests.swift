@@ -93,7 +93,6 @@ package struct CompletedRequests {
         forgetAt = now + Self.memory
     }
 
-    /// Whether deliveries need a lookup.
     package func hasSuspects(at now: Instant) -> Bool {
         now < forgetAt && !(suspects.isEmpty && olderSuspects.isEmpty && unacknowledged.isEmpty)
     }

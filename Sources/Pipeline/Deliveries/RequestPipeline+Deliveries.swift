@@ -12,7 +12,6 @@ extension RequestPipeline {
 
     // MARK: Deliveries
 
-    /// A message arrived.
     package mutating func received(_ delivery: Delivery, at now: Moment) {
         let delivery = OwnHeaders(settings).screened(delivery)
         guard isNew(delivery, at: now) else { return }
@@ -127,7 +126,6 @@ extension RequestPipeline {
         append(.ask(process, asked.insert(request), delivery))
     }
 
-    /// The response of a decoder process.
     package mutating func decoded(_ handle: Handle, _ decoded: Decoded, at now: Moment) {
         take(decoded, of: asked.remove(handle), at: now)
     }

@@ -209,7 +209,6 @@ struct Destinations {
         return isStopped || now >= end || pending.destination.state == .harmful && pending.destination.nextAttempt > end
     }
 
-    /// A result beyond ``limit``.
     var excess: PendingPublication? {
         guard heldRequests > limit else { return nil }
         return troubled.max { $0.held.count < $1.held.count }?.held.last
@@ -223,7 +222,6 @@ struct Destinations {
         return troubled.flatMap { Array($0.held) }
     }
 
-    /// The results that have waited for too long.
     func overdue(at now: Instant) -> [PendingPublication] {
         troubled.flatMap { $0.held.prefix { $0.since + Self.timeLimit <= now } }
     }

@@ -8,7 +8,6 @@ package final class PendingPublication {
         case result(ResultNote, isReply: Bool)
         case feedback
         case deadLetter
-        /// A copy for a retry queue.
         case retry
         /// A copy of a message that its decoder deferred for this long.
         case postpone(Duration)

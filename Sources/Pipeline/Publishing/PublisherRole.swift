@@ -22,7 +22,6 @@ struct PublishOutlet {
     var unconfirmed = SequenceTable<PendingPublication>()
     /// Publishes that are tried alone, because the broker may have closed the connection over one of them.
     var suspects = Deque<PendingPublication>()
-    /// The suspect that is outstanding.
     var candidate: PendingPublication?
     /// Unconfirmed publishes of a lost connection whose close reason is not processed yet.
     var lost: [PendingPublication] = []

@@ -25,7 +25,6 @@ extension RequestPipeline {
         isRelieving = false
     }
 
-    /// A publish failed at its destination.
     mutating func failed(
         _ pending: PendingPublication, _ state: Destination.State, _ replyText: String = "", at now: Moment
     ) {
@@ -96,7 +95,6 @@ extension RequestPipeline {
         publishEnded(of: pending.request, at: now)
     }
 
-    /// The request becomes a dead letter that contains its result.
     private func abandonResult(_ pending: PendingPublication, _ note: ResultNote, _ replyText: String) {
         log.warning(
             "no queue takes a result: its request becomes a dead letter with it",

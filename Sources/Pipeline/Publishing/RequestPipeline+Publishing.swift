@@ -119,7 +119,6 @@ extension RequestPipeline {
         isolate(pending, error.message, at: now)
     }
 
-    /// A publish was answered, or not written.
     private mutating func ended(_ pending: PendingPublication) {
         pending.isUnderway = false
         if outlets[pending.role.rawValue].candidate === pending { outlets[pending.role.rawValue].candidate = nil }
@@ -167,7 +166,6 @@ extension RequestPipeline {
         if destination.attempt === pending { destination.attempt = nil }
     }
 
-    /// A publish reached its queue or its requester.
     private mutating func taken(_ pending: PendingPublication, at now: Moment) {
         if let trace = pending.request.trace { trace.confirmed(pending, at: now.instant) }
         if case .retry = pending.kind { pending.request.parked = [] }

@@ -3,8 +3,6 @@ package import Core
 
 /// From an outcome to the settlement.
 extension RequestPipeline {
-    /// A notification has its outcome.
-    ///
     /// - Parameter givesFeedback: whether an `unregistered` result goes to the feedback queue as well.
     package mutating func finish(
         _ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
@@ -28,7 +26,6 @@ extension RequestPipeline {
         conclude(Conclusion(request, failure, id: id), at: now)
     }
 
-    /// A notification ended, or a message that could not be decoded.
     mutating func conclude(_ end: consuming Conclusion, givesFeedback: Bool = true, at now: Moment) {
         let request = end.request
         let outcome = end.report.outcome

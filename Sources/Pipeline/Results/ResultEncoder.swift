@@ -124,7 +124,6 @@ package final class ResultEncoder {
         return finish(route)
     }
 
-    /// Appends the body of a result.
     private static func append(_ end: borrowing Conclusion, to json: inout ByteQueue) {
         json.append("{\"apns-id\":")
         if let id = end.id {
@@ -188,7 +187,6 @@ package final class ResultEncoder {
         json.append(UInt8(ascii: "}"))
     }
 
-    /// The outcome and the response of APNs.
     private static func append(_ report: Report, to json: inout ByteQueue) {
         json.append(",\"outcome\":\"")
         json.append(report.outcome.name)
@@ -204,7 +202,6 @@ package final class ResultEncoder {
         append(report.uniqueID.map { $0[...] }, to: &json)
     }
 
-    /// The result of a channel management request.
     private static func append(_ operation: ChannelOperation, _ channel: ChannelReport?, to json: inout ByteQueue) {
         json.append(",\"channel\":{\"operation\":\"")
         json.append(operation.name)

@@ -37,7 +37,6 @@ package struct RetryLadder: Sendable {
         all = Set(delays + throttledDelays).sorted()
     }
 
-    /// The shortest delay of all levels.
     package var shortest: Duration { all[0] }
 
     /// The delay of the next level, or the longest shorter one that ends before the request expires.

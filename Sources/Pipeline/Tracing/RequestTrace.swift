@@ -79,7 +79,6 @@ package final class RequestTrace {
         add("harebell attempt", .client, from: sentAt, to: endedAt, attributes)
     }
 
-    /// A notification has its outcome.
     func concluded(_ report: Report, isFailure: Bool) {
         setOutcome(report.outcome.name)
         if isFailure, failure == nil { failure = report.reason?.rawValue ?? report.outcome.name.description }

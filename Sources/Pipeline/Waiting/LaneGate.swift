@@ -67,7 +67,6 @@ package struct LaneGate {
         return true
     }
 
-    /// Whether ``admit(_:at:)`` would let a notification through.
     package func admits(at now: Instant) -> Bool {
         guard let pause else { return true }
         return pause.probe == nil && now >= pause.until
@@ -97,7 +96,6 @@ package struct LaneGate {
         pause?.until = now + current.length
     }
 
-    /// The cause of the pause no longer exists.
     package mutating func open() {
         pause = nil
     }

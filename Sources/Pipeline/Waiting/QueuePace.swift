@@ -65,7 +65,6 @@ extension RequestPipeline {
         paces.isEmpty ? nil : paces[index]?.backlog.count
     }
 
-    /// Removes a notification from those that wait for its queue's rate limit.
     mutating func removePaced(_ handle: Handle, _ entry: InFlightNotification) {
         paces[entry.request.delivery.queue.index]?.backlog.remove(handle)
         entry.place = .none

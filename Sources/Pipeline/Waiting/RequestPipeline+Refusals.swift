@@ -133,7 +133,6 @@ extension RequestPipeline {
             isRefusal: isRefusal, limit: limit)
     }
 
-    /// A notification ended without a refusal of its app.
     mutating func recordProof(
         _ handle: Handle, _ entry: InFlightNotification, showing proof: ResponseProof, at now: Moment
     ) {

@@ -130,7 +130,6 @@ extension RequestPipeline {
         }
     }
 
-    /// Removes notifications that wait for their app, for their queue's rate limit or in a pool.
     mutating func stopWaiting(_ destination: WaitDestination, _ handles: [Handle], at now: Moment) {
         for handle in handles {
             let entry = notifications[handle]
@@ -147,7 +146,6 @@ extension RequestPipeline {
         }
     }
 
-    /// A notification was removed.
     private mutating func stoppedWaiting(_ handle: Handle, _ destination: WaitDestination, at now: Moment) {
         switch destination {
         case .park: parkWaiting(handle, at: now)
@@ -187,7 +185,6 @@ extension RequestPipeline {
         append(.withdraw(handle, pool: entry.pool, purpose))
     }
 
-    /// A pool returned a notification.
     package mutating func withdrawn(_ handle: Handle, _ purpose: Withdrawal, at now: Moment) {
         let entry = notifications[handle]
         switch purpose {

@@ -242,7 +242,6 @@ package struct Waiting {
         exceeds(Share(app: entry.request.held.app, queue: entry.request.delivery.queue), queues)
     }
 
-    /// Whether the requests of any app and queue exceed their share.
     func exceedsShares(_ queues: [PipelineQueue]) -> Bool {
         shares.keys.contains { exceeds($0, queues) }
     }
@@ -262,7 +261,6 @@ package struct Waiting {
         entry.request.held.notifications += 1
     }
 
-    /// A notification stops waiting in its lane.
     mutating func remove(_ handle: Handle, _ entry: InFlightNotification, from place: Place) {
         self[place].held.remove(handle)
         entry.place = .none
@@ -279,7 +277,6 @@ package struct Waiting {
         self[place].gate.admits(at: now) ? self[place].held.first : nil
     }
 
-    /// Schedules a check of a lane.
     mutating func release(_ place: Place, at time: Instant) {
         releases.insert(place, due: time)
     }
