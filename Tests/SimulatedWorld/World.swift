@@ -1,4 +1,4 @@
-package import AMQP
+import AMQP
 package import Configuration
 package import Core
 package import Logging
@@ -42,8 +42,6 @@ package final class World {
     package private(set) var reloads = 0
     /// How far the workers' wall clock is ahead of APNs's.
     package var clockError = Duration.zero
-    /// The defect of this world's workers, if any.
-    private let sabotage: Sabotage?
     /// Whether workers start with a small prefetch, as in processes.
     package var startsSlowly = false
     package private(set) var events: [Worker.Event] = []
@@ -63,11 +61,9 @@ package final class World {
 
     package init(
         seed: UInt64 = 1, script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
-        sabotage: Sabotage? = nil,
         configure: (inout Configuration) -> Void = { _ in }
     ) throws {
         self.seed = seed
-        self.sabotage = sabotage
         folder = try TemporaryDirectory()
         try folder.write(Credentials.authority.certificatePEM, to: "authority.pem")
         try folder.write(Credentials.signingKeyPEM, to: "AuthKey.p8")
@@ -81,6 +77,20 @@ package final class World {
         for queue in declares { broker.declare(queue) }
         if hasRetryQueues { declareRetryQueues() }
         network.accept = { [unowned self] endpoint in accept(endpoint) }
+    }
+
+    /// A world with one running worker.
+    ///
+    /// - Parameter log: takes the worker's log.
+    package static func started(
+        script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true, log: LogLines? = nil,
+        configure: (inout Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(
+            script: script, declares: declares, hasRetryQueues: hasRetryQueues, configure: configure)
+        if let log { world.log = Logger(label: "test") { _ in log } }
+        try world.start()
+        return world
     }
 
     /// The retry queues as `harebell topology` makes them.
@@ -220,7 +230,7 @@ package final class World {
 
     /// Starts one more process with one worker.
     package func start() throws {
-        let reachability = WorkerNetwork(network, sabotage)
+        let reachability = WorkerNetwork(network)
         outlooks.append(reachability)
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
@@ -279,29 +289,6 @@ package final class World {
         scriptSetAt = network.now
         apns = try Self.apns(script, seed: seed &+ 1, ledger, channels, at: network.moment)
         apnsConnections = SimulatedConnections()
-    }
-
-    /// A request for one device.
-    ///
-    /// - Parameters:
-    ///   - number: names the device.
-    ///   - extra: further members, each with a comma behind it.
-    package static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
-        let digits = String(number, radix: 16)
-        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
-    /// Puts a request into the queue.
-    package func request(
-        _ body: String, id: String? = nil, replyTo: String? = nil, _ edit: (inout MessageProperties) -> Void = { _ in }
-    ) throws {
-        var properties = MessageProperties()
-        properties.messageID = id.map { Array($0.utf8) }
-        properties.replyTo = replyTo.map { Array($0.utf8) }
-        edit(&properties)
-        try broker.put(Array(body.utf8), properties: properties, into: "push.requests")
-        settle()
     }
 
     package func settle() {

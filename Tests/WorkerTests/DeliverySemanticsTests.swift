@@ -13,17 +13,11 @@ import Testing
 /// One test for each row of the table in `docs/operate/guarantees.md`.
 @Suite("Delivery semantics")
 struct DeliverySemanticsTests {
-    private static func body(_ token: String = "7", topic: String = "com.example.app", extra: String = "") -> String {
-        let token = token + String(repeating: "0", count: 64 - token.count)
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\(extra)\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     // MARK: The worker
 
     @Test("The priority of a queue is the priority of its consumers")
     func consumerPriority() throws {
-        let world = try World { $0.queues[0].consumerPriority = -3 }
-        try world.start()
+        let world = try World.started { $0.queues[0].consumerPriority = -3 }
         #expect(world.broker.queues["push.requests"]?.consumeArguments["x-priority"] == .int32(-3))
     }
 
@@ -32,7 +26,7 @@ struct DeliverySemanticsTests {
         let world = try World()
         world.isAPNsDown = true
         try world.start()
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         #expect(world.broker.unsettledCount == 1)
         world.kill()
         world.isAPNsDown = false
@@ -47,7 +41,7 @@ struct DeliverySemanticsTests {
         let world = try World()
         world.broker.holdsConfirms = true
         try world.start()
-        try world.request(Self.body(extra: "\"apns-collapse-id\":\"c1\","), id: "m1")
+        try world.request(World.body(extra: "\"apns-collapse-id\":\"c1\","), id: "m1")
         #expect(world.published(in: "push.results").count == 1)
         world.kill()
         world.broker.holdsConfirms = false
@@ -63,14 +57,13 @@ struct DeliverySemanticsTests {
 
     @Test("a worker spaces its turns at the busy threshold, and not one delivery below it")
     func busy() throws {
-        let world = try World(script: "token 1a7e*: delay 10s") { $0.queues[0].prefetch = 100 }
-        try world.start()
+        let world = try World.started(script: "token 1a7e*: delay 10s") { $0.queues[0].prefetch = 100 }
         // The first response: before it, a connection has one stream.
-        try world.request(Self.body())
-        for _ in 1..<TurnPace.busyDeliveries { try world.request(Self.body("1a7e")) }
+        try world.request(World.body())
+        for _ in 1..<TurnPace.busyDeliveries { try world.request(World.body(token: "1a7e")) }
         #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries - 1 })
         #expect(world.worker?.turnInterval == .zero)
-        try world.request(Self.body("1a7e"))
+        try world.request(World.body(token: "1a7e"))
         #expect(world.pass(atMost: .seconds(5)) { world.worker?.counters.unsettled == TurnPace.busyDeliveries })
         #expect(world.worker?.turnInterval == TurnPace.interval)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -83,10 +76,9 @@ struct DeliverySemanticsTests {
         "A stream above last-stream-id, or refused with REFUSED_STREAM, is resent at once and not counted",
         arguments: ["after 2 requests: goaway Shutdown last=before", "after 2 requests: rst REFUSED_STREAM"])
     func notProcessed(script: String) throws {
-        let world = try World(script: script)
-        try world.start()
-        try world.request(Self.body(), id: "m1")
-        try world.request(Self.body(), id: "m2")
+        let world = try World.started(script: script)
+        try world.request(World.body(), id: "m1")
+        try world.request(World.body(), id: "m2")
         // No time has passed.
         #expect(world.isQuiet)
         let results = world.published(in: "push.results")
@@ -102,7 +94,7 @@ struct DeliverySemanticsTests {
         let world = try World()
         world.isAPNsDown = true
         try world.start()
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         world.pass(.seconds(300))
         #expect(world.broker.unsettledCount == 1)
         world.isAPNsDown = false
@@ -115,9 +107,8 @@ struct DeliverySemanticsTests {
 
     @Test("APNs connection lost with the stream open: sent again")
     func connectionLost() throws {
-        let world = try World(script: "attempt 1: cut")
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started(script: "attempt 1: cut")
+        try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
         #expect(world.sent == 2)
         #expect(world.worker?.counters[.uncertain] == 1)
@@ -129,13 +120,12 @@ struct DeliverySemanticsTests {
 
     @Test("no response in time: sent again at most twice within 30 s, and given up as unknown, with a dead letter")
     func noResponse() throws {
-        let world = try World(script: "token 7*: silence") {
+        let world = try World.started(script: "token 7*: silence") {
             $0.apns.requestTimeout = .seconds(5)
             $0.retry.maximumAttempts = 3
         }
-        try world.start()
         let start = world.network.now
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.network.now - start <= .seconds(35))
         #expect(world.sent == 3)
@@ -150,9 +140,8 @@ struct DeliverySemanticsTests {
 
     @Test("consuming connection lost: what is in flight is published and not sent again")
     func consumerLostInFlight() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body("1a7e"), id: "m1")
+        let world = try World.started()
+        try world.request(World.body(token: "1a7e"), id: "m1")
         world.cut(consuming: true)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.worker?.counters.deliveries == [2] })
         #expect(world.sent == 1)
@@ -162,13 +151,12 @@ struct DeliverySemanticsTests {
 
     @Test("consuming connection lost repeatedly: finished requests are not sent again", arguments: [1, 2, 3])
     func consumerLostAfterwards(losses: Int) throws {
-        let world = try World(script: "token 1a7e*: delay 600s") { $0.apns.requestTimeout = .seconds(1000) }
-        try world.start()
+        let world = try World.started(script: "token 1a7e*: delay 600s") { $0.apns.requestTimeout = .seconds(1000) }
         // The second one delays the first one's acknowledgement, which is batched.
-        try world.request(Self.body("7"), id: "m1")
+        try world.request(World.body(token: "7"), id: "m1")
         world.cut(consuming: true)
-        try world.request(Self.body("1a7e"), id: "m2")
-        try world.request(Self.body("7"), id: "m3")
+        try world.request(World.body(token: "1a7e"), id: "m2")
+        try world.request(World.body(token: "7"), id: "m3")
         for _ in 0..<losses {
             #expect(world.pass(atMost: .seconds(60)) { world.broker.unsettledCount == 2 })
             #expect(world.published(in: "push.results").count == 2)
@@ -182,10 +170,9 @@ struct DeliverySemanticsTests {
 
     @Test("the same, and another worker gets the redelivery: notification and result are repeated under their ids")
     func otherWorker() throws {
-        let world = try World()
+        let world = try World.started()
         try world.start()
-        try world.start()
-        try world.request(Self.body("1a7e"), id: "m1")
+        try world.request(World.body(token: "1a7e"), id: "m1")
         #expect(world.running.map { $0.counters.deliveries } == [[1], [0]])
         let link = try #require(
             world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
@@ -203,7 +190,7 @@ struct DeliverySemanticsTests {
         world.isAPNsDown = true
         try world.start()
         try world.start()
-        try world.request(Self.body("1a7e"), id: "m1")
+        try world.request(World.body(token: "1a7e"), id: "m1")
         world.pass(.seconds(1))
         let link = try #require(
             world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
@@ -220,15 +207,14 @@ struct DeliverySemanticsTests {
         arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])
     func lookAlikes(delays: [Int]) throws {
         let script = delays.indices.map { "token 7*, attempt \($0 + 1): delay \(delays[$0])s" }
-        let world = try World(script: script.joined(separator: "\n")) { $0.apns.requestTimeout = .seconds(200) }
-        try world.start()
+        let world = try World.started(script: script.joined(separator: "\n")) { $0.apns.requestTimeout = .seconds(200) }
         // The first response: before it, a connection has one stream.
-        try world.request(Self.body("8"))
+        try world.request(World.body(token: "8"))
         world.pass(.seconds(1))
         var settled = 0
         world.broker.observe = { if case .acknowledged = $0 { settled += 1 } }
         // Requests shorter than the broker's absence end before the redelivery.
-        for _ in delays { try world.request(Self.body()) }
+        for _ in delays { try world.request(World.body()) }
         world.isBrokerDown = true
         world.cut(consuming: true)
         world.pass(.seconds(5))
@@ -247,12 +233,11 @@ struct DeliverySemanticsTests {
 
     @Test("A request published again under the same message id is sent, though its first copy finished here")
     func republished() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started()
+        try world.request(World.body(), id: "m1")
         world.cut(consuming: true)
         world.pass(.seconds(60))
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         #expect(world.isQuiet)
         #expect(world.sent == 2)
         #expect(world.published(in: "push.results").count == 2)
@@ -260,13 +245,12 @@ struct DeliverySemanticsTests {
 
     @Test("A look-alike without a message id that was lost in flight is sent, though the first one has finished")
     func lostLookAlike() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body())
+        let world = try World.started()
+        try world.request(World.body())
         #expect(world.isQuiet)
         // The second one is in flight when the connection breaks.
         world.network.latency = .milliseconds(50)
-        try world.broker.put(Array(Self.body().utf8), into: "push.requests")
+        try world.broker.put(Array(World.body().utf8), into: "push.requests")
         world.cut(consuming: true)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.sent == 2)
@@ -276,10 +260,9 @@ struct DeliverySemanticsTests {
 
     @Test("Oversize messages without a message id are never mistaken for one another")
     func oversizeLookAlikes() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         // The slow request delays the first one's acknowledgement, and the second is lost in flight.
-        try world.request(Self.body("1a7e"), id: "m1")
+        try world.request(World.body(token: "1a7e"), id: "m1")
         try world.request(String(repeating: "a", count: 20_000))
         world.network.latency = .milliseconds(50)
         try world.request(String(repeating: "b", count: 20_000))
@@ -296,7 +279,7 @@ struct DeliverySemanticsTests {
         let world = try World()
         world.broker.holdsConfirms = true
         try world.start()
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         world.cut(consuming: false)
         world.broker.holdsConfirms = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -311,7 +294,7 @@ struct DeliverySemanticsTests {
         let world = try World()
         world.broker.queues["push.results"]?.rejectsPublishes = true
         try world.start()
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         world.pass(.seconds(14))
         #expect(world.broker.unsettledCount == 1)
         // After 0.5, 1, 2 and 4 s; the next one is 8 s later.
@@ -334,7 +317,7 @@ struct DeliverySemanticsTests {
             try #require(!queues.isEmpty, "\(name)")
             for queue in queues { queue.rejectsPublishes = true }
             try world.start()
-            try world.request(Self.body(), id: "m1")
+            try world.request(World.body(), id: "m1")
             world.pass(.seconds(20))
             #expect(world.broker.unsettledCount == 1, "\(name)")
             #expect(world.worker?.counters[.refusedPublishes] == 6, "\(name)")
@@ -349,9 +332,8 @@ struct DeliverySemanticsTests {
     @Test("a 200 whose stream does not end: accepted, and not sent again")
     func acceptedWithoutEnd() throws {
         for ending in ["200 then=silence", "200 then=CANCEL", "200 then=silence, cut"] {
-            let world = try World(script: "token *: \(ending)")
-            try world.start()
-            try world.request(Self.body(), id: "m1")
+            let world = try World.started(script: "token *: \(ending)")
+            try world.request(World.body(), id: "m1")
             #expect(world.pass(atMost: .seconds(120)) { world.isQuiet }, "\(ending)")
             #expect(world.sent == 1, "\(ending)")
             #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"], "\(ending)")
@@ -361,9 +343,8 @@ struct DeliverySemanticsTests {
 
     @Test("reply queue is missing (the result is returned): the result goes to the results")
     func replyQueueGone() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body(), id: "m1", replyTo: "gone")
+        let world = try World.started()
+        try world.request(World.body(), id: "m1", replyTo: "gone")
         #expect(world.isQuiet)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         #expect(world.published(in: "push.dead").isEmpty)
@@ -373,18 +354,16 @@ struct DeliverySemanticsTests {
     @Test("reply queue is missing, without results: the request is dead-lettered with outcome and detail")
     func replyQueueAndResultsGone() throws {
         for declares in [World.queues, World.queues.filter { $0 != "push.results" }] {
-            let world = try World(declares: declares) { configuration in
+            let lines = LogLines()
+            let world = try World.started(declares: declares, log: lines) { configuration in
                 if declares == World.queues { configuration.results.route = nil }
             }
-            let lines = LogLines()
-            world.log = Logger(label: "world") { _ in lines }
-            try world.start()
-            try world.request(Self.body(), id: "m1", replyTo: "gone")
+            try world.request(World.body(), id: "m1", replyTo: "gone")
             #expect(world.isQuiet)
             let letter = try #require(world.published(in: "push.dead").first)
             #expect(letter.outcome == "accepted")
             #expect(letter.headers["harebell-detail"] == "the result could not be routed (312 NO_ROUTE)")
-            #expect(letter.body == Self.body())
+            #expect(letter.body == World.body())
             #expect(letter.messageID == "m1")
             let line = try #require(lines.all.first { $0.message.contains("no queue takes a result") })
             #expect(
@@ -396,12 +375,8 @@ struct DeliverySemanticsTests {
 
     @Test("A fan-out whose results cannot be routed counts each of its failures once")
     func fanOutWithoutReply() throws {
-        let world = try World(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
-        try world.start()
-        let tokens = ["7777", "e4e4"].map { "\"\($0)\(String(repeating: "0", count: 60))\"" }.joined(separator: ",")
-        try world.request(
-            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
-            id: "m1", replyTo: "gone")
+        let world = try World.started(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
+        try world.request(World.fanOut(["7777", "e4e4"]), id: "m1", replyTo: "gone")
         #expect(world.isQuiet)
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.headers["harebell-detail"] == "2 of 2 notifications failed")
@@ -409,8 +384,7 @@ struct DeliverySemanticsTests {
 
     @Test("dead-letter queue is missing: the request is held and the publish repeated until the queue exists")
     func deadLettersMissing() throws {
-        let world = try World(declares: World.queues.filter { $0 != "push.dead" })
-        try world.start()
+        let world = try World.started(declares: World.queues.filter { $0 != "push.dead" })
         try world.request("no JSON", id: "m1")
         world.pass(.seconds(300))
         #expect(world.broker.unsettledCount == 1)
@@ -423,10 +397,9 @@ struct DeliverySemanticsTests {
 
     @Test("broker blocks publishers (memory or disk alarm): results wait, and prefetch stops the intake")
     func blocked() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         world.broker.setAlarm(true)
-        for number in 0..<30 { try world.request(Self.body(), id: "m\(number)") }
+        for number in 0..<30 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(60))
         let prefetch = Int(world.configuration.queues[0].prefetch)
         // The alarm is reported at the first publish, which is still accepted.
@@ -444,7 +417,7 @@ struct DeliverySemanticsTests {
         let world = try World { $0.queues[0].prefetch = 2 }
         world.broker.holdsConfirms = true
         try world.start()
-        for number in 0..<4 { try world.request(Self.body(), id: "m\(number)") }
+        for number in 0..<4 { try world.request(World.body(), id: "m\(number)") }
         #expect(world.broker.unsettledCount == 2)
         world.broker.setAlarm(true)
         for engine in world.broker.engines where !engine.heldConfirms.isEmpty {
@@ -472,12 +445,11 @@ struct DeliverySemanticsTests {
 
     @Test("wrong key, topic or environment: the app pauses, and one probe at a time tests whether it works again")
     func paused() throws {
-        let world = try World(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
-        try world.start()
-        for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
+        let world = try World.started(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
+        for number in 0..<5 { try world.request(World.body(), id: "m\(number)") }
         // The first one is refused before the others arrive.
         #expect(world.sent == 1)
-        try world.request(Self.body(topic: "com.example.other"), id: "other")
+        try world.request(World.body(topic: "com.example.other"), id: "other")
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         world.pass(.seconds(14))
         #expect(world.sent == 2)
@@ -502,35 +474,22 @@ struct DeliverySemanticsTests {
 
     @Test("A request that expires while its app is paused does not delay the others")
     func expiresWhilePaused() throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 30 }
-        try world.start()
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 30 }
         let expiration = world.network.moment.wall.seconds + 5
         for number in 0..<2 {
-            try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "expires\(number)")
+            try world.request(World.body(extra: "\"apns-expiration\":\(expiration),"), id: "expires\(number)")
         }
-        try world.request(Self.body(), id: "stays")
+        try world.request(World.body(), id: "stays")
         #expect(world.sent == 1)
         #expect(world.pass(atMost: .seconds(16)) { world.isQuiet })
         #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired", "accepted"])
     }
 
-    @Test("A request that has expired on arrival ends at once, even while its app is paused")
-    func expiredOnArrival() throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch")
-        try world.start()
-        try world.request(Self.body(), id: "pauses")
-        let expiration = world.network.moment.wall.seconds - 1
-        try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "late")
-        #expect(world.sent == 1)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
-    }
-
     @Test("A lifetime beyond all clocks does not expire")
     func endlessExpiration() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         for expiration in [Int64.max, Int64(UInt32.max)] {
-            try world.request(Self.body(), id: "lives\(expiration)") {
+            try world.request(World.body(), id: "lives\(expiration)") {
                 $0.timestamp = UInt64(Int64.max / 1000)
                 $0.expiration = Array(String(expiration).utf8)
             }
@@ -541,9 +500,8 @@ struct DeliverySemanticsTests {
 
     @Test("A request that APNs never processed counts one attempt a round, however often it was sent")
     func neverTaken() throws {
-        let world = try World(script: "topic *: rst REFUSED_STREAM") { $0.retry.maximumAttempts = 1 }
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started(script: "topic *: rst REFUSED_STREAM") { $0.retry.maximumAttempts = 1 }
+        try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "undelivered" && result.body.contains("\"attempts\":1,\"processed\":\"no\""))
@@ -559,10 +517,9 @@ struct DeliverySemanticsTests {
             ("attempt 1: rst INTERNAL_ERROR\ntoken *: delay 200ms, rst REFUSED_STREAM", "unknown"),
         ])
     func expiresBetweenTries(script: String, processed: String) throws {
-        let world = try World(script: script)
-        try world.start()
+        let world = try World.started(script: script)
         let expiration = World.start.wall.seconds + 1
-        let body = Self.body().dropLast() + ",\"apns-expiration\":\(expiration)}"
+        let body = World.body().dropLast() + ",\"apns-expiration\":\(expiration)}"
         try world.request(String(body), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
@@ -572,9 +529,8 @@ struct DeliverySemanticsTests {
 
     @Test("Time in a pause does not count against the time for retries")
     func retriesAfterPause() throws {
-        let world = try World(script: "first 2 requests: 403 TopicMismatch\nattempt 3: rst CANCEL")
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started(script: "first 2 requests: 403 TopicMismatch\nattempt 3: rst CANCEL")
+        try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(90)) { world.isQuiet })
         #expect(world.sent == 4)
         let result = try #require(world.published(in: "push.results").first)
@@ -586,13 +542,12 @@ struct DeliverySemanticsTests {
 
     @Test("A drain finishes requests in flight, confirms and acknowledges them, and takes nothing new")
     func drain() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body("1a7e"), id: "m1")
+        let world = try World.started()
+        try world.request(World.body(token: "1a7e"), id: "m1")
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         world.settle()
-        try world.request(Self.body(), id: "m2")
+        try world.request(World.body(), id: "m2")
         #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
         #expect(world.sent == 1)
         #expect(world.published(in: "push.results").count == 1)
@@ -605,7 +560,7 @@ struct DeliverySemanticsTests {
         let world = try World()
         world.broker.putsAcksAside = true
         try world.start()
-        for number in 0..<3 { try world.request(Self.body(), id: "m\(number)") }
+        for number in 0..<3 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(1))
         let worker = try #require(world.worker)
         #expect(worker.counters.unsettled == 0 && world.broker.unsettledCount == 3)
@@ -617,9 +572,8 @@ struct DeliverySemanticsTests {
 
     @Test("A drain waits only briefly for a silent broker", arguments: [2, 3600])
     func drainIsNotHeldUp(deadline: Int64) throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started()
+        try world.request(World.body(), id: "m1")
         world.pass(.seconds(1))
         for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
         let worker = try #require(world.worker)
@@ -631,16 +585,15 @@ struct DeliverySemanticsTests {
 
     @Test("Unfinished requests are requeued at the drain deadline, and no retry begins any more")
     func drainDeadline() throws {
-        let world = try World(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {
+        let world = try World.started(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {
             $0.apns.requestTimeout = .seconds(100)
         }
-        try world.start()
-        try world.request(Self.body("deaf"), id: "m1")
+        try world.request(World.body(token: "deaf"), id: "m1")
         let worker = try #require(world.worker)
         let start = world.network.now
         worker.startDrain(deadline: start)
         // A retry is due while the connections close.
-        try world.broker.put(Array(Self.body("fa11").utf8), into: "push.requests")
+        try world.broker.put(Array(World.body(token: "fa11").utf8), into: "push.requests")
         #expect(world.pass(atMost: DrainMachine.closeTimeout) { worker.hasEnded })
         #expect(world.broker.unsettledCount == 0)
         #expect(world.broker.messages(in: "push.requests").count == 2)
@@ -649,9 +602,8 @@ struct DeliverySemanticsTests {
 
     @Test("A drain does not wait for an app that is paused")
     func drainWhilePaused() throws {
-        let world = try World(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
-        try world.start()
-        for number in 0..<5 { try world.request(Self.body(), id: "m\(number)") }
+        let world = try World.started(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
+        for number in 0..<5 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(20))
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(3600))
@@ -661,12 +613,8 @@ struct DeliverySemanticsTests {
 
     @Test("A drain parks a paused app's partly finished fan-out: the finished part is not sent again")
     func drainHalfDone() throws {
-        let world = try World(script: "token e4e4*: 403 TopicMismatch")
-        try world.start()
-        let tokens = ["900d", "e4e4"].map { "\"\($0 + String(repeating: "0", count: 60))\"" } + ["\"no token\""]
-        let list = tokens.joined(separator: ",")
-        try world.request(
-            #"{"device-tokens":[\#(list)],"apns-topic":"com.example.app","payload":{"aps":{"badge":1}}}"#, id: "m1")
+        let world = try World.started(script: "token e4e4*: 403 TopicMismatch")
+        try world.request(World.fanOut(["900d", "e4e4", "no token"]), id: "m1")
         world.pass(.seconds(5))
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(3600))

@@ -12,21 +12,11 @@ import Testing
 /// "Hold time".
 @Suite("Apps that share a queue")
 struct AppShareTests {
-    private static func put(_ world: World, _ count: Int, topic: String = "com.example.app") throws {
-        for number in 0..<count {
-            var properties = MessageProperties()
-            properties.messageID = Array("\(topic) \(number)".utf8)
-            let body = Array(World.body(number, topic: topic).utf8)
-            try world.broker.put(body, properties: properties, into: "push.requests")
-        }
-        world.settle()
-    }
-
     /// - Parameter isUnreachable: whether the host of the second app never responds.
     private static func world(_ script: String = "", prefetch: UInt16 = 500, isUnreachable: Bool = false) throws
         -> World
     {
-        try World(script: script) {
+        try World.started(script: script) {
             $0.queues[0].prefetch = prefetch
             $0.hold = .seconds(300)
             if isUnreachable { $0.apps[1].endpoint = Endpoint(host: "nowhere.test", port: 443) }
@@ -38,10 +28,9 @@ struct AppShareTests {
     @Test("Another app is served at once, however many requests the refused one has, twice in a row")
     func refused() throws {
         let world = try Self.world("topic com.example.other: 403 InvalidProviderToken")
-        try world.start()
         for round in 1...2 {
-            try Self.put(world, 900, topic: "com.example.other")
-            try Self.put(world, 50)
+            try world.put(0..<900, topic: "com.example.other")
+            try world.put(0..<50)
             #expect(world.pass(atMost: .seconds(10)) { Self.results(world) == 50 * round }, "round \(round)")
             world.pass(.seconds(1))
             #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 50)
@@ -59,23 +48,21 @@ struct AppShareTests {
     @Test("Another app is served within seconds when the first one's APNs does not answer")
     func unreachable() throws {
         let world = try Self.world(isUnreachable: true)
-        try world.start()
-        try Self.put(world, 900, topic: "com.example.other")
-        try Self.put(world, 50)
+        try world.put(0..<900, topic: "com.example.other")
+        try world.put(0..<50)
         #expect(world.pass(atMost: .seconds(20)) { Self.results(world) == 50 })
         world.pass(.seconds(1))
         #expect(world.broker.unsettledCount <= 51 && world.published(in: "push.dead").isEmpty)
         #expect(world.worker?.isSuspended == false)
         world.pass(.seconds(1000))
-        try Self.put(world, 50)
+        try world.put(0..<50)
         #expect(world.pass(atMost: .seconds(20)) { Self.results(world) == 100 })
     }
 
     @Test("What exceeds the share takes the next longer delay each time, and counts no attempt")
     func delays() throws {
         let world = try Self.world("topic com.example.other: 403 InvalidProviderToken", prefetch: 10)
-        try world.start()
-        try Self.put(world, 2, topic: "com.example.other")
+        try world.put(0..<2, topic: "com.example.other")
         var seen: [String] = []
         world.check = { [unowned world] in
             for queue in world.broker.queues.keys where queue.contains(".retry.") {
@@ -92,25 +79,21 @@ struct AppShareTests {
     @Test("A fan-out uses one request of the share")
     func fanOut() throws {
         let world = try Self.world("topic com.example.other: 403 InvalidProviderToken", prefetch: 10)
-        try world.start()
-        let tokens = (0..<20).map { "\"7\(String(repeating: "0", count: 60))\(100 + $0)\"" }.joined(separator: ",")
-        let request =
-            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.other\",\"payload\":{\"aps\":{\"badge\":1}}}"
-        try world.request(request, id: "m1")
+        let tokens = (0..<20).map { World.token($0) }
+        try world.request(World.fanOut(tokens, topic: "com.example.other"), id: "m1")
         world.pass(.seconds(5))
         #expect(world.worker?.paused.map(\.held) == [20] && world.parked.isEmpty)
     }
 
     @Test("When no app can send, nothing is parked, and consuming stops within seconds")
     func standstill() throws {
-        let world = try World(script: "topic *: 403 InvalidProviderToken") {
+        let world = try World.started(script: "topic *: 403 InvalidProviderToken") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.queues[0].prefetch = 100
             $0.hold = .seconds(300)
         }
-        try world.start()
         for round in 1...2 {
-            try Self.put(world, 150)
+            try world.put(0..<150)
             #expect(world.pass(atMost: .seconds(10)) { world.worker?.isSuspended == true }, "round \(round)")
             #expect(world.parked.isEmpty && world.broker.queues["push.requests"]?.consumerCount == 0)
             try world.setScript("")
@@ -129,7 +112,6 @@ struct AppShareTests {
     func nowOrNever() throws {
         let world = try Self.world(
             "topic com.example.other: 403 InvalidProviderToken\ntype voip: 503 ServiceUnavailable")
-        try world.start()
         try world.request(World.body(1, topic: "com.example.other", extra: "\"apns-expiration\":0,"), id: "paused")
         try world.request(
             World.body(2, extra: "\"apns-push-type\":\"voip\",\"apns-expiration\":0,"), id: "unavailable")
@@ -148,7 +130,6 @@ struct AppShareTests {
     func withdrawnProbe() throws {
         let world = try Self.world(
             "type voip, first 1 requests: 403 TopicMismatch\nfirst 2 requests: 403 InvalidProviderToken")
-        try world.start()
         for number in 0..<3 {
             try world.request(World.body(number, extra: "\"apns-push-type\":\"voip\","), id: "m\(number)")
         }

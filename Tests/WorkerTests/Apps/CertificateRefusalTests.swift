@@ -42,23 +42,19 @@ struct CertificateRefusalTests {
         }
     }
 
-    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
-        "{\"device-token\":\"7abc\(10 + number)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     @Test("Its app pauses, is reported once, loses nothing, and resumes when a connection opens")
     func revoked() throws {
         let lines = LogLines()
         let world = try world(taken)
         world.log = Logger(label: "test") { _ in lines }
         try world.start()
-        try world.request(Self.body(0), id: "m0")
+        try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
 
         try world.setScript(refused)
         world.cut(World.apns)
-        for number in 1..<4 { try world.request(Self.body(number), id: "m\(number)") }
-        try world.request(Self.body(4, topic: "com.example.other"), id: "m4")
+        for number in 1..<4 { try world.request(World.body(number), id: "m\(number)") }
+        try world.request(World.body(4, topic: "com.example.other"), id: "m4")
         world.pass(.seconds(900))
         let worker = try #require(world.worker)
         #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
@@ -86,7 +82,7 @@ struct CertificateRefusalTests {
         world.pass(.seconds(60))
         #expect(world.worker?.paused.isEmpty == true)
         try world.setScript(refused)
-        try world.request(Self.body(1), id: "m1")
+        try world.request(World.body(1), id: "m1")
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
         #expect(world.worker?.paused.isEmpty == true)
     }

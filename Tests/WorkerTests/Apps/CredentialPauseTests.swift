@@ -12,12 +12,7 @@ import Testing
 @Suite("Pausing an app for its credential")
 struct CredentialPauseTests {
     private static func body(_ number: Int, type: String = "alert", topic: String = "com.example.app") -> String {
-        let digits = String(number)
-        let token = "7" + String(repeating: "0", count: 63 - digits.count) + digits
-        return """
-            {"device-token":"\(token)","apns-topic":"\(topic)","apns-push-type":"\(type)",\
-            "payload":{"aps":{"badge":1}}}
-            """
+        World.body(number, topic: topic, extra: "\"apns-push-type\":\"\(type)\",")
     }
 
     private static let reasons = ResponseRule.all.filter { $0.action.pause == .app }.map(\.reason.description)
@@ -46,8 +41,7 @@ struct CredentialPauseTests {
 
     @Test("GOAWAY pauses the apps whose notifications the pool carries, and no other app of the same credential")
     func goawayOfSharedPool() throws {
-        let world = try World(script: "topic com.example.app: goaway BadCertificate last=before")
-        try world.start()
+        let world = try World.started(script: "topic com.example.app: goaway BadCertificate last=before")
         try world.request(Self.body(1), id: "m1")
         try world.request(Self.body(2, topic: "com.example.other"), id: "m2")
         world.pass(.seconds(1))
@@ -57,8 +51,7 @@ struct CredentialPauseTests {
 
     @Test("GOAWAY for any other reason pauses nothing")
     func otherGoaway() throws {
-        let world = try World(script: "first 3 requests: goaway BadDeviceToken last=before")
-        try world.start()
+        let world = try World.started(script: "first 3 requests: goaway BadDeviceToken last=before")
         try world.request(Self.body(1), id: "m1")
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
@@ -90,10 +83,9 @@ struct CredentialPauseTests {
 
     @Test("When the credential is accepted and the topic is not, only the topic stays paused")
     func thenTheTopic() throws {
-        let world = try World(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed") {
+        let world = try World.started(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed") {
             $0.queues[0].prefetch = 60
         }
-        try world.start()
         for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
         world.pass(.seconds(16))

@@ -23,8 +23,7 @@ struct HoldTimeTests {
 
     @Test("Requests that waited too long for one app are parked without an attempt, which frees the prefetch")
     func onePausedApp() throws {
-        let world = try World(script: "topic com.example.other: 403 TopicMismatch") { $0.hold = .seconds(60) }
-        try world.start()
+        let world = try World.started(script: "topic com.example.other: 403 TopicMismatch") { $0.hold = .seconds(60) }
         for number in 0..<10 { try world.request(Self.other(number), id: "other\(number)") }
         // A tenth of the prefetch is one request: it waits as the next probe, and the others are parked at once.
         try world.request(World.body(0), id: "app0")
@@ -56,13 +55,12 @@ struct HoldTimeTests {
 
     @Test("Requests returned from a retry queue during a probe wait for its outcome")
     func burst() throws {
-        let world = try World(
+        let world = try World.started(
             script: "topic com.example.other, first 2 requests: 403 TopicMismatch\ntoken *: delay 100ms"
         ) {
             $0.hold = .seconds(20)
             $0.retry.delays = [.seconds(100), .seconds(5000)]
         }
-        try world.start()
         for number in 0..<8 { try world.request(Self.other(number), id: "other\(number)") }
         #expect(world.pass(atMost: .seconds(400)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 8)
@@ -70,10 +68,9 @@ struct HoldTimeTests {
 
     @Test("Without retry queues, overdue requests keep waiting, and none is dead-lettered")
     func withoutRetryQueues() throws {
-        let world = try World(script: "topic com.example.other: 403 TopicMismatch", hasRetryQueues: false) {
+        let world = try World.started(script: "topic com.example.other: 403 TopicMismatch", hasRetryQueues: false) {
             $0.hold = .seconds(60)
         }
-        try world.start()
         for number in 0..<5 { try world.request(Self.other(number), id: "other\(number)") }
         for number in 0..<5 { try world.request(World.body(number), id: "app\(number)") }
         world.pass(.seconds(3600))
@@ -143,8 +140,7 @@ struct HoldTimeTests {
 
     @Test("It is not ready while nothing is consumed, and ready again when consumption resumes")
     func readiness() throws {
-        let world = try World { $0.hold = .seconds(300) }
-        try world.start()
+        let world = try World.started { $0.hold = .seconds(300) }
         world.isAPNsDown = true
         world.cut(World.apns)
         try world.request(World.body(1), id: "m1")
@@ -165,11 +161,10 @@ struct HoldTimeTests {
         "When APNs refuses every app only probes are consumed, and a fixed credential resumes consumption",
         arguments: ["403 TopicMismatch", "403 InvalidProviderToken", "400 TopicDisallowed"])
     func refused(response: String) throws {
-        let world = try World(script: "topic *: \(response)") {
+        let world = try World.started(script: "topic *: \(response)") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.hold = .seconds(300)
         }
-        try world.start()
         for number in 0..<100 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         world.pass(.seconds(600))
@@ -195,7 +190,7 @@ struct HoldTimeTests {
     @Test("No message of any queue is delivered often, however long nothing can be sent")
     func deliveryCounts() throws {
         let others = ["push.other", "push.third"]
-        let world = try World(script: "topic *: 403 InvalidProviderToken", declares: World.queues + others) {
+        let world = try World.started(script: "topic *: 403 InvalidProviderToken", declares: World.queues + others) {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.hold = .seconds(60)
             for name in others {
@@ -204,7 +199,6 @@ struct HoldTimeTests {
                 $0.queues.append(queue)
             }
         }
-        try world.start()
         for number in 0..<20 { try world.request(World.body(number), id: "m\(number)") }
         for (index, queue) in others.enumerated() {
             for number in 0..<20 {

@@ -24,7 +24,7 @@ struct PausingTests {
         throws
         -> World
     {
-        try World(script: script) {
+        try World.started(script: script) {
             $0.queues[0].prefetch = 500
             $0.apns.badTokenPause = limit
         }
@@ -35,7 +35,6 @@ struct PausingTests {
     @Test("Many refused device tokens pause the app, the rest waits silently, and the right environment ends it")
     func environmentMixUp() throws {
         let world = try Self.world("")
-        try world.start()
         for number in 0..<60 { try world.request(Self.body("bad0", number), id: "m\(number)") }
         try world.request(Self.body("7", type: "voip"), id: "other topic")
         let worker = try #require(world.worker)
@@ -72,7 +71,6 @@ struct PausingTests {
     @Test("A queue of unregistered tokens only is emptied, slowly")
     func deadTokens() throws {
         let world = try Self.world("")
-        try world.start()
         for number in 0..<30 { try world.request(Self.body("bad0", number), id: "m\(number)") }
         #expect(world.worker?.paused.first?.held == 11)
         let start = world.network.now
@@ -83,20 +81,12 @@ struct PausingTests {
         #expect(world.published(in: "push.feedback").count == 19)
     }
 
-    @Test("Unregistered devices pause nothing, in any number")
-    func goneDevices() throws {
-        let world = try Self.world("")
-        try world.start()
-        for number in 0..<60 { try world.request(Self.body("dead", number), id: "m\(number)") }
-        #expect(world.isQuiet)
-        #expect(world.published(in: "push.feedback").count == 60)
-    }
-
-    @Test("Without a limit every refused device token is reported at once")
-    func noLimit() throws {
-        let world = try Self.world("", limit: nil)
-        try world.start()
-        for number in 0..<200 { try world.request(Self.body("bad0", number), id: "m\(number)") }
+    @Test(
+        "Unregistered devices pause nothing, in any number, nor do refused device tokens without a limit",
+        arguments: [("dead", TokenRefusalShare.Limit(responses: 20, percent: 50)), ("bad0", nil)])
+    func allReported(prefix: String, limit: TokenRefusalShare.Limit?) throws {
+        let world = try Self.world("", limit: limit)
+        for number in 0..<200 { try world.request(Self.body(prefix, number), id: "m\(number)") }
         #expect(world.isQuiet)
         #expect(world.published(in: "push.feedback").count == 200)
     }
@@ -105,7 +95,6 @@ struct PausingTests {
     func inFlight() throws {
         // All are sent before any response except the first.
         let world = try Self.world("token bad0*: delay 5s, 400 BadDeviceToken\ntoken 7*: delay 6s")
-        try world.start()
         try world.request(Self.body("1", 0), id: "first")
         for number in 0..<30 { try world.request(Self.body("bad0", number), id: "bad\(number)") }
         for number in 0..<5 { try world.request(Self.body("7", number), id: "good\(number)") }
@@ -124,14 +113,13 @@ struct PausingTests {
         "An inconclusive probe leaves the app paused, without a dead letter, and another one follows",
         arguments: ["429 TooManyRequests", "503 ServiceUnavailable", "500 InternalServerError", "cut", "silence"])
     func undecided(ending: String) throws {
-        let world = try World(
+        let world = try World.started(
             script: "first 1 requests: 403 TopicMismatch\nfirst 5 requests: \(ending)"
         ) {
             $0.apns.requestTimeout = .seconds(5)
             $0.retry.delays = [.seconds(20)]
             $0.retry.throttledDelays = [.seconds(20)]
         }
-        try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         world.pass(.seconds(70))
         #expect(world.published(in: "push.results").isEmpty)
@@ -144,11 +132,10 @@ struct PausingTests {
     @Test(
         "An inconclusive probe that may not be retried soon is parked, and the next request becomes the probe")
     func poison() throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch") {
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch") {
             $0.queues[0].prefetch = 1
             $0.retry.maximumAttempts = 2
         }
-        try world.start()
         try world.request(Self.body("f100d"), id: "throttled")
         try world.request(Self.body("7"), id: "good")
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
@@ -160,10 +147,9 @@ struct PausingTests {
         "A response that blames the notification shows that the app is accepted",
         arguments: ["200", "410 Unregistered", "413 PayloadTooLarge", "400 BadCollapseId", "400 BadDeviceToken"])
     func decided(response: String) throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)") {
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)") {
             $0.queues[0].prefetch = 30
         }
-        try world.start()
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(15)) { world.isQuiet })
         #expect(world.sent == 4)
@@ -171,8 +157,7 @@ struct PausingTests {
 
     @Test("A refused topic delays no other topic of its app")
     func topics() throws {
-        let world = try World(script: "type voip: 400 TopicDisallowed") { $0.queues[0].prefetch = 30 }
-        try world.start()
+        let world = try World.started(script: "type voip: 400 TopicDisallowed") { $0.queues[0].prefetch = 30 }
         for number in 0..<3 { try world.request(Self.body("7", number, type: "voip"), id: "v\(number)") }
         for number in 0..<20 { try world.request(Self.body("7", number), id: "a\(number)") }
         world.pass(.seconds(1))
@@ -183,8 +168,7 @@ struct PausingTests {
 
     @Test("After a change, paused apps are tried at once")
     func changed() throws {
-        let world = try World(script: "first 6 requests: 403 Forbidden") { $0.queues[0].prefetch = 30 }
-        try world.start()
+        let world = try World.started(script: "first 6 requests: 403 Forbidden") { $0.queues[0].prefetch = 30 }
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         // Refused after 15, 30 and 60 s; the next probe would be due after two more minutes.
         world.pass(.seconds(110))

@@ -12,7 +12,7 @@ import Testing
 @Suite("Probing on fresh connections")
 struct ProbeConnectionTests {
     private static func world(knownAfter: String, connections: ClosedRange<Int> = 1...4) throws -> World {
-        try World(script: "set topic com.example.other\nset topic com.example.app after=\(knownAfter)") {
+        try World.started(script: "set topic com.example.other\nset topic com.example.app after=\(knownAfter)") {
             $0.queues[0].prefetch = 200
             $0.apns.connections = connections
         }
@@ -23,7 +23,6 @@ struct ProbeConnectionTests {
         arguments: [1...1, 1...4, 3...4])
     func learnsLater(connections: ClosedRange<Int>) throws {
         let world = try Self.world(knownAfter: "10s", connections: connections)
-        try world.start()
         try world.request(World.body(0, topic: "com.example.other"), id: "other")
         for number in 1..<20 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(1))
@@ -39,7 +38,6 @@ struct ProbeConnectionTests {
     @Test("Refused probes cost one connection each, and leave the number of connections unchanged")
     func refusedProbes() throws {
         let world = try Self.world(knownAfter: "100h", connections: 2...8)
-        try world.start()
         for number in 1..<10 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(1))
         let before = world.network.attempts
@@ -54,7 +52,6 @@ struct ProbeConnectionTests {
     @Test("A reload without changes probes paused apps at once")
     func reload() throws {
         let world = try Self.world(knownAfter: "1000s")
-        try world.start()
         for number in 1..<10 { try world.request(World.body(number), id: "m\(number)") }
         // The previous probe was at 765 s, the next one would be at 1065 s.
         world.pass(.seconds(1001))

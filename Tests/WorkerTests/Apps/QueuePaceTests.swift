@@ -14,44 +14,17 @@ import Testing
 struct QueuePaceTests {
     private static let pace = Configuration.RateLimit(perSecond: 50, burst: 10)
 
-    private static func token(_ number: Int) -> String {
-        let name = String(number, radix: 16)
-        return "7" + String(repeating: "0", count: 63 - name.count) + name
-    }
-
-    private static func body(_ number: Int, topic: String = "com.example.app", extra: String = "") -> String {
-        "{\"device-token\":\"\(token(number))\",\"apns-topic\":\"\(topic)\",\(extra)"
-            + "\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
-    private static func fanOut(_ count: Int) -> String {
-        let tokens = (0..<count).map { "\"\(token($0))\"" }.joined(separator: ",")
-        return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     /// With a rate-limited queue, and `push.other` without a limit.
     private static func world(
         _ pace: Configuration.RateLimit = pace, script: String = "",
         configure: (inout Configuration) -> Void = { _ in }
     ) throws -> World {
-        let world = try World(script: script, declares: World.queues + ["push.other"]) {
+        try World.started(script: script, declares: World.queues + ["push.other"]) {
             $0.queues[0].prefetch = 1000
             $0.queues[0].rateLimit = pace
             $0.queues.append(Configuration.Queue(name: "push.other", decoder: "auto", prefetch: 10))
             configure(&$0)
         }
-        try world.start()
-        return world
-    }
-
-    private static func put(_ world: World, _ numbers: Range<Int>, extra: String = "") throws {
-        for number in numbers {
-            var properties = MessageProperties()
-            properties.messageID = Array("m\(number)".utf8)
-            try world.broker.put(
-                Array(body(number, extra: extra).utf8), properties: properties, into: "push.requests")
-        }
-        world.settle()
     }
 
     /// When APNs received each notification, since the first.
@@ -67,7 +40,7 @@ struct QueuePaceTests {
     @Test("200 requests at 50 a second with a burst of 10 take 3.8 seconds, each is sent when due, and in order")
     func exact() throws {
         let world = try Self.world()
-        try Self.put(world, 0..<200)
+        try world.put(0..<200)
         #expect(world.sent == 10 && Self.waiting(world) == 190)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let times = Self.times(world)
@@ -76,7 +49,7 @@ struct QueuePaceTests {
             #expect(time == .milliseconds((index - 9) * 20), "\(index)")
         }
         let order = world.ledger.records.map { String(decoding: $0.deviceToken, as: UTF8.self) }
-        #expect(order == (0..<200).map(Self.token))
+        #expect(order == (0..<200).map { World.token($0) })
         #expect(world.published(in: "push.results").allSatisfy { $0.outcome == "accepted" })
     }
 
@@ -90,7 +63,7 @@ struct QueuePaceTests {
         var published = 0
         while published < 150 {
             let next = published + Int.random(in: 1...30, using: &random)
-            try Self.put(world, published..<next)
+            try world.put(published..<next)
             published = next
             world.pass(.milliseconds(Int64.random(in: 0...3000, using: &random)))
         }
@@ -108,17 +81,17 @@ struct QueuePaceTests {
     @Test("Another queue does not wait")
     func otherQueue() throws {
         let world = try Self.world()
-        try Self.put(world, 0..<500)
-        try world.broker.put(Array(Self.body(1000).utf8), properties: MessageProperties(), into: "push.other")
+        try world.put(0..<500)
+        try world.broker.put(Array(World.body(1000).utf8), properties: MessageProperties(), into: "push.other")
         world.settle()
-        #expect(world.ledger.records.contains { $0.deviceToken.elementsEqual(Self.token(1000).utf8) })
+        #expect(world.ledger.records.contains { $0.deviceToken.elementsEqual(World.token(1000).utf8) })
         #expect(Self.waiting(world) == 490)
     }
 
     @Test("Each notification of a fan-out takes a permit, and so does each retry")
     func fanOut() throws {
         let world = try Self.world(script: "token *, attempt 1: 503 Shutdown")
-        try world.request(Self.fanOut(30), id: "m1")
+        try world.request(World.fanOut((0..<30).map { World.token($0) }), id: "m1")
         #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
         let times = Self.times(world)
         #expect(times.count == 60)
@@ -129,20 +102,20 @@ struct QueuePaceTests {
     @Test("The AMQP priority decides among waiting requests")
     func priority() throws {
         let world = try Self.world()
-        try Self.put(world, 0..<30)
-        try world.request(Self.body(99, extra: "\"apns-priority\":1,"), id: "urgent") { $0.priority = 5 }
-        try world.request(Self.body(98, extra: "\"apns-priority\":10,"), id: "not") { $0.priority = nil }
+        try world.put(0..<30)
+        try world.request(World.body(99, extra: "\"apns-priority\":1,"), id: "urgent") { $0.priority = 5 }
+        try world.request(World.body(98, extra: "\"apns-priority\":10,"), id: "not") { $0.priority = nil }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let order = world.ledger.records.map { String(decoding: $0.deviceToken, as: UTF8.self) }
-        #expect(order == (Array(0..<10) + [99] + Array(10..<30) + [98]).map(Self.token))
+        #expect(order == (Array(0..<10) + [99] + Array(10..<30) + [98]).map { World.token($0) })
     }
 
     @Test("A request that expires while it waits is not sent, and takes no permit")
     func expiry() throws {
         let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1))
-        try Self.put(world, 0..<1)
-        try Self.put(world, 1..<11, extra: "\"apns-expiration\":\(World.start.wall.seconds + 4),")
-        try Self.put(world, 11..<12)
+        try world.put(0..<1)
+        try world.put(1..<11, extra: "\"apns-expiration\":\(World.start.wall.seconds + 4),")
+        try world.put(11..<12)
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
         let outcomes = world.published(in: "push.results").compactMap(\.outcome)
         #expect(outcomes.count { $0 == "expired" } == 12 - world.sent && (5...7).contains(world.sent))
@@ -152,8 +125,8 @@ struct QueuePaceTests {
     @Test("A drain requeues waiting requests at once, and parks partly sent ones")
     func drain() throws {
         let world = try Self.world()
-        try world.request(Self.fanOut(20), id: "fan-out")
-        try Self.put(world, 100..<200)
+        try world.request(World.fanOut((0..<20).map { World.token($0) }), id: "fan-out")
+        try world.put(100..<200)
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(60))
         #expect(world.pass(atMost: .seconds(1)) { worker.hasEnded })
@@ -167,7 +140,7 @@ struct QueuePaceTests {
     @Test("A request that waits for longer than the hold time is parked without an attempt")
     func hold() throws {
         let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1)) { $0.hold = .seconds(20) }
-        try Self.put(world, 0..<100)
+        try world.put(0..<100)
         world.pass(.seconds(21))
         #expect((78...82).contains(world.parked.count) && Self.waiting(world) == 0)
         for copy in world.parked {
@@ -179,7 +152,7 @@ struct QueuePaceTests {
     @Test("Requests of a paused app take no permits, and are sent at the rate limit after the pause")
     func pause() throws {
         let world = try Self.world(script: "topic com.example.app: 403 TopicMismatch")
-        try Self.put(world, 0..<100)
+        try world.put(0..<100)
         world.pass(.seconds(14))
         // The other queued requests had their turn, and wait for the app.
         #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 100 && Self.waiting(world) == 0)
@@ -198,9 +171,9 @@ struct QueuePaceTests {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.hold = .seconds(60)
         }
-        try Self.put(world, 0..<3)
+        try world.put(0..<3)
         world.pass(.seconds(55))
-        try Self.put(world, 3..<50)
+        try world.put(3..<50)
         world.pass(.seconds(120))
         #expect(world.worker?.isSuspended == true && Self.waiting(world) == 0)
         try world.setScript("")
@@ -212,7 +185,7 @@ struct QueuePaceTests {
     @Test("After a lost connection the broker redelivers the waiting requests, and nothing is sent twice")
     func lostConnection() throws {
         let world = try Self.world()
-        try Self.put(world, 0..<100)
+        try world.put(0..<100)
         world.pass(.milliseconds(100))
         world.cut(consuming: true)
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
@@ -222,7 +195,7 @@ struct QueuePaceTests {
     @Test("A request waiting for an app that a reload removes ends at its turn")
     func removedApp() throws {
         let world = try Self.world()
-        try Self.put(world, 0..<50)
+        try world.put(0..<50)
         try world.reload { $0.apps.removeFirst() }
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
         let outcomes = world.published(in: "push.results").compactMap(\.outcome)

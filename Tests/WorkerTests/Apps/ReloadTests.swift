@@ -17,14 +17,8 @@ struct ReloadTests {
 
         """
 
-    private static func body(_ number: Int, topic: String = "com.example.app") -> String {
-        let digits = String(number)
-        let token = "7" + digits + String(repeating: "0", count: 63 - digits.count)
-        return "{\"device-token\":\"\(token)\",\"apns-topic\":\"\(topic)\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     private func publish(_ range: Range<Int>, topic: String = "com.example.app", to world: World) throws {
-        for number in range { try world.request(Self.body(number, topic: topic), id: "m\(number)") }
+        for number in range { try world.request(World.body(token: "7\(number)", topic: topic), id: "m\(number)") }
     }
 
     /// The number of requests that each connection to APNs has answered, by connection number.
@@ -44,13 +38,12 @@ struct ReloadTests {
 
     @Test("A new key under load: requests in flight end on the old connection, others move, nothing is sent twice")
     func underLoad() throws {
-        let world = try World(script: Self.keys + "token *: delay 2s") {
+        let world = try World.started(script: Self.keys + "token *: delay 2s") {
             $0.queues[0].prefetch = 40
             $0.apns.connections = 1...1
             $0.apns.permitsPerSecond = 1
             $0.apns.burst = 5
         }
-        try world.start()
         try publish(0..<1, to: world)
         world.pass(.seconds(10))
         try publish(1..<100, to: world)
@@ -75,8 +68,7 @@ struct ReloadTests {
 
     @Test("The old key stays in use until the new one has a connection")
     func connectsFirst() throws {
-        let world = try World(script: Self.keys)
-        try world.start()
+        let world = try World.started(script: Self.keys)
         world.network.latency = .milliseconds(500)
         try world.reload { $0.apps[0].credential = world.otherKey }
         try publish(0..<1, to: world)
@@ -92,8 +84,7 @@ struct ReloadTests {
     @Test("If the new connection does not open, its pool takes over after ten seconds and waits for it")
     func changeTimeout() throws {
         let elsewhere = Endpoint(host: "apns.test", port: 2197)
-        let world = try World(script: Self.keys)
-        try world.start()
+        let world = try World.started(script: Self.keys)
         try world.reload { $0.apps[0].endpoint = elsewhere }
         world.pass(.seconds(9))
         try publish(0..<1, to: world)
@@ -117,8 +108,7 @@ struct ReloadTests {
         ])
     func outdatedRefusal(response: String) throws {
         let script = "token 75*, attempt 1: \(response)\ntoken 75*, attempt 1: delay 2s"
-        let world = try World(script: Self.keys + script)
-        try world.start()
+        let world = try World.started(script: Self.keys + script)
         try publish(0..<1, to: world)
         try publish(50..<55, to: world)
         world.pass(.seconds(1))
@@ -134,10 +124,9 @@ struct ReloadTests {
 
     @Test("GOAWAY for the old credential does not pause either", arguments: ["", "close=now"])
     func outdatedGoaway(close: String) throws {
-        let world = try World(
+        let world = try World.started(
             script: Self.keys + "after 3s: goaway BadCertificate \(close)\ntoken 75*, attempt 1: delay 5s"
         ) { $0.queues[0].prefetch = 100 }
-        try world.start()
         try publish(0..<1, to: world)
         try publish(50..<55, to: world)
         world.pass(.seconds(1))
@@ -157,12 +146,11 @@ struct ReloadTests {
             set key NEWKEY1234 team=DEF123GHIJ
             token *: delay 1s
             """
-        let world = try World(script: keys) {
+        let world = try World.started(script: keys) {
             $0.queues[0].prefetch = 100
             $0.apns.permitsPerSecond = 10
             $0.apns.burst = 5
         }
-        try world.start()
         try publish(0..<1, to: world)
         world.pass(.seconds(10))
         try publish(1..<100, to: world)
@@ -180,8 +168,7 @@ struct ReloadTests {
 
     @Test("An app paused for a wrong key resumes at once with the right one")
     func resumes() throws {
-        let world = try World(script: "set key NEWKEY1234 team=DEF123GHIJ") { $0.queues[0].prefetch = 80 }
-        try world.start()
+        let world = try World.started(script: "set key NEWKEY1234 team=DEF123GHIJ") { $0.queues[0].prefetch = 80 }
         try publish(0..<8, to: world)
         world.pass(.seconds(1000))
         #expect(outcomes(world) == [:] && world.broker.unsettledCount == 8)
@@ -192,8 +179,7 @@ struct ReloadTests {
 
     @Test("An app whose new key is wrong pauses, and resumes with the old one")
     func wrongKey() throws {
-        let world = try World(script: "set key ABC123DEFG team=DEF123GHIJ") { $0.queues[0].prefetch = 40 }
-        try world.start()
+        let world = try World.started(script: "set key ABC123DEFG team=DEF123GHIJ") { $0.queues[0].prefetch = 40 }
         try publish(0..<4, to: world)
         try world.reload { $0.apps[0].credential = world.otherKey }
         try publish(4..<8, to: world)
@@ -208,8 +194,7 @@ struct ReloadTests {
 
     @Test("Unchanged apps keep their connections; the route of results changes at once")
     func unchanged() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         try publish(0..<3, to: world)
         let attempts = world.network.attempts
         try world.reload { $0.results.route = .init(exchange: "", routingKey: "replies") }
@@ -221,12 +206,11 @@ struct ReloadTests {
 
     @Test("Requests in flight of a removed app end, its other requests are invalid, and other apps continue")
     func removed() throws {
-        let world = try World(script: "token *: delay 5s") {
+        let world = try World.started(script: "token *: delay 5s") {
             $0.queues[0].prefetch = 40
             $0.apns.permitsPerSecond = 1
             $0.apns.burst = 2
         }
-        try world.start()
         try publish(0..<1, to: world)
         world.pass(.seconds(10))
         try publish(1..<9, to: world)
@@ -242,8 +226,7 @@ struct ReloadTests {
 
     @Test("A removed app that returns while its notifications are in flight is the same app")
     func removedAndBack() throws {
-        let world = try World(script: "token *: delay 5s")
-        try world.start()
+        let world = try World.started(script: "token *: delay 5s")
         try publish(0..<5, to: world)
         world.pass(.seconds(1))
         let app = world.configuration.apps[0]
@@ -257,8 +240,7 @@ struct ReloadTests {
 
     @Test("Apps are added and removed: unused slots are reused")
     func slots() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let template = world.configuration.apps[0]
         for number in 0..<20 {
             try world.reload { configuration in
@@ -275,8 +257,7 @@ struct ReloadTests {
 
     @Test("An app added to a key gets a connection bound anew by APNs, and so do those that share it")
     func added() throws {
-        let world = try World(script: Self.keys)
-        try world.start()
+        let world = try World.started(script: Self.keys)
         try publish(0..<1, to: world)
         var third = world.configuration.apps[0]
         third.topic = "com.example.third"
@@ -292,8 +273,7 @@ struct ReloadTests {
 
     @Test("A draining worker does not hand over any more")
     func draining() throws {
-        let world = try World(script: "token *: delay 1s")
-        try world.start()
+        let world = try World.started(script: "token *: delay 1s")
         try publish(0..<5, to: world)
         world.worker?.startDrain(deadline: world.network.now + .seconds(30))
         let attempts = world.network.attempts
@@ -304,8 +284,7 @@ struct ReloadTests {
 
     @Test("A drain that begins during a handover ends in order", arguments: [0, 100, 400, 1100, 3000])
     func drainWhileHandingOver(milliseconds: Int) throws {
-        let world = try World(script: Self.keys + "token *: delay 500ms")
-        try world.start()
+        let world = try World.started(script: Self.keys + "token *: delay 500ms")
         try publish(0..<8, to: world)
         world.network.latency = .milliseconds(100)
         try world.reload { $0.apps[0].credential = world.otherKey }
@@ -319,8 +298,7 @@ struct ReloadTests {
 
     @Test("Two reloads at once have the same effect as the second alone")
     func twice() throws {
-        let world = try World(script: Self.keys)
-        try world.start()
+        let world = try World.started(script: Self.keys)
         let first = world.configuration.apps[0].credential
         try publish(0..<1, to: world)
         try world.reload { $0.apps[0].credential = world.otherKey }

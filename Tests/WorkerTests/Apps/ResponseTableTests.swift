@@ -67,8 +67,9 @@ struct ResponseTableTests {
     /// One app, for which APNs gives the row's response to the first `times` requests or to all.
     private static func world(_ row: Row, times: Int?) throws -> World {
         let condition = times.map { "first \($0) requests" } ?? "topic com.example.*"
-        return try World(script: "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\n\(condition): \(row.response)")
-        {
+        return try World.started(
+            script: "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\n\(condition): \(row.response)"
+        ) {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.retry.maximumAttempts = 4
         }
@@ -77,7 +78,6 @@ struct ResponseTableTests {
     @Test("A response that APNs gives to every request", arguments: known + unknown)
     func always(row: Row) throws {
         let world = try Self.world(row, times: nil)
-        try world.start()
         try world.request(Self.request(row), id: "m1")
         world.pass(.seconds(1))
         let connectionsBeforeProbes = world.ledger.statistics.connections
@@ -128,7 +128,6 @@ struct ResponseTableTests {
     @Test("A response that APNs gives once", arguments: known + unknown)
     func once(row: Row) throws {
         let world = try Self.world(row, times: 1)
-        try world.start()
         let start = world.network.now
         try world.request(Self.request(row), id: "m1")
         #expect(world.pass(atMost: .seconds(960)) { world.isQuiet })

@@ -30,11 +30,10 @@ struct WaitingTests {
 
     @Test("Held requests that a delivery timeout returns are sent once, and are held for a shorter time")
     func timeoutOfHeld() throws {
-        let world = try World(script: Self.refused) {
+        let world = try World.started(script: Self.refused) {
             $0.queues[0].prefetch = 300
             $0.hold = .seconds(300)
         }
-        try world.start()
         for round in 0..<2 {
             try Self.publish(round * 30..<round * 30 + 30, to: world)
             world.pass(.seconds(15))
@@ -51,8 +50,7 @@ struct WaitingTests {
 
     @Test("Requests in flight that a delivery timeout returns are not sent again")
     func timeoutInFlight() throws {
-        let world = try World(script: "token *: delay 20s") { $0.queues[0].prefetch = 300 }
-        try world.start()
+        let world = try World.started(script: "token *: delay 20s") { $0.queues[0].prefetch = 300 }
         for round in 0..<2 {
             try Self.publish(round * 5..<round * 5 + 5, topic: "com.example.app", to: world)
             world.pass(.seconds(15))
@@ -65,8 +63,7 @@ struct WaitingTests {
 
     @Test("A deleted queue does not shorten the hold time")
     func deletedQueue() throws {
-        let world = try World(script: Self.refused) { $0.queues[0].prefetch = 300 }
-        try world.start()
+        let world = try World.started(script: Self.refused) { $0.queues[0].prefetch = 300 }
         for round in 0..<2 {
             try Self.publish(round * 5..<round * 5 + 5, to: world)
             world.pass(.seconds(60))
@@ -84,11 +81,10 @@ struct WaitingTests {
 
     @Test("A refused credential keeps no connection: probes open their own, and an accepted one the minimum")
     func pausedPool() throws {
-        let world = try World(script: "topic *: 403 InvalidProviderToken") {
+        let world = try World.started(script: "topic *: 403 InvalidProviderToken") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
             $0.apns.connections = 2...4
         }
-        try world.start()
         for round in 0..<2 {
             try Self.publish(round..<round + 1, topic: "com.example.app", to: world)
             world.pass(.seconds(5))
@@ -109,8 +105,7 @@ struct WaitingTests {
 
     @Test("Another app of the key keeps its connections")
     func sharedPool() throws {
-        let world = try World(script: Self.refused) { $0.apns.connections = 2...4 }
-        try world.start()
+        let world = try World.started(script: Self.refused) { $0.apns.connections = 2...4 }
         for round in 0..<2 {
             try Self.publish(round..<round + 1, to: world)
             world.pass(.seconds(60))
@@ -122,8 +117,7 @@ struct WaitingTests {
 
     @Test("A probe that expires, or that its broker connection takes along, leaves the lane to the next one")
     func lostProbes() throws {
-        let world = try World(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 300 }
-        try world.start()
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 300 }
         for round in 0..<2 {
             let expiration = world.moment.wall.seconds + 25
             try world.request(World.body(10 * round, extra: "\"apns-expiration\":\(expiration),"), id: "a\(round)")
@@ -177,8 +171,7 @@ struct WaitingTests {
 
     @Test("A drain does not wait for requests that no retry queue takes")
     func missingRetryQueue() throws {
-        let world = try World(script: Self.refused, hasRetryQueues: false) { $0.hold = .seconds(300) }
-        try world.start()
+        let world = try World.started(script: Self.refused, hasRetryQueues: false) { $0.hold = .seconds(300) }
         try Self.publish(0..<5, to: world)
         for round in 0..<2 {
             world.pass(.seconds(10))
@@ -193,9 +186,8 @@ struct WaitingTests {
 
     @Test("A broadcast with apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")
     func broadcast() throws {
-        let world = try World(
+        let world = try World.started(
             script: "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\ntype liveactivity: 503 ServiceUnavailable")
-        try world.start()
         for round in 0..<2 {
             try world.request(
                 #"{"apns-channel-id":"dHN0LXNyY2gtY2hubA==","apns-topic":"com.example.app","apns-expiration":0,"#
@@ -210,24 +202,20 @@ struct WaitingTests {
 
     @Test("Large fan-outs of one app fill neither the worker nor the way of another app")
     func fanOuts() throws {
-        let world = try World {
+        let world = try World.started {
             $0.queues[0].prefetch = 100
             $0.apns.connections = 1...1
             $0.apns.permitsPerSecond = 200
             $0.apns.burst = 10
         }
-        try world.start()
         var most = 0
         world.check = { [unowned world] in
             most = max(most, world.worker?.worker.pipeline.notifications.count ?? 0)
         }
         for round in 0..<2 {
             for number in 0..<20 {
-                let prefix = "\"7a" + String(repeating: "0", count: 52)
-                let tokens = (0..<200).map { "\(prefix)\(1_000_000_000 + round * 100_000 + number * 1000 + $0)\"" }
-                try world.request(
-                    "{\"device-tokens\":[\(tokens.joined(separator: ","))],\"apns-topic\":\"com.example.app\","
-                        + "\"payload\":{\"aps\":{\"badge\":1}}}", id: "fan-out \(round) \(number)")
+                let tokens = (0..<200).map { "7a\(1_000_000_000 + round * 100_000 + number * 1000 + $0)" }
+                try world.request(World.fanOut(tokens), id: "fan-out \(round) \(number)")
             }
             try Self.publish(round..<round + 1, to: world)
             let others = { world.ledger.records.count { $0.deviceToken.starts(with: "70000".utf8) } }

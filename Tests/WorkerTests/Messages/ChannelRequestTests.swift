@@ -44,8 +44,7 @@ struct ChannelRequestTests {
 
     @Test("A channel is created, gets a broadcast, is read, listed and deleted, and then it is unregistered")
     func life() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let created = try result(world, Self.create)
         let id = try #require(Self.channels(world).first)
         #expect(created.outcome == "accepted" && created.headers["harebell-status"] == nil)
@@ -85,8 +84,7 @@ struct ChannelRequestTests {
 
     @Test("The request's apns-id is its apns-request-id")
     func requestID() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let result = try result(
             world, Self.body(#""operation":"list""#, extra: #""apns-id":"123E4567-E89B-12D3-A456-426655440000","#))
         #expect(result.messageID == "123e4567-e89b-12d3-a456-426655440000")
@@ -144,49 +142,17 @@ struct ChannelRequestTests {
             ),
         ])
     func invalid(members: String, detail: String) throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let result = try result(world, "{\"apns-topic\":\"com.example.app\",\(members)}")
         #expect(result.outcome == "invalid" && result.body.contains("\"detail\":\"\(detail)\""))
         #expect(world.sent == 0 && world.published(in: "push.dead").count == 1)
     }
 
     @Test(
-        "Each reason has the outcome of its row in the table",
-        arguments: [
-            ("400 CannotCreateChannelConfig", "rejected"), ("400 BadRequestParams", "rejected"),
-            ("400 BadRequestPayload", "rejected"), ("400 MissingPushType", "rejected"),
-            ("400 MissingChannelQueueSize", "rejected"), ("400 BadChannelId", "rejected"),
-            ("400 MissingChannelId", "rejected"), ("400 InvalidPushType", "rejected"), ("404 BadPath", "rejected"),
-            ("405 MethodNotAllowed", "rejected"), ("413 PayloadTooLarge", "rejected"),
-            ("400 ChannelNotRegistered", "unregistered"), ("500 InternalServerError", "undelivered"),
-            ("503 ServiceUnavailable", "undelivered"), ("429 TooManyRequests", "undelivered"),
-        ])
-    func reasons(response: String, outcome: String) throws {
-        let world = try World(script: "operation create: \(response)") { $0.retry.maximumAttempts = 2 }
-        try world.start()
-        let result = try result(world, Self.create)
-        let processed = response.hasPrefix("50") ? "unknown" : "yes"
-        #expect(result.outcome == outcome && result.body.contains("\"processed\":\"\(processed)\""))
-        #expect(world.published(in: "push.dead").count == (outcome == "unregistered" ? 0 : 1))
-        #expect(Self.channels(world).isEmpty)
-    }
-
-    @Test("Transient failures are retried: the response to a later attempt counts")
-    func retried() throws {
-        let world = try World(script: "operation create, first 2 requests: 429 TooManyRequests")
-        try world.start()
-        let result = try result(world, Self.create)
-        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":3,"))
-        #expect(Self.channels(world).count == 1)
-    }
-
-    @Test(
         "An app without channel permission pauses, and resumes when it has it",
         arguments: ["400 FeatureNotEnabled", "403 TopicMismatch"])
     func paused(response: String) throws {
-        let world = try World(script: "operation create, first 1 request: \(response)")
-        try world.start()
+        let world = try World.started(script: "operation create, first 1 request: \(response)")
         try world.request(Self.create)
         world.pass(.seconds(1))
         #expect(world.published(in: "push.results").isEmpty && world.broker.unsettledCount == 1)
@@ -201,8 +167,7 @@ struct ChannelRequestTests {
         "A channel that may have been created is not created again: the result says that this is unknown",
         arguments: ["operation create: silence", "operation create: rst INTERNAL_ERROR", "operation create: cut"])
     func unknownCreate(script: String) throws {
-        let world = try World(script: script)
-        try world.start()
+        let world = try World.started(script: script)
         let result = try result(world, Self.create)
         #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
         #expect(Self.channels(world).count == 1 && world.sent == 1)
@@ -214,8 +179,7 @@ struct ChannelRequestTests {
         "A creation that met an error may have been processed, and is not sent again",
         arguments: ["500 InternalServerError", "503 ServiceUnavailable", "502"])
     func failedCreate(response: String) throws {
-        let world = try World(script: "operation create: \(response)")
-        try world.start()
+        let world = try World.started(script: "operation create: \(response)")
         let result = try result(world, Self.create)
         #expect(result.outcome == "undelivered" && result.body.contains(#""attempts":1,"processed":"unknown""#))
         #expect(world.sent == 1 && world.worker?.counters[.uncertain] == 1)
@@ -230,8 +194,7 @@ struct ChannelRequestTests {
 
     @Test("A channel that an earlier attempt may have deleted is deleted")
     func lostDelete() throws {
-        let world = try World(script: "operation delete, first 1 request: rst INTERNAL_ERROR")
-        try world.start()
+        let world = try World.started(script: "operation delete, first 1 request: rst INTERNAL_ERROR")
         let delete = try channelToDelete(world)
         let deleted = try result(world, delete)
         #expect(Self.channels(world).isEmpty && world.sent == 3)
@@ -245,8 +208,7 @@ struct ChannelRequestTests {
 
     @Test("A channel that another worker may have deleted is deleted")
     func redeliveredDelete() throws {
-        let world = try World(script: "operation delete, first 1 request: silence")
-        try world.start()
+        let world = try World.started(script: "operation delete, first 1 request: silence")
         try world.request(try channelToDelete(world))
         #expect(Self.channels(world).isEmpty)
         world.kill()
@@ -262,25 +224,15 @@ struct ChannelRequestTests {
         "Requests that were certainly not processed are sent again, including creations",
         arguments: ["goaway Shutdown last=before", "rst REFUSED_STREAM", "503 Shutdown"])
     func notProcessed(trouble: String) throws {
-        let world = try World(script: "operation create, first 1 request: \(trouble)")
-        try world.start()
+        let world = try World.started(script: "operation create, first 1 request: \(trouble)")
         let result = try result(world, Self.create)
         #expect(result.outcome == "accepted")
         #expect(Self.channels(world).count == 1 && world.sent == 2)
     }
 
-    @Test("A list whose response was lost is requested again")
-    func lostList() throws {
-        let world = try World(script: "operation list, first 1 request: rst INTERNAL_ERROR")
-        try world.start()
-        let result = try result(world, Self.list)
-        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":2,"))
-    }
-
     @Test("A creation that another worker may have sent is not sent again, a list is")
     func redelivered() throws {
-        let world = try World(script: "operation create: silence")
-        try world.start()
+        let world = try World.started(script: "operation create: silence")
         try world.request(Self.create, id: "m1")
         try world.request(Self.list, id: "m2")
         #expect(world.sent == 1, "one stream until APNs has taken a provider token")
@@ -294,41 +246,20 @@ struct ChannelRequestTests {
         #expect(results[0].body.contains("redelivered: the channel may have been created already"))
     }
 
-    @Test("A redelivery to the worker that is creating the channel joins the request in flight")
-    func adopted() throws {
-        let world = try World(script: "operation create: delay 10s")
-        try world.start()
-        try world.request(Self.create, id: "m1")
-        world.cut(consuming: true)
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        #expect(Self.channels(world).count == 1)
-    }
-
     @Test("An unreadable response is accepted all the same, and reported as such", arguments: ["", " BadTopic"])
     func unreadable(reason: String) throws {
-        let world = try World(script: "operation list: 200\(reason)")
-        try world.start()
+        let world = try World.started(script: "operation list: 200\(reason)")
         let result = try result(world, Self.list)
         #expect(result.outcome == "accepted")
         #expect(result.body.contains("\"detail\":\"the response of APNs cannot be read ("))
         #expect(channel(result)?.hasSuffix("\"channels\":null}") == true)
     }
 
-    @Test("An expired request is not sent")
-    func expired() throws {
-        let world = try World()
-        try world.start()
-        let result = try result(world, Self.body(#""operation":"list""#, extra: #""apns-expiration":1000000000,"#))
-        #expect(result.outcome == "expired" && world.sent == 0)
-    }
-
     @Test(
         "Channels have a separate connection, opened on demand; notifications continue without it")
     func ownConnection() throws {
         let management = Endpoint(host: "manage.test", port: 2196)
-        let world = try World { $0.apps[0].managementEndpoint = management }
-        try world.start()
+        let world = try World.started { $0.apps[0].managementEndpoint = management }
         world.pass(.seconds(60))
         let before = world.network.attempts
         try world.request(Self.list)

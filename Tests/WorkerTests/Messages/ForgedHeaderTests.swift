@@ -9,13 +9,6 @@ import Testing
 /// A producer that writes headers which only a worker should write.
 @Suite("Forged headers")
 struct ForgedHeaderTests {
-    private static func token(_ prefix: String) -> String {
-        prefix + String(repeating: "0", count: 64 - prefix.count)
-    }
-
-    private static let body =
-        "{\"device-token\":\"\(token("7"))\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-
     private func header(_ name: String, of message: Broker.Message?) -> FieldValue? {
         message?.decodedProperties?.headers?[name]
     }
@@ -24,7 +17,7 @@ struct ForgedHeaderTests {
     func streamOffset() throws {
         let world = try World()
         for number in 0..<5 {
-            try world.request(Self.body, id: "m\(number)") {
+            try world.request(World.body(), id: "m\(number)") {
                 if number == 1 { $0.headers = ["x-stream-offset": .int64(3)] }
             }
         }
@@ -50,11 +43,10 @@ struct ForgedHeaderTests {
         arguments: [.int64(.max), .int64(.min), .int32(-1), .int32(6), .int32(1000), .string("6")] as [FieldValue],
         [parked, [:]])
     func attempts(value: FieldValue, marks: FieldTable) throws {
-        let world = try World(script: "attempt 1: 503 ServiceUnavailable\nattempt 2: 503 ServiceUnavailable") {
+        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable\nattempt 2: 503 ServiceUnavailable") {
             $0.retry.maximumAttempts = 6
         }
-        try world.start()
-        try world.request(Self.body, id: "m1") {
+        try world.request(World.body(), id: "m1") {
             $0.headers = marks
             $0.headers?["harebell-attempts"] = value
         }
@@ -72,9 +64,8 @@ struct ForgedHeaderTests {
         "An expiration beyond all clocks has no effect and is removed",
         arguments: [Int64.min, .max, -1], [parked, replayed, [:]])
     func expiry(milliseconds: Int64, marks: FieldTable) throws {
-        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
-        try world.start()
-        try world.request(Self.body, id: "m1") {
+        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable")
+        try world.request(World.body(), id: "m1") {
             $0.headers = marks
             $0.headers?["harebell-expires-at"] = .int64(milliseconds)
         }
@@ -86,8 +77,7 @@ struct ForgedHeaderTests {
         "A dead letter's headers are the worker's own, whatever the request has under their names",
         arguments: [[:], parked, replayed])
     func deadLetter(marks: FieldTable) throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         try world.request("{", id: "m1") {
             $0.headers = marks
             for (name, value) in [
@@ -112,13 +102,10 @@ struct ForgedHeaderTests {
 
     @Test("Notifications that a producer marks as done are sent all the same")
     func done() throws {
-        let world = try World()
-        try world.start()
-        let tokens = ["71", "72", "73"].map { "\"\(Self.token($0))\"" }.joined(separator: ",")
-        try world.request(
-            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
-            id: "m1"
-        ) { $0.headers = ["harebell-done": .string("03")] }
+        let world = try World.started()
+        try world.request(World.fanOut(["71", "72", "73"]), id: "m1") {
+            $0.headers = ["harebell-done": .string("03")]
+        }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.sent == 3)
         #expect(world.published(in: "push.results").count == 3)
@@ -126,9 +113,8 @@ struct ForgedHeaderTests {
 
     @Test("A redelivery of a message with forged headers is recognised as the same request")
     func redelivered() throws {
-        let world = try World(script: "token *: delay 2s")
-        try world.start()
-        try world.request(Self.body, id: "m1") {
+        let world = try World.started(script: "token *: delay 2s")
+        try world.request(World.body(), id: "m1") {
             $0.headers = Self.parked
             $0.headers?["harebell-parked"] = .int64(.max)
         }

@@ -21,17 +21,9 @@ struct PayloadValidationTests {
         "{\(target),\"apns-topic\":\"com.example.app\",\"payload\":\(payload)}"
     }
 
-    private func world(
-        script: String = "", _ edit: (inout Configuration) -> Void = { _ in }
-    ) throws -> World {
-        let world = try World(script: script, configure: edit)
-        try world.start()
-        return world
-    }
-
     @Test("The payload is sent unchanged, and the result has the findings")
     func warn() throws {
-        let world = try world()
+        let world = try World.started()
         try world.request(Self.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
         #expect(world.ledger.records.map(\.payload) == [Array(Self.payload.utf8)])
@@ -44,7 +36,7 @@ struct PayloadValidationTests {
 
     @Test("The outcome by APNs or expiration takes precedence over the finding")
     func otherDetail() throws {
-        let world = try world(script: "token 7*: 500 InternalServerError") { $0.retry.maximumAttempts = 1 }
+        let world = try World.started(script: "token 7*: 500 InternalServerError") { $0.retry.maximumAttempts = 1 }
         try world.request(Self.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
@@ -54,7 +46,7 @@ struct PayloadValidationTests {
 
     @Test("The payload of a fan-out is checked once")
     func fanOut() throws {
-        let world = try world { $0.broker.maximumMessage = 65536 }
+        let world = try World.started { $0.broker.maximumMessage = 65536 }
         let tokens = (0..<500).map { "\"7\(String($0 + 0x10000, radix: 16))ab\"" }.joined(separator: ",")
         try world.request(Self.body("\"device-tokens\":[\(tokens)]"), id: "m1")
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })

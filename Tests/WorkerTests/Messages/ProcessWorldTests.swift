@@ -15,12 +15,11 @@ struct ProcessWorldTests {
     private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
     private static func world() throws -> World {
-        let world = try World { configuration in
+        try World { configuration in
             let options = ProcessDecoder.Options(program: Program(command: ["reader"]))
             configuration.decoders = [DecoderDefinition(name: "program", .process(options))]
             configuration.queues[0].decoder = "program"
         }
-        return world
     }
 
     private static func envelope(_ text: String) -> String {

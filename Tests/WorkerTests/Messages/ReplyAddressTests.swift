@@ -16,8 +16,7 @@ struct ReplyAddressTests {
         _ body: String = body, in queue: String = "push.results", replyTo: String? = nil,
         _ edit: (inout MessageProperties) -> Void = { _ in }
     ) throws -> World.Published {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         try world.request(body, id: "m1", replyTo: replyTo, edit)
         #expect(world.pass(atMost: .seconds(3)) { world.isQuiet })
         return try #require(world.published(in: queue).first)
@@ -59,8 +58,7 @@ struct ReplyAddressTests {
         let start = World.start.wall.seconds
         let later = Self.body.dropLast() + #","not-before":\#(start + 10)}"#
         for (lifetime, outcome) in [("12000", "expired"), ("16000", "accepted")] {
-            let world = try World()
-            try world.start()
+            let world = try World.started()
             try world.request(String(later), id: "m1") {
                 $0.timestamp = UInt64((start - 5) * unit)
                 $0.expiration = Array(lifetime.utf8)

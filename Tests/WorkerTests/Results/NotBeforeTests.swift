@@ -14,27 +14,15 @@ import Testing
 struct NotBeforeTests {
     private static let start = World.start.wall.seconds
 
-    private static func token(_ prefix: String) -> String {
-        prefix + String(repeating: "0", count: 64 - prefix.count)
-    }
-
     /// - Parameters:
     ///   - after: seconds from the start of the world until `not-before`.
     ///   - expiration: likewise of `apns-expiration`.
     private static func body(
-        after: Int64, expiration: Int64? = nil, target: String = "\"device-token\":\"\(token("7"))\""
+        after: Int64, expiration: Int64? = nil, target: String = "\"device-token\":\"\(World.token("7"))\""
     ) -> String {
         let expiration = expiration.map { "\"apns-expiration\":\($0 == 0 ? 0 : start + $0)," } ?? ""
         return "{\(target),\"apns-topic\":\"com.example.app\",\"not-before\":\(start + after),\(expiration)"
             + "\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
-    private static func world(
-        hasRetryQueues: Bool = true, configure: (inout Configuration) -> Void = { _ in }
-    ) throws -> World {
-        let world = try World(hasRetryQueues: hasRetryQueues, configure: configure)
-        try world.start()
-        return world
     }
 
     /// Advances time until APNs has received something.
@@ -53,7 +41,7 @@ struct NotBeforeTests {
     func waits(after: Int64, copies: Int) throws {
         // A tenth of the default delays for the longest wait: each hour costs real time for heartbeats.
         let isLong = after > 3600
-        let world = try Self.world {
+        let world = try World.started {
             if isLong { $0.retry.delays = [.seconds(90), .seconds(180), .seconds(360)] }
         }
         world.countParked()
@@ -68,7 +56,7 @@ struct NotBeforeTests {
 
     @Test("If the shortest retry queue is long, a request is late rather than held", arguments: [(4, 4), (60, 100)])
     func longDelays(after: Int64, sent: Int64) throws {
-        let world = try Self.world {
+        let world = try World.started {
             $0.retry.delays = [.seconds(100)]
             $0.retry.throttledDelays = [.seconds(100)]
         }
@@ -80,7 +68,7 @@ struct NotBeforeTests {
         "A request that expires before its time is expired at once, by either expiration, and is not sent",
         arguments: [(9, nil), (nil, "9000")] as [(apns: Int64?, amqp: String?)])
     func expires(apns: Int64?, amqp: String?) throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: 10, expiration: apns), id: "m1") {
             $0.expiration = amqp.map { Array($0.utf8) }
         }
@@ -92,7 +80,7 @@ struct NotBeforeTests {
         "The AMQP expiration counts from the timestamp, for a request that waits too",
         arguments: [(-5, "14000", false), (-5, "16000", true), (0, "9000", false), (0, "11000", true)])
     func expirationFromTimestamp(timestamp: Int64, expiration: String, isSent: Bool) throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: 10), id: "m1") {
             $0.timestamp = UInt64(Self.start + timestamp)
             $0.expiration = Array(expiration.utf8)
@@ -109,7 +97,7 @@ struct NotBeforeTests {
         "A request that expires later, or permits one attempt, is sent at its time",
         arguments: [(11, nil), (0, nil), (nil, "11000"), (10, nil)] as [(apns: Int64?, amqp: String?)])
     func expiresLater(apns: Int64?, amqp: String?) throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: 10, expiration: apns), id: "m1") {
             $0.expiration = amqp.map { Array($0.utf8) }
         }
@@ -119,8 +107,8 @@ struct NotBeforeTests {
 
     @Test("A fan-out waits as one, and a malformed device token has its result with the others")
     func fanOut() throws {
-        let world = try Self.world()
-        let tokens = "\"device-tokens\":[\"\(Self.token("7"))\",\"zz\",\"\(Self.token("8"))\"]"
+        let world = try World.started()
+        let tokens = "\"device-tokens\":[\"\(World.token("7"))\",\"zz\",\"\(World.token("8"))\"]"
         try world.request(Self.body(after: 20, target: tokens), id: "m1")
         #expect(world.published(in: "push.results").isEmpty)
         #expect((20..<20.5).contains(try Self.sentAfter(world, atMost: 30)))
@@ -130,14 +118,14 @@ struct NotBeforeTests {
 
     @Test("A time in the past, as in a replay, causes no wait", arguments: [0, -1, -86_400, -start])
     func past(after: Int64) throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: after), id: "m1")
         #expect(world.isQuiet && world.sent == 1 && world.parked.isEmpty)
     }
 
     @Test("More than thirty days ahead is invalid; thirty days are not")
     func tooFar() throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: 30 * 86_400 + 1), id: "m1")
         #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
         let letter = world.published(in: "push.dead").first
@@ -148,7 +136,7 @@ struct NotBeforeTests {
 
     @Test("The replay of a dead letter waits again if its time has not come")
     func replay() throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: 30 * 86_400 + 30), id: "m1")
         #expect(world.published(in: "push.dead").count == 1 && world.parked.isEmpty)
         world.pass(.seconds(60))
@@ -172,10 +160,10 @@ struct NotBeforeTests {
 
     @Test("A message of another format waits for the time in its header", arguments: [10, -1])
     func otherFormat(after: Int64) throws {
-        let world = try Self.world { $0.queues[0].decoder = "apns-headers" }
+        let world = try World.started { $0.queues[0].decoder = "apns-headers" }
         try world.request("{\"aps\":{\"badge\":1}}", id: "m1") {
             $0.headers = [
-                "device-token": .string(Self.token("7")), "apns-topic": .string("com.example.app"),
+                "device-token": .string(World.token("7")), "apns-topic": .string("com.example.app"),
                 "not-before": .int64(Self.start + after),
             ]
         }
@@ -185,7 +173,7 @@ struct NotBeforeTests {
 
     @Test("The worker's clock decides, even if it is set back after the request was taken")
     func clockSkew() throws {
-        let world = try Self.world()
+        let world = try World.started()
         world.clockError = .seconds(60)
         try world.request(Self.body(after: 100), id: "m1")
         #expect((40..<40.5).contains(try Self.sentAfter(world, atMost: 100)))
@@ -202,7 +190,7 @@ struct NotBeforeTests {
 
     @Test("A worker that ends leaves waiting requests to the next one", arguments: [true, false])
     func restart(isDrained: Bool) throws {
-        let world = try Self.world()
+        let world = try World.started()
         try world.request(Self.body(after: 8), id: "m1")
         // Five seconds pass in a queue, the rest in the worker.
         world.pass(.seconds(6))
@@ -219,7 +207,7 @@ struct NotBeforeTests {
 
     @Test("Without retry queues a request waits in the worker")
     func missingQueues() throws {
-        let world = try Self.world(hasRetryQueues: false)
+        let world = try World.started(hasRetryQueues: false)
         try world.request(Self.body(after: 400), id: "m1")
         #expect(world.broker.unsettledCount == 1)
         #expect((400..<405).contains(try Self.sentAfter(world, atMost: 410)))
@@ -228,8 +216,7 @@ struct NotBeforeTests {
 
     @Test("A failure after the wait begins with the first level")
     func troubleAfterwards() throws {
-        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
-        try world.start()
+        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable")
         try world.request(Self.body(after: 6), id: "m1")
         #expect(world.pass(atMost: .seconds(8)) { !world.broker.messages(in: "push.requests.retry.900s").isEmpty })
         #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })

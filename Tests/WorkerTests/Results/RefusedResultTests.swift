@@ -26,21 +26,11 @@ struct RefusedResultTests {
         return world
     }
 
-    private static func attack(_ world: World, _ numbers: Range<Int>, replyTo: String = full) throws {
-        for number in numbers {
-            var properties = MessageProperties()
-            properties.messageID = Array("m\(number)".utf8)
-            properties.replyTo = Array(replyTo.utf8)
-            try world.broker.put(Array(World.body(number).utf8), properties: properties, into: "push.requests")
-        }
-        world.settle()
-    }
-
     @Test("A full reply queue holds a tenth of the prefetch; further results go to the configured results at once")
     func bounded() throws {
         let world = try Self.world()
         try world.start()
-        try Self.attack(world, 0..<300)
+        try world.put(0..<300, replyTo: Self.full)
         world.pass(.seconds(2))
         #expect(world.broker.unsettledCount == 10)
         #expect(world.published(in: "push.results").count == 290)
@@ -57,7 +47,7 @@ struct RefusedResultTests {
     func timeLimit() throws {
         let world = try Self.world()
         try world.start()
-        try Self.attack(world, 0..<5)
+        try world.put(0..<5, replyTo: Self.full)
         world.pass(.seconds(29))
         #expect(world.broker.unsettledCount == 5)
         #expect(world.published(in: "push.results").isEmpty)
@@ -71,7 +61,7 @@ struct RefusedResultTests {
     func recovers() throws {
         let world = try Self.world()
         try world.start()
-        try Self.attack(world, 0..<8)
+        try world.put(0..<8, replyTo: Self.full)
         world.pass(.seconds(5))
         world.broker.queues[Self.full]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(24)) { world.isQuiet })
@@ -80,7 +70,7 @@ struct RefusedResultTests {
         #expect(world.worker?.counters[.divertedResults] == 0)
         // The waiting requests no longer count: as many may wait again.
         world.broker.queues[Self.full]?.rejectsPublishes = true
-        try Self.attack(world, 100..<110)
+        try world.put(100..<110, replyTo: Self.full)
         #expect(world.broker.unsettledCount == 10)
     }
 
@@ -88,7 +78,7 @@ struct RefusedResultTests {
     func deadLetter() throws {
         let world = try Self.world { $0.results.route = nil }
         try world.start()
-        try Self.attack(world, 0..<1)
+        try world.put(0..<1, replyTo: Self.full)
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.outcome == "accepted")
@@ -102,10 +92,7 @@ struct RefusedResultTests {
     func fanOut() throws {
         let world = try Self.world { $0.results.route = nil }
         try world.start()
-        let tokens = (0..<3).map { "\"\(String(repeating: "\($0)", count: 64))\"" }.joined(separator: ",")
-        try world.request(
-            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
-            id: "m", replyTo: Self.full)
+        try world.request(World.fanOut(["1", "2", "3"]), id: "m", replyTo: Self.full)
         #expect(world.broker.unsettledCount == 1)
         #expect(world.worker?.worker.pipeline.destinations.heldRequests == 1)
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
@@ -120,7 +107,7 @@ struct RefusedResultTests {
     func drain() throws {
         let world = try Self.world()
         try world.start()
-        try Self.attack(world, 0..<10)
+        try world.put(0..<10, replyTo: Self.full)
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
@@ -134,9 +121,9 @@ struct RefusedResultTests {
         let world = try Self.world()
         world.broker.declare("slow").rejectsPublishes = true
         try world.start()
-        try Self.attack(world, 0..<50)
-        try Self.attack(world, 100..<104, replyTo: "slow")
-        try Self.attack(world, 200..<250)
+        try world.put(0..<50, replyTo: Self.full)
+        try world.put(100..<104, replyTo: "slow")
+        try world.put(200..<250, replyTo: Self.full)
         world.broker.queues["slow"]?.rejectsPublishes = false
         world.pass(.seconds(20))
         #expect(world.published(in: "slow").count == 4)
@@ -150,7 +137,7 @@ struct RefusedResultTests {
         world.log = Logger(label: "world") { _ in lines }
         world.broker.queues["push.results"]?.rejectsPublishes = true
         try world.start()
-        try Self.attack(world, 0..<20)
+        try world.put(0..<20, replyTo: Self.full)
         world.pass(.seconds(35))
         // The share of both queues is ten requests.
         #expect(world.broker.unsettledCount == 5)

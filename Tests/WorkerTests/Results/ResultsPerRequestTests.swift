@@ -11,28 +11,13 @@ import Testing
 /// `results.per: request`: `docs/produce/results.md`, "Results per request".
 @Suite("Results of a request in one message")
 struct ResultsPerRequestTests {
-    private static func token(_ prefix: String) -> String {
-        prefix + String(repeating: "0", count: 64 - prefix.count)
-    }
-
-    private static func fanOut(_ prefixes: [String]) -> String {
-        let tokens = prefixes.map { "\"\($0 == "zz" ? $0 : token($0))\"" }.joined(separator: ",")
-        return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
-    private static let single =
-        "{\"device-token\":\"\(token("7"))\",\"apns-topic\":\"com.example.app\","
-        + "\"payload\":{\"aps\":{\"badge\":1}}}"
-
     private static func world(
         script: String = "", configure: (inout Configuration) -> Void = { _ in }
     ) throws -> World {
-        let world = try World(script: script) {
+        try World.started(script: script) {
             $0.results.per = .request
             configure(&$0)
         }
-        try world.start()
-        return world
     }
 
     /// The outcomes in an array of results, in order.
@@ -47,7 +32,7 @@ struct ResultsPerRequestTests {
     @Test("The results are one array, in the order of the device tokens, whichever ends first")
     func order() throws {
         let world = try Self.world(script: "token 71*: delay 300ms")
-        try world.request(Self.fanOut(["71", "dead", "zz", "72"]), id: "m1", replyTo: "replies")
+        try world.request(World.fanOut(["71", "dead", "zz", "72"]), id: "m1", replyTo: "replies")
         #expect(world.published(in: "replies").isEmpty)
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
         let replies = world.published(in: "replies")
@@ -65,7 +50,7 @@ struct ResultsPerRequestTests {
     @Test("A request with one notification, or none, has an array of one")
     func single() throws {
         let world = try Self.world()
-        try world.request(Self.single, id: "m1")
+        try world.request(World.body(), id: "m1")
         try world.request("no JSON", id: "m2")
         let results = world.published(in: "push.results")
         #expect(results.map(Self.outcomes) == [["accepted"], ["invalid"]])
@@ -77,7 +62,7 @@ struct ResultsPerRequestTests {
     func confirmedFirst() throws {
         let world = try Self.world()
         world.broker.holdsConfirms = true
-        try world.request(Self.fanOut(["71", "72"]), id: "m1")
+        try world.request(World.fanOut(["71", "72"]), id: "m1")
         #expect(world.published(in: "push.results").count == 1 && world.broker.unsettledCount == 1)
         world.cut(consuming: false)
         world.broker.holdsConfirms = false
@@ -88,20 +73,20 @@ struct ResultsPerRequestTests {
     @Test("A retry publishes only new results")
     func retry() throws {
         let world = try Self.world(script: "token 72*, attempt 1: 503 ServiceUnavailable")
-        try world.request(Self.fanOut(["71", "72", "73"]), id: "m1")
+        try world.request(World.fanOut(["71", "72", "73"]), id: "m1")
         #expect(world.published(in: "push.results").map(Self.outcomes) == [["accepted", "accepted"]])
         #expect(world.broker.unsettledCount == 0 && world.parked.count == 1)
         #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.map(Self.outcomes) == [["accepted", "accepted"], ["accepted"]])
-        #expect(results[1].body.contains(Self.token("72")) && results[1].messageID?.hasSuffix("-1") == true)
+        #expect(results[1].body.contains(World.token("72")) && results[1].messageID?.hasSuffix("-1") == true)
         #expect(world.sent == 4)
     }
 
     @Test("An unroutable array becomes a part of the dead letter, which counts its results once")
     func unroutable() throws {
         let world = try Self.world(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
-        try world.request(Self.fanOut(["71", "e4e4"]), id: "m1", replyTo: "nowhere")
+        try world.request(World.fanOut(["71", "e4e4"]), id: "m1", replyTo: "nowhere")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let letters = world.published(in: "push.dead")
         try #require(letters.count == 1)
@@ -112,8 +97,8 @@ struct ResultsPerRequestTests {
     @Test("Without reply_to, the array has the published results of the request")
     func failuresOnly() throws {
         let world = try Self.world { $0.results.publish = .failures }
-        try world.request(Self.fanOut(["71", "dead"]), id: "m1")
-        try world.request(Self.fanOut(["71", "72"]), id: "m2")
+        try world.request(World.fanOut(["71", "dead"]), id: "m1")
+        try world.request(World.fanOut(["71", "72"]), id: "m2")
         #expect(world.published(in: "push.results").map(Self.outcomes) == [["unregistered"]])
         #expect(world.isQuiet)
     }
@@ -121,7 +106,7 @@ struct ResultsPerRequestTests {
     @Test("A reload that removes the route of results settles requests with gathered results")
     func reloaded() throws {
         let world = try Self.world(script: "token 72*: delay 300ms")
-        try world.request(Self.fanOut(["71", "72"]), id: "m1")
+        try world.request(World.fanOut(["71", "72"]), id: "m1")
         try world.reload { $0.results.route = nil }
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
         #expect(world.published(in: "push.results").isEmpty && world.sent == 2)

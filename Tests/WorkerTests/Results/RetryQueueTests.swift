@@ -13,21 +13,6 @@ import Testing
 /// Long waits in the broker: `docs/operate/retries.md`.
 @Suite("Retry queues")
 struct RetryQueueTests {
-    private static func token(_ prefix: String) -> String {
-        prefix + String(repeating: "0", count: 64 - prefix.count)
-    }
-
-    private static func body(_ prefix: String = "7", extra: String = "") -> String {
-        "{\"device-token\":\"\(token(prefix))\",\"apns-topic\":\"com.example.app\",\(extra)"
-            + "\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
-    private static func fanOut(_ prefixes: [String], extra: String = "") -> String {
-        let tokens = prefixes.map { "\"\(token($0))\"" }.joined(separator: ",")
-        return "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\(extra)"
-            + "\"payload\":{\"aps\":{\"badge\":1}}}"
-    }
-
     private func header(_ name: String, of message: Broker.Message?) -> FieldValue? {
         message?.decodedProperties?.headers?[name]
     }
@@ -41,17 +26,16 @@ struct RetryQueueTests {
             ("429 TooManyRequests", 5),
         ], [true, false])
     func parked(trouble: (response: String, delay: Int), hasMessageID: Bool) throws {
-        let world = try World(script: "attempt 1: \(trouble.response)")
-        try world.start()
+        let world = try World.started(script: "attempt 1: \(trouble.response)")
         let start = world.network.now
-        try world.request(Self.body(), id: hasMessageID ? "m1" : nil) {
+        try world.request(World.body(), id: hasMessageID ? "m1" : nil) {
             $0.correlationID = Array("c".utf8)
             $0.timestamp = 1_790_000_000
         }
         #expect(world.published(in: "push.results").isEmpty)
         #expect(world.broker.unsettledCount == 0)
         let copy = try #require(world.broker.messages(in: "push.requests.retry.\(trouble.delay)s").first)
-        #expect(String(decoding: copy.body, as: UTF8.self) == Self.body())
+        #expect(String(decoding: copy.body, as: UTF8.self) == World.body())
         #expect(header("harebell-attempts", of: copy) == .int32(1))
         #expect(header("harebell-parked", of: copy) == .int32(1))
         #expect(header("harebell-queue", of: copy) == .string("push.requests"))
@@ -68,9 +52,8 @@ struct RetryQueueTests {
 
     @Test("Each round uses the next level, and after the last attempt it is undelivered, with a dead letter")
     func exhausted() throws {
-        let world = try World(script: "token 7*: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 5 }
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started(script: "token 7*: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 5 }
+        try world.request(World.body(), id: "m1")
         let firstSeen = World.start.wall.inUTC
         var levels: [String] = []
         for attempts in 1...4 {
@@ -96,7 +79,7 @@ struct RetryQueueTests {
     func replayed() throws {
         let world = try World(script: "first 2 requests: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 1 }
         try world.start()
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         let letter = try #require(world.broker.messages(in: "push.dead").first)
         let properties = try #require(letter.decodedProperties)
         // The same configuration with more attempts.
@@ -110,9 +93,8 @@ struct RetryQueueTests {
 
     @Test("A short failure is retried in the worker, and waits in a retry queue if it persists")
     func shortTrouble() throws {
-        let world = try World(script: "attempt 1: rst CANCEL\nattempt 2: rst CANCEL\nattempt 3: rst CANCEL")
-        try world.start()
-        try world.request(Self.body(), id: "m1")
+        let world = try World.started(script: "attempt 1: rst CANCEL\nattempt 2: rst CANCEL\nattempt 3: rst CANCEL")
+        try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(31)) { !world.parked.isEmpty })
         #expect(world.sent == 3)
         #expect(header("harebell-attempts", of: world.parked.first) == .int32(3))
@@ -124,9 +106,8 @@ struct RetryQueueTests {
 
     @Test("At most a fifth of the prefetch waits in the worker for a retry: the rest is parked")
     func keepsShare() throws {
-        let world = try World(script: "attempt 1: rst CANCEL") { $0.queues[0].prefetch = 50 }
-        try world.start()
-        for number in 0..<40 { try world.request(Self.body("7\(number)"), id: "m\(number)") }
+        let world = try World.started(script: "attempt 1: rst CANCEL") { $0.queues[0].prefetch = 50 }
+        for number in 0..<40 { try world.request(World.body(token: "7\(number)"), id: "m\(number)") }
         #expect(world.worker?.counters[.retries] == 10)
         #expect(world.broker.messages(in: "push.requests.retry.5s").count == 30)
         #expect(world.pass(atMost: .seconds(6)) { world.isQuiet })
@@ -139,10 +120,9 @@ struct RetryQueueTests {
         "A request that would expire during the delay takes a shorter one, or ends at once as expired",
         arguments: [(4000, 1, "900"), (1000, 1, "900"), (900, 1, nil), (10, 1, nil)] as [(Int64, Int, String?)])
     func expires(lifetime: Int64, round: Int, level: String?) throws {
-        let world = try World(script: "token 7*: 503 ServiceUnavailable")
-        try world.start()
+        let world = try World.started(script: "token 7*: 503 ServiceUnavailable")
         let expiration = World.start.wall.seconds + lifetime
-        try world.request(Self.body(extra: "\"apns-expiration\":\(expiration),"), id: "m1")
+        try world.request(World.body(extra: "\"apns-expiration\":\(expiration),"), id: "m1")
         if let level {
             #expect(world.broker.messages(in: "push.requests.retry.\(level)s").count == 1)
         } else {
@@ -158,9 +138,8 @@ struct RetryQueueTests {
 
     @Test("An AMQP expiration keeps counting in a copy, which cannot keep the property", arguments: [true, false])
     func amqpExpiration(hasTimestamp: Bool) throws {
-        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
-        try world.start()
-        try world.request(Self.body(), id: "m1") {
+        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable")
+        try world.request(World.body(), id: "m1") {
             $0.expiration = Array("901000".utf8)
             if hasTimestamp { $0.timestamp = UInt64(World.start.wall.seconds) }
         }
@@ -180,11 +159,9 @@ struct RetryQueueTests {
 
     @Test("A missing retry queue causes a dead letter that names it, and one line in the log")
     func missingQueue() throws {
-        let world = try World(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false)
         let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
-        for number in 0..<3 { try world.request(Self.body(), id: "m\(number)") }
+        let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false, log: lines)
+        for number in 0..<3 { try world.request(World.body(), id: "m\(number)") }
         #expect(world.isQuiet)
         let detail =
             "the retry queue push.requests.retry.900s received nothing (312 NO_ROUTE); "
@@ -204,28 +181,13 @@ struct RetryQueueTests {
                 == 1)
     }
 
-    @Test("A retry queue that refuses is tried again, and the request is not acknowledged before it accepted the copy")
-    func refused() throws {
-        let world = try World(script: "attempt 1: 503 ServiceUnavailable")
-        try world.start()
-        world.broker.queues["push.requests.retry.900s"]?.rejectsPublishes = true
-        try world.request(Self.body(), id: "m1")
-        world.pass(.seconds(60))
-        #expect(world.broker.unsettledCount == 1 && world.parked.isEmpty)
-        world.broker.queues["push.requests.retry.900s"]?.rejectsPublishes = false
-        #expect(world.pass(atMost: .seconds(31)) { world.parked.count == 1 && world.broker.unsettledCount == 0 })
-        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
-        #expect(world.sent == 2)
-    }
-
     @Test("A returned copy is not a redelivery of the parked request, even if the copy itself is redelivered")
     func copyAfterLostConnection() throws {
-        let world = try World(script: "attempt 1: 503 ServiceUnavailable") {
+        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(20)]
         }
-        try world.start()
         // The original finished here, and its acknowledgement may be lost.
-        try world.request(Self.body(), id: "m1")
+        try world.request(World.body(), id: "m1")
         #expect(world.parked.count == 1)
         world.cut(consuming: true)
         world.pass(.seconds(10))
@@ -242,13 +204,12 @@ struct RetryQueueTests {
 
     @Test("A fan-out reports finished notifications at once, and its copy sends only the rest")
     func fanOut() throws {
-        let world = try World(
+        let world = try World.started(
             script: "token aa*, attempt 1: 503 ServiceUnavailable\ntoken e4e4*: 400 BadCollapseId"
         ) {
             $0.retry.delays = [.seconds(60), .seconds(90)]
         }
-        try world.start()
-        try world.request(Self.fanOut(["71", "aa1", "e4e4", "aa2", "dead"]), id: "m1")
+        try world.request(World.fanOut(["71", "aa1", "e4e4", "aa2", "dead"]), id: "m1")
         let early = world.published(in: "push.results")
         #expect(Set(early.map(\.outcome)) == ["accepted", "rejected", "unregistered"])
         #expect(early.count == 3)
@@ -272,11 +233,10 @@ struct RetryQueueTests {
     @Test(
         "A malformed device token affects only itself: it has its result, is dead-lettered, and the others are sent")
     func malformedTokens() throws {
-        let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
+        let world = try World.started(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(60)]
         }
-        try world.start()
-        try world.request(Self.fanOut(["zz", "71", "aa", "y"]), id: "m1")
+        try world.request(World.fanOut(["zz", "71", "aa", "y"]), id: "m1")
         #expect(world.sent == 2)
         let early = world.published(in: "push.results")
         #expect(early.map(\.outcome) == ["invalid", "invalid", "accepted"])
@@ -297,10 +257,9 @@ struct RetryQueueTests {
 
     @Test("A fan-out of malformed device tokens only has a result for each, and is one dead letter")
     func onlyMalformedTokens() throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.fanOut(["x", "y"]), id: "two")
-        try world.request(Self.fanOut(["z"]), id: "one")
+        let world = try World.started()
+        try world.request(World.fanOut(["x", "y"]), id: "two")
+        try world.request(World.fanOut(["z"]), id: "one")
         #expect(world.isQuiet && world.sent == 0)
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["invalid", "invalid", "invalid"])
@@ -310,9 +269,8 @@ struct RetryQueueTests {
 
     @Test("The replay of a fan-out's dead letter sends only the failed ones")
     func fanOutReplay() throws {
-        let world = try World(script: "token e4e4*, attempt 1: 400 BadCollapseId")
-        try world.start()
-        try world.request(Self.fanOut(["71", "e4e4", "72"]), id: "m1")
+        let world = try World.started(script: "token e4e4*, attempt 1: 400 BadCollapseId")
+        try world.request(World.fanOut(["71", "e4e4", "72"]), id: "m1")
         let letter = try #require(world.broker.messages(in: "push.dead").first)
         try world.broker.put(letter.body, properties: try #require(letter.decodedProperties), into: "push.requests")
         world.settle()
@@ -323,11 +281,10 @@ struct RetryQueueTests {
 
     @Test("A fan-out that fails completely needs no bitmap, and one without its retry queue ends completely")
     func fanOutMissingQueue() throws {
-        let world = try World(
+        let world = try World.started(
             script: "token aa*: 503 ServiceUnavailable\ntoken e4e4*: 400 BadCollapseId", hasRetryQueues: false)
-        try world.start()
-        try world.request(Self.fanOut(["aa", "e4e4", "71"]), id: "mixed")
-        try world.request(Self.fanOut(["e4e4", "e4e4a"]), id: "all")
+        try world.request(World.fanOut(["aa", "e4e4", "71"]), id: "mixed")
+        try world.request(World.fanOut(["e4e4", "e4e4a"]), id: "all")
         #expect(world.isQuiet)
         let results = world.published(in: "push.results")
         #expect(results.count == 5)
@@ -341,9 +298,8 @@ struct RetryQueueTests {
         "A bitmap that does not fit its request makes it invalid: nothing is sent twice, and nothing is lost",
         arguments: ["ff", "07", "zz", "0000", "08"])
     func foreignBitmap(text: String) throws {
-        let world = try World()
-        try world.start()
-        try world.request(Self.fanOut(["71", "72", "73"]), id: "m1") {
+        let world = try World.started()
+        try world.request(World.fanOut(["71", "72", "73"]), id: "m1") {
             $0.headers = [
                 "harebell-done": .string(text), "harebell-replays": .int32(1),
                 "harebell-replay-id": .string("123e4567-e89b-12d3-a456-426655440000"),
@@ -358,11 +314,10 @@ struct RetryQueueTests {
 
     @Test("The copy of a fan-out whose worker is killed repeats no more than was in flight")
     func fanOutKilled() throws {
-        let world = try World(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
+        let world = try World.started(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(60)]
         }
-        try world.start()
-        try world.request(Self.fanOut(["71", "aa1", "72"]), id: "m1")
+        try world.request(World.fanOut(["71", "aa1", "72"]), id: "m1")
         #expect(world.parked.count == 1)
         world.kill()
         try world.start()

@@ -26,16 +26,6 @@ struct SlowDestinationTests {
         return world
     }
 
-    private static func put(_ world: World, _ numbers: Range<Int>, replyTo: String? = silent) throws {
-        for number in numbers {
-            var properties = MessageProperties()
-            properties.messageID = Array("m\(number)".utf8)
-            properties.replyTo = replyTo.map { Array($0.utf8) }
-            try world.broker.put(Array(World.body(number).utf8), properties: properties, into: "push.requests")
-        }
-        world.settle()
-    }
-
     private static func identifiers(_ world: World, _ queue: String) -> Set<String> {
         Set(world.published(in: queue).compactMap(\.messageID))
     }
@@ -45,7 +35,7 @@ struct SlowDestinationTests {
         let world = try Self.world()
         try world.start()
         for round in 1...2 {
-            try Self.put(world, (round * 10)..<(round * 10 + 5))
+            try world.put((round * 10)..<(round * 10 + 5), replyTo: Self.silent)
             for second in 0..<29 {
                 try world.request(World.body(0), replyTo: "replies")
                 #expect(world.published(in: "replies").count == (round - 1) * 29 + second + 1)
@@ -58,7 +48,7 @@ struct SlowDestinationTests {
             // It has a majority again, and what it got meanwhile.
             world.broker.restoreMajority(of: Self.silent)
             world.settle()
-            try Self.put(world, (round * 10 + 5)..<(round * 10 + 8))
+            try world.put((round * 10 + 5)..<(round * 10 + 8), replyTo: Self.silent)
             #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
             #expect(Self.identifiers(world, "push.results").count == round * 5)
             world.broker.queues[Self.silent]?.hasNoMajority = true
@@ -72,12 +62,12 @@ struct SlowDestinationTests {
         try world.start()
         for round in 1...2 {
             let first = round * 100
-            try Self.put(world, first..<(first + 1))
+            try world.put(first..<(first + 1), replyTo: Self.silent)
             for _ in 0..<7 {
                 try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
             }
-            try Self.put(world, (first + 1)..<(first + 20))
+            try world.put((first + 1)..<(first + 20), replyTo: Self.silent)
             world.pass(.seconds(10))
             #expect(world.broker.unsettledCount == 20)
             world.broker.restoreMajority(of: Self.silent)
@@ -94,13 +84,13 @@ struct SlowDestinationTests {
         let world = try Self.world(prefetch: 200)
         try world.start()
         for round in 1...2 {
-            try Self.put(world, (round * 100)..<(round * 100 + 30))
+            try world.put((round * 100)..<(round * 100 + 30), replyTo: Self.silent)
             for _ in 0..<7 {
                 try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
             }
             #expect(world.broker.unsettledCount == 20)
-            try Self.put(world, (round * 100 + 30)..<(round * 100 + 60))
+            try world.put((round * 100 + 30)..<(round * 100 + 60), replyTo: Self.silent)
             world.pass(.seconds(1))
             #expect(world.broker.unsettledCount == 20)
             world.broker.restoreMajority(of: Self.silent)
@@ -117,7 +107,7 @@ struct SlowDestinationTests {
         var last = world.network.now
         var count = world.published(in: "replies").count
         for tick in 0..<(seconds * 10) {
-            try put(world, (first + tick * 10)..<(first + tick * 10 + 10), replyTo: "replies")
+            try world.put((first + tick * 10)..<(first + tick * 10 + 10), replyTo: "replies")
             world.pass(.milliseconds(100))
             let now = world.published(in: "replies").count
             if now > count { last = world.network.now }
@@ -135,7 +125,7 @@ struct SlowDestinationTests {
         try world.start()
         for round in 1...2 {
             let first = round * 100_000
-            try Self.put(world, first..<(first + 400))
+            try world.put(first..<(first + 400), replyTo: Self.silent)
             let gap = try Self.traffic(world, seconds: 14, from: first + 1000)
             world.pass(.seconds(20))
             #expect(gap > .seconds(2) && gap < .seconds(10), "\(gap)")
@@ -187,7 +177,7 @@ struct SlowDestinationTests {
         world.broker.queues["push.results"]?.hasNoMajority = true
         try world.start()
         for round in 1...2 {
-            try Self.put(world, round..<(round + 1))
+            try world.put(round..<(round + 1), replyTo: Self.silent)
             for _ in 0..<66 {
                 try world.request(World.body(0), replyTo: "replies")
                 world.pass(.seconds(1))
@@ -224,7 +214,7 @@ struct SlowDestinationTests {
     func drain(before: Int) throws {
         let world = try Self.world()
         try world.start()
-        try Self.put(world, 0..<20)
+        try world.put(0..<20, replyTo: Self.silent)
         for _ in 0..<before {
             try world.request(World.body(0), replyTo: "replies")
             world.pass(.seconds(1))
@@ -243,7 +233,7 @@ struct SlowDestinationTests {
         world.log = Logger(label: "world") { _ in lines }
         try world.start()
         world.broker.setAlarm(true)
-        try Self.put(world, 0..<20, replyTo: "replies")
+        try world.put(0..<20, replyTo: "replies")
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(world.pass(atMost: .seconds(45)) { worker.hasEnded })
@@ -260,8 +250,8 @@ struct SlowDestinationTests {
         for round in 1...2 {
             let attempts = world.network.attempts
             world.broker.holdsConfirms = true
-            try Self.put(world, (round * 100)..<(round * 100 + 20), replyTo: "replies")
-            try Self.put(world, (round * 100 + 20)..<(round * 100 + 40), replyTo: nil)
+            try world.put((round * 100)..<(round * 100 + 20), replyTo: "replies")
+            try world.put((round * 100 + 20)..<(round * 100 + 40))
             world.pass(.seconds(6))
             world.broker.holdsConfirms = false
             for engine in world.broker.engines where !engine.isConsuming {
@@ -281,8 +271,8 @@ struct SlowDestinationTests {
         for round in 1...2 {
             let attempts = world.network.attempts
             world.broker.setAlarm(true)
-            try Self.put(world, (round * 100)..<(round * 100 + 20), replyTo: "replies")
-            try Self.put(world, (round * 100 + 20)..<(round * 100 + 40), replyTo: nil)
+            try world.put((round * 100)..<(round * 100 + 20), replyTo: "replies")
+            try world.put((round * 100 + 20)..<(round * 100 + 40))
             world.pass(.seconds(60))
             #expect(world.network.attempts == attempts)
             world.broker.setAlarm(false)
@@ -297,9 +287,9 @@ struct SlowDestinationTests {
         let world = try Self.world(prefetch: 100)
         world.broker.holdsConfirms = true
         try world.start()
-        try Self.put(world, 0..<1, replyTo: "replies")
+        try world.put(0..<1, replyTo: "replies")
         world.broker.holdsConfirms = false
-        try Self.put(world, 1..<count, replyTo: "replies")
+        try world.put(1..<count, replyTo: "replies")
         #expect(world.pass(atMost: .seconds(29)) { world.published(in: "replies").count == count })
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 1)

@@ -120,10 +120,9 @@ struct SuspectPublishTests {
 
     @Test("A missing results exchange is detected once, and requests with a reply_to are not affected")
     func missingExchange() throws {
-        let world = try World {
+        let world = try World.started {
             $0.results.route = Configuration.Route(exchange: "gone", routingKey: "push.results")
         }
-        try world.start()
         try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let attempts = try Self.attempts(world) {
@@ -184,8 +183,7 @@ struct SuspectPublishTests {
 
     @Test("A close because the broker is low on disk space blames nobody", arguments: 1...2)
     func lowOnDisk(rounds: Int) throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         for round in 0..<rounds {
             world.broker.refuses = { _ in .channel(406, "PRECONDITION_FAILED - Server low on disk space") }
             for number in 0..<8 { try world.request(World.body(number), id: "m\(round)\(number)", replyTo: "replies") }

@@ -10,12 +10,8 @@ import Testing
 /// Requests for a device that APNs throttles: `docs/operate/retries.md`.
 @Suite("Throttled devices")
 struct ThrottledDeviceTests {
-    private static func token(_ prefix: String) -> String {
-        prefix + String(repeating: "0", count: 64 - prefix.count)
-    }
-
     private static func body(_ tokens: String..., badge: Int = 1, expiration: Int? = nil) -> String {
-        let list = tokens.map { "\"\(token($0))\"" }.joined(separator: ",")
+        let list = tokens.map { "\"\(World.token($0))\"" }.joined(separator: ",")
         let expiration = expiration.map { "\"apns-expiration\":\($0)," } ?? ""
         return "{\"device-tokens\":[\(list)],\"apns-topic\":\"com.example.app\",\(expiration)"
             + "\"payload\":{\"aps\":{\"badge\":\(badge)}}}"
@@ -31,8 +27,7 @@ struct ThrottledDeviceTests {
 
     @Test("A request for a throttled device is parked at once, without an attempt, and is sent after the delay")
     func parkedAtOnce() throws {
-        let world = try World(script: "token aa*, first 1 requests: 429 TooManyRequests")
-        try world.start()
+        let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests")
         try world.request(Self.body("aa"), id: "m1")
         #expect(parked(world, 5).map(attempts) == [.int32(1)])
         for badge in 2...4 {
@@ -52,8 +47,7 @@ struct ThrottledDeviceTests {
 
     @Test("Other devices are sent to meanwhile, also those of the same request")
     func otherDevices() throws {
-        let world = try World(script: "token aa*, first 1 requests: 429 TooManyRequests")
-        try world.start()
+        let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests")
         try world.request(Self.body("aa"), id: "m1")
         try world.request(Self.body("bb"), id: "other")
         try world.request(Self.body("aa", "cc", badge: 2), id: "both")
@@ -66,8 +60,7 @@ struct ThrottledDeviceTests {
 
     @Test("A device that refuses again is throttled for a second round, at the next delay")
     func secondRound() throws {
-        let world = try World(script: "token aa*, first 2 requests: 429 TooManyRequests")
-        try world.start()
+        let world = try World.started(script: "token aa*, first 2 requests: 429 TooManyRequests")
         try world.request(Self.body("aa"), id: "m1")
         #expect(world.pass(atMost: .seconds(6)) { world.sent == 2 })
         world.pass(.seconds(1))
@@ -82,8 +75,7 @@ struct ThrottledDeviceTests {
 
     @Test("A notification that is now or never, or expires before the delay is over, is expired and not parked")
     func nowOrNever() throws {
-        let world = try World(script: "token aa*, first 1 requests: 429 TooManyRequests")
-        try world.start()
+        let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests")
         try world.request(Self.body("aa"), id: "m1")
         let soon = Int(World.start.wall.seconds) + 3
         try world.request(Self.body("aa", badge: 2, expiration: 0), id: "never")
@@ -96,8 +88,7 @@ struct ThrottledDeviceTests {
 
     @Test("Without a retry queue, what was not sent waits in the worker and is sent later")
     func missingQueue() throws {
-        let world = try World(script: "token aa*, first 1 requests: 429 TooManyRequests", hasRetryQueues: false)
-        try world.start()
+        let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests", hasRetryQueues: false)
         try world.request(Self.body("aa"), id: "m1")
         #expect(world.published(in: "push.dead").count == 1)
         try world.request(Self.body("aa", badge: 2), id: "m2")

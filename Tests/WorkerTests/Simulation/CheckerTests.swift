@@ -8,16 +8,6 @@ import Testing
 
 @Suite("Checker of the simulation")
 struct CheckerTests {
-    @Test("A worker's defect is detected by the checker", arguments: Sabotage.allCases)
-    func sabotage(_ sabotage: Sabotage) throws {
-        var found: [String] = []
-        for seed in 1...10 as ClosedRange<UInt64> {
-            found += try Simulation(seed: seed, isCalm: true, sabotage: sabotage).run()
-            if found.contains(where: { $0.contains(sabotage.complaint) }) { return }
-        }
-        Issue.record("\(sabotage) brought \(found)")
-    }
-
     @Test("Repeated sending after the death of a process is permitted, and without one it is not")
     func repetitions() throws {
         for isKnown in [true, false] {

@@ -35,14 +35,12 @@ final class Simulation {
     /// The longest duration of a fault. Longer absences of the broker exceed the worker's memory of requests.
     private static let longest = Duration.seconds(240)
 
-    /// - Parameters:
-    ///   - isCalm: no faults except those of `sabotage`.
-    init(seed: UInt64, isCalm: Bool = false, sabotage: Sabotage? = nil) throws {
+    init(seed: UInt64) throws {
         self.seed = seed
         var random = SplitMix64(seed: seed)
-        hasAPNsTrouble = Bool.random(using: &random) && !isCalm
-        hasBrokerTrouble = Bool.random(using: &random) && !isCalm
-        let isLong = Bool.random(using: &random) && !isCalm
+        hasAPNsTrouble = Bool.random(using: &random)
+        hasBrokerTrouble = Bool.random(using: &random)
+        let isLong = Bool.random(using: &random)
         span = isLong ? .seconds(Int64.random(in: 8...40, using: &random) * 3600) : Self.busy
         trouble = hasAPNsTrouble ? Trouble(span: span, random: &random) : .none
         let prefetch = UInt16.random(in: 1...20, using: &random)
@@ -69,7 +67,7 @@ final class Simulation {
             perSecond: Int.random(in: 2...50, using: &teams), burst: Int.random(in: 1...10, using: &teams))
         let isPerRequest = Int.random(in: 0..<3, using: &teams) == 0
         let script = ([SimulatedRequest.script] + trouble.lines).joined(separator: "\n")
-        world = try World(seed: seed, script: script, sabotage: sabotage) { configuration in
+        world = try World(seed: seed, script: script) { configuration in
             // Heartbeats are most of the events in hours.
             if isLong { configuration.broker.heartbeat = .seconds(1200) }
             configuration.queues[0].prefetch = prefetch

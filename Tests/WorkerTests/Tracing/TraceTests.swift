@@ -18,14 +18,12 @@ struct TraceTests {
         "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
 
     private static func world(ratio: Double? = 1, _ script: String = "") throws -> World {
-        let world = try World(script: script) {
+        try World.started(script: script) {
             $0.tracing = ratio.map {
                 Configuration.Tracing(
                     endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: $0)
             }
         }
-        try world.start()
-        return world
     }
 
     private static func request(_ world: World, _ traceparent: String?) throws {
@@ -214,13 +212,7 @@ struct TraceTests {
     func fanOut() throws {
         let world = try Self.world()
         let count = 200
-        let tokens = (0..<count).map { number in
-            let digits = String(number, radix: 16)
-            return "\"7" + String(repeating: "0", count: 63 - digits.count) + digits + "\""
-        }.joined(separator: ",")
-        let body =
-            "{\"device-tokens\":[\(tokens)],\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
-        try world.broker.put(Array(body.utf8), properties: MessageProperties(), into: "push.requests")
+        try world.request(World.fanOut((0..<count).map { World.token($0) }))
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let spans = Self.spans(world)
         #expect(spans.count == RequestTrace.maximumSpans)
