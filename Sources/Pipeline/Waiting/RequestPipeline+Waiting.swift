@@ -4,7 +4,7 @@ import Logging
 /// How notifications wait, and how long.
 ///
 /// While another app can send, the notifications of an app that cannot send hold a small share of the prefetch of their
-/// queue. Dispatch parks the excess at once, without an attempt, and parks the rest after the hold time. While no app
+/// queue. The excess is parked at once, without an attempt, and the rest after the hold time. While no app
 /// can send, the worker consumes probes only, and returns held requests to their queue after the hold time.
 extension RequestPipeline {
     /// The longest time between two checks of what waits.
