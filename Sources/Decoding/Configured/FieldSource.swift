@@ -124,27 +124,25 @@ package struct FieldSource: Equatable, Sendable {
         return json
     }
 
-    /// A value as in the message, or as a part of a string; `nil` if it is missing.
+    /// A value with characters for escapes, or as a part of a string; `nil` if it is missing.
     private func json(
         of reference: FieldReference, in message: MappedMessage, isInString: Bool
     ) throws(DecodingFailure) -> ArraySlice<UInt8>? {
-        var json: ArraySlice<UInt8> = []
+        var json: [UInt8] = []
         if case .pointer(let pointer) = reference.place {
             guard let part = message.part(at: pointer) else { return nil }
             guard !isInString || part.kind != .object && part.kind != .array else {
                 throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
             }
-            json = part.raw
+            part.append(to: &json)
         } else {
-            var bytes: [UInt8] = []
             switch message.value(of: reference) {
-            case .text(let text): bytes.appendJSON(string: text)
-            case .integer(let value): bytes.append(decimal: Int(value))
+            case .text(let text): json.appendJSON(string: text)
+            case .integer(let value): json.append(decimal: Int(value))
             case .missing, .other: return nil
             }
-            json = bytes[...]
         }
-        return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json
+        return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json[...]
     }
 }
 

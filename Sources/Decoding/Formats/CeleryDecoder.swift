@@ -2,7 +2,8 @@ package import Core
 
 /// `celery`: the arguments of a task. The configuration names the task and the argument.
 ///
-/// The task is in headers, and the body is `[args, kwargs, embed]`. Source: Celery, "Message Protocol", version 2.
+/// Protocol 2 has the task in headers and `[args, kwargs, embed]` as the body; protocol 1 has both in the body.
+/// Source: Celery, "Message Protocol".
 package struct CeleryDecoder: RefusingDecoder {
     package struct Options: Equatable, Sendable {
         package var tasks: [Task] = []
@@ -61,7 +62,7 @@ package struct CeleryDecoder: RefusingDecoder {
         }
         let task = options.tasks[index]
         if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
-        guard let part = task.pointer.find(in: message.elements[task.index]) else {
+        guard let part = message.arguments[task.index].flatMap(task.pointer.find) else {
             throw DecodingFailure("\(task.place): missing in the task's arguments")
         }
         let argument: Delivery
@@ -93,41 +94,70 @@ package struct CeleryDecoder: RefusingDecoder {
     }
 }
 
+/// The fields of a task message, in either protocol.
 private struct CeleryMessage {
     let task: ArraySlice<UInt8>
     let id: ArraySlice<UInt8>?
     let eta: WallTime?
     let expires: WallTime?
-    /// `[args, kwargs, embed]`
-    let elements: [JSONPart]
+    /// `args` and `kwargs`
+    let arguments: [JSONPart?]
 
     init(_ delivery: Delivery) throws(DecodingFailure) {
         let body = try JSONPart(delivery.body, called: "body")
-        guard case .text(let task)? = delivery.header("task") else {
-            throw DecodingFailure("task: missing in the headers")
+        let field: (StaticString) -> RequestFields.Value
+        let isUTC: Bool
+        if delivery.header("task") != nil {
+            guard body.kind == .array else {
+                throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")
+            }
+            let elements = body.elements
+            guard elements.count == 3 else {
+                throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
+            }
+            arguments = Array(elements.prefix(2))
+            isUTC = delivery.header("utc") != .boolean(false)
+            // Celery writes None, which is a value of another type.
+            field = { name in
+                delivery.header(name).map { $0 == .other ? .missing : RequestFields.Value($0) } ?? .missing
+            }
+        } else {
+            guard body.kind == .object else {
+                throw DecodingFailure("task: missing in the headers, and the body is \(body.kind.name)")
+            }
+            let members = JSONMembers(body)
+            arguments = [members["args"], members["kwargs"]]
+            isUTC = members["utc"].map { !$0.raw.equals("false") } ?? true
+            field = { name in members[name].map { RequestFields.Value($0.value, in: $0.document) } ?? .missing }
         }
-        guard body.kind == .array else {
-            throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")
-        }
-        elements = body.elements
-        guard elements.count == 3 else {
-            throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
+        guard case .text(let task) = field("task") else {
+            throw DecodingFailure("task: missing in the headers and in the body")
         }
         self.task = task
-        if case .text(let text) = delivery.header("id") { id = text } else { id = nil }
-        eta = try Self.time("eta", of: delivery)
-        expires = try Self.time("expires", of: delivery)
+        if case .text(let text) = field("id") { id = text } else { id = nil }
+        eta = try Self.time(field("eta"), "eta", isUTC: isUTC)
+        expires = try Self.time(field("expires"), "expires", isUTC: isUTC)
     }
 
     /// A date in ISO 8601 as Python writes it, or seconds since 1970. Without an offset it is UTC (`enable_utc`,
-    /// Celery's default). Celery writes None, which is a value of another type.
-    private static func time(_ name: StaticString, of delivery: Delivery) throws(DecodingFailure) -> WallTime? {
-        guard let value = delivery.header(name), value != .other else { return nil }
+    /// Celery's default).
+    ///
+    /// - Parameter isUTC: whether a time without an offset is UTC; otherwise nothing says what it is.
+    private static func time(
+        _ value: RequestFields.Value, _ name: StaticString, isUTC: Bool
+    ) throws(DecodingFailure) -> WallTime? {
         switch value {
+        case .missing: return nil
         case .integer(let seconds) where 1_000_000_000...99_999_999_999 ~= seconds:
             return WallTime(milliseconds: seconds * 1000)
         case .text(let text):
-            if let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: text + [UInt8(ascii: "Z")]) { return time }
+            if let time = WallTime(rfc3339: text) { return time }
+            guard let time = WallTime(rfc3339: text + [UInt8(ascii: "Z")]) else { break }
+            guard isUTC else {
+                throw DecodingFailure(
+                    "\(name): it has no offset, and utc is false, so its time is not known; set enable_utc or a timezone")
+            }
+            return time
         default: break
         }
         throw DecodingFailure("\(name): expected a date and time in ISO 8601, or seconds since 1970")

@@ -94,6 +94,36 @@ package struct JSONPart: Sendable {
         self[key.utf8]
     }
 
+    /// Appends the value to composed JSON, with characters in place of `\u` escapes, which are longer.
+    func append(to json: inout [UInt8]) {
+        guard raw.contains(UInt8(ascii: "\\")) else { return json += raw }
+        switch kind {
+        case .string:
+            if let text { json.appendJSON(string: text) } else { json += raw }
+        case .array:
+            json.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { json.append(UInt8(ascii: ",")) }
+                element.append(to: &json)
+            }
+            json.append(UInt8(ascii: "]"))
+        case .object:
+            json.append(UInt8(ascii: "{"))
+            walk("{") { bytes, scanner throws(JSONFailure) in
+                var isFirst = true
+                while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
+                    if !isFirst { json.append(UInt8(ascii: ",")) }
+                    isFirst = false
+                    JSONPart(key, of: document).append(to: &json)
+                    json.append(UInt8(ascii: ":"))
+                    JSONPart(try scanner.value(bytes, depth: 0), of: document).append(to: &json)
+                }
+            }
+            json.append(UInt8(ascii: "}"))
+        case .number, .boolean, .null: json += raw
+        }
+    }
+
     private func walk(
         _ bracket: Unicode.Scalar, _ body: (Span<UInt8>, inout JSONScanner) throws(JSONFailure) -> Void
     ) {

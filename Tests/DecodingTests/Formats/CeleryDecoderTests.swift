@@ -45,11 +45,17 @@ struct CeleryDecoderTests {
         #expect(string(request.key) == "3149beef-be66-4b0e-ba47-2fc46e4edac3")
     }
 
-    @Test("A request may be a positional argument, also as a JSON string")
+    @Test("A request may be a positional argument, also as a JSON string, and in protocol 1")
     func others() throws {
         let escaped = Self.push.replacing("\"", with: "\\\"")
         let text = try Self.sample(task: "app.tasks.raw", body: #"[[1, "\#(escaped)"], {}, {}]"#).notification()
         #expect(text.hex == DecoderSample.token)
+        let old = DecoderSample(
+            #"{"task":"app.tasks.push","id":"i","args":[],"kwargs":{"push":\#(Self.push)},"#
+                + #""expires":"2027-01-01T00:00:00.5"}"#,
+            decoder: "tasks", decoders: Self.decoders)
+        #expect(try old.notification().expiration == 1_798_761_600)
+        #expect(try string(old.request().key) == "i")
     }
 
     @Test("expires limits the notification's expiration")
@@ -78,10 +84,14 @@ struct CeleryDecoderTests {
         #expect(try Self.sample(task: "other").complaint() == "task: \"other\" is not a configured task")
     }
 
-    @Test("Times may be numbers")
+    @Test("Times may be numbers, and without an offset they are UTC unless the message says otherwise")
     func times() throws {
         #expect(try Self.sample([("expires", .integer(1_790_000_010))]).notification().expiration == 1_790_000_010)
         #expect(try Self.sample([("expires", .integer(60))]).complaint().hasPrefix("expires: expected a date"))
+        let local = DecoderSample(
+            #"{"task":"app.tasks.push","utc":false,"eta":"2026-09-21T14:14:20","kwargs":{"push":\#(Self.push)}}"#,
+            decoder: "tasks", decoders: Self.decoders)
+        #expect(try local.complaint().hasPrefix("eta: it has no offset, and utc is false"))
     }
 
     @Test("The headers of Celery 5 are read with all that it sets by default")
@@ -152,7 +162,7 @@ struct CeleryDecoderTests {
             try Self.sample(body: "[[],{}]").complaint() == "body: expected [args, kwargs, embed], found 2 elements")
         #expect(try Self.sample(body: "[[],{},{}]").complaint() == "/kwargs/push: missing in the task's arguments")
         let bare = DecoderSample("{}", decoder: "tasks", decoders: Self.decoders)
-        #expect(try bare.complaint() == "task: missing in the headers")
+        #expect(try bare.complaint() == "task: missing in the headers and in the body")
     }
 
     // MARK: Waiting

@@ -54,7 +54,7 @@ struct MappingDecoderTests {
     }
 
     @Test(
-        "A payload template inserts values as they are, inside and outside of strings, and defaults"
+        "A payload template inserts values inside and outside of strings, with characters for escapes, and defaults"
     )
     func template() throws {
         let found = try Self.sample(
@@ -67,8 +67,8 @@ struct MappingDecoderTests {
         ).notification()
         #expect(
             string(found.payload)
-                == #"{"aps":{"alert":{"title":"Sch\u00f6n \"neu\"","body":"№ 4711 true"},"badge":7}, "#
-                + #""order":{"id": 4711, "title": "Sch\u00f6n \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
+                == #"{"aps":{"alert":{"title":"Schön \"neu\"","body":"№ 4711 true"},"badge":7}, "#
+                + #""order":{"id":4711,"title":"Schön \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
     }
 
     @Test("The body is the payload, even if it is not parsed, and a string may hold it")

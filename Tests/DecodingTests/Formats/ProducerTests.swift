@@ -207,4 +207,19 @@ struct ProducerTests {
         let refusal = try #require(try Self.decode(DecoderSample(fanOut, decoder: "auto")).refusals.first)
         #expect(string(refusal.failure.known?.topic) == "t" && refusal.failure.known?.environment == .development)
     }
+
+    @Test("Composed payloads have characters in place of escapes")
+    func composed() throws {
+        let sample = DecoderSample(
+            #"{"t":"00","a":"\u00e9\u20ac\"","b":{"\u00e9":["\u00e9\n"]}}"#, decoder: "m",
+            decoders: """
+                  - name: m
+                    mapping:
+                      device-token: /t
+                      payload: '{"aps":{"alert":"Hi {/a}"},"a":{/a},"b":{/b}}'
+                """)
+        #expect(
+            string(try sample.notification().payload)
+                == #"{"aps":{"alert":"Hi é€\""},"a":"é€\"","b":{"é":["é\n"]}}"#)
+    }
 }

@@ -153,7 +153,7 @@ struct SlowDestinationTests {
             world.broker.queues[Self.silent]?.hasNoLeader = true
             // Both destinations are used before the first publish to the silent queue.
             let before = try Self.traffic(world, seconds: 2, from: first + 90_000)
-            try Self.put(world, first..<(first + 400))
+            try world.put(first..<(first + 400), replyTo: Self.silent)
             let gap = try Self.traffic(world, seconds: 45, from: first + 1000)
             world.pass(.seconds(20))
             #expect(before < .seconds(1) && gap > .seconds(5) && gap < .seconds(9), "\(before) \(gap)")
