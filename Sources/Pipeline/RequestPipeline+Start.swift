@@ -128,6 +128,8 @@ extension RequestPipeline {
 
     /// The violations of Apple's tables in a payload; `nil` if there are none.
     mutating func finding(in notification: Notification, of request: InFlightRequest) -> String? {
+        // A pass is updated with an empty aps.
+        guard notification.topic?.starts(with: "pass.".utf8) != true else { return nil }
         guard let findings = PayloadCheck.findings(in: notification), !findings.isEmpty else { return nil }
         counters[.payloadFindings] += 1
         let topic = notification.topic.map { String(decoding: $0, as: UTF8.self) } ?? ""

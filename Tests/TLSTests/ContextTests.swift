@@ -37,7 +37,9 @@ struct ContextTests {
 
     @Test("600 contexts parse the system's authorities once")
     func sharedAuthorities() throws {
-        let time = try ContinuousClock().measure { for _ in 0..<600 { _ = try Pair.client(trust: .system) } }
+        let begin = threadTime()
+        for _ in 0..<600 { _ = try Pair.client(trust: .system) }
+        let time = threadTime() - begin
         // Parsing them for each context takes more than ten seconds.
         #expect(time < .seconds(5), "\(time)")
     }

@@ -22,6 +22,7 @@ final class OneOffExchange: Run {
     private var failedConnects = 0
     private var lastFailure: APNsError?
     private let operation: ChannelOperation?
+    private let isNowOrNever: Bool
     /// The report of the request, with the remedy if APNs refuses the credential; `nil` before the end.
     private(set) var report: Report?
     /// Alarms for the operator, each once.
@@ -38,6 +39,7 @@ final class OneOffExchange: Run {
         network: any Network, timeLimit: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         self.app = app
+        isNowOrNever = request.expiration == 0
         operation = if case .management(let operation) = request.target { operation } else { nil }
         let plan = PoolPlan(app, for: .init(request.target), limits)
         pool = plan.makePool(
@@ -104,6 +106,7 @@ final class OneOffExchange: Run {
     private func finish(_ report: Report, at now: Instant) {
         guard self.report == nil else { return }
         var report = report
+        if isNowOrNever, report.outcome == .undelivered { report.outcome = .expired }
         if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
             let blame = "not caused by the request: \(refusal.text); \(refusal.hint)"
             report.detail = report.detail.map { "\($0); \(blame)" } ?? blame

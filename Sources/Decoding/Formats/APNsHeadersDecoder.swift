@@ -34,6 +34,11 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         fields(of: delivery).known
     }
 
+    /// The headers whose names are nearly right.
+    static func nearMisses(of delivery: Delivery) -> [String] {
+        fields(of: delivery).nearMisses
+    }
+
     private static func fields(of delivery: Delivery) -> RequestFields {
         var fields = RequestFields()
         fields.takesDigits = true

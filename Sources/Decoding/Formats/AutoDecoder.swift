@@ -42,7 +42,15 @@ package struct AutoDecoder: RefusingDecoder {
 
     private func byContent(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         if CloudEventsDecoder.isBinary(delivery), let events { return try events.decoded(delivery, at: now) }
-        return try APNsHeadersDecoder.namesTarget(delivery)
-            ? headers.decoded(delivery, at: now) : json.decoded(delivery, at: now)
+        if APNsHeadersDecoder.namesTarget(delivery) { return try headers.decoded(delivery, at: now) }
+        do throws(DecodingFailure) {
+            return try json.decoded(delivery, at: now)
+        } catch {
+            // A name that is nearly right may be that of the target, which makes the body a payload.
+            let misses = APNsHeadersDecoder.nearMisses(of: delivery)
+            guard !misses.isEmpty else { throw error }
+            throw DecodingFailure(
+                ([error.detail] + misses).joined(separator: "; "), limit: error.limit, known: error.known)
+        }
     }
 }

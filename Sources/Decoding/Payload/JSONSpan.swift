@@ -22,16 +22,15 @@ extension Span<UInt8> {
         return Double(text) ?? .nan
     }
 
-    /// A key as a path component. A key that does not look like an identifier is omitted, because it may contain
-    /// anything.
+    /// A key as a path component. A long key is omitted, and one with other characters than ASCII's.
     func pathPart(_ key: JSONValue) -> String {
         withText(of: key) { name in
-            guard 1...Self.maximumPathPart ~= name.count,
-                name.indices.allSatisfy({ name[$0].isLetterOrDigit(or: "-_") })
-            else {
-                return "[…]"
+            let isShown = name.indices.allSatisfy {
+                0x20...0x7E ~= name[$0] && name[$0] != UInt8(ascii: "\"") && name[$0] != UInt8(ascii: "\\")
             }
-            return "." + String(decoding: name.bytes(name.indices), as: UTF8.self)
+            guard 1...Self.maximumPathPart ~= name.count, isShown else { return "[…]" }
+            let text = String(decoding: name.bytes(name.indices), as: UTF8.self)
+            return name.indices.allSatisfy { name[$0].isLetterOrDigit(or: "-_") } ? ".\(text)" : "[\"\(text)\"]"
         }
     }
 

@@ -30,11 +30,13 @@ extension RequestPipeline {
         let request = end.request
         let outcome = end.report.outcome
         if request.reply == .unusable { end.report.add(ReplyAddress.complaint) }
-        let isFailure = settings.callsForDeadLetter(outcome)
+        let route = resultRoute(of: request, outcome: outcome)
+        let isUndeliverable = route == nil && request.reply == .unusable
+        let isFailure = settings.callsForDeadLetter(outcome) || isUndeliverable
         counters.outcomes[Int(outcome.rawValue)] += 1
         tally.count(app: end.app, end.pushType, outcome, end.report.reason)
         if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
-        if let route = resultRoute(of: request, outcome: outcome) {
+        if let route {
             var note = ResultNote(report: end.report, id: end.id, position: end.position, unfailed: isFailure ? 0 : 1)
             if settings.resultsPer == .request {
                 note.json = encoder.body(of: end)
@@ -53,6 +55,7 @@ extension RequestPipeline {
             if request.firstFailure == nil {
                 request.firstFailure = InFlightRequest.Failure(id: end.id, report: end.report)
             }
+            if isUndeliverable { request.firstFailure?.results.append(encoder.body(of: end)) }
         }
         partEnded(of: request, at: now)
     }

@@ -347,8 +347,11 @@ package struct Worker: ~Copyable {
 
     mutating func connectionLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
         let wasOpen = opened.remove(purpose.rawValue) != nil
-        outages[purpose] = .after(outages[purpose], error, at: now.instant)
-        log.warning(
+        let outage = Outage.after(outages[purpose], error, at: now.instant)
+        let isRepeated = !wasOpen && outages[purpose]?.cause == outage.cause
+        outages[purpose] = outage
+        log.log(
+            level: isRepeated ? .debug : .warning,
             "the \(purpose.rawValue) connection \(wasOpen ? "is lost" : "cannot be opened"); trying again",
             metadata: ["error.message": "\(error)"])
     }

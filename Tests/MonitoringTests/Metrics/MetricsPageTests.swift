@@ -153,7 +153,8 @@ struct MetricsPageTests {
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let page = try page(world)
-        #expect(page.sum("harebell_limiter_wait_seconds_bucket", ["le": "2.5"]) == 0)
+        // The first one waits in the pool as its probe. The second one leaves it, depending on when the pool dials.
+        #expect(try #require(page.sum("harebell_limiter_wait_seconds_bucket", ["le": "2.5"])) <= 1)
         #expect(page.sum("harebell_limiter_wait_seconds_count") == 2)
     }
 

@@ -134,7 +134,7 @@ struct ChannelRequestTests {
             ),
             (
                 #""device-token":"00fc","channel":{"operation":"list"}"#,
-                "channel: expected neither device-token nor apns-channel-id beside it"
+                "device-token: expected none beside channel"
             ),
             (
                 #""apns-topic":"com.example.third","channel":{"operation":"list"}"#,

@@ -37,6 +37,20 @@ struct ReplyAddressTests {
     }
 
     @Test(
+        "Without a queue for results, such an address makes the request a dead letter with its result",
+        arguments: ["/exchanges/e/k", "/queues/"])
+    func lostAddress(address: String) throws {
+        let world = try World.started { $0.results.route = nil }
+        for round in 1...2 {
+            try world.request(Self.body, id: "m\(round)", replyTo: address)
+            #expect(world.pass(atMost: .seconds(3)) { world.isQuiet })
+            let letters = world.published(in: "push.dead")
+            #expect(letters.map(\.outcome) == Array(repeating: "accepted", count: round))
+            #expect(letters.last?.headers["harebell-detail"]?.hasPrefix("reply-to: an address that") == true)
+        }
+    }
+
+    @Test(
         "A timestamp may be in milliseconds, and one that is impossible counts for nothing",
         arguments: [
             (-10_000, true, 60_000, "accepted"), (-10, false, 60_000, "accepted"), (-3600, false, 60_000, "accepted"),

@@ -12,7 +12,8 @@ enum KombuValue {
             guard object["__bytes__"] != nil || object["__base64__"] != nil else { return nil }
             return object["bytes"]?.text.map { .text($0) }
         }
-        guard let text = value.text else { return RequestFields.Value(value.value, in: value.document) }
+        // A UUID is `{"hex": "…"}`.
+        guard let text = value.text ?? value["hex"]?.text else { return RequestFields.Value(value.value, in: value.document) }
         switch String(decoding: type, as: UTF8.self) {
         case "datetime":
             let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: text + [UInt8(ascii: "Z")])

@@ -53,7 +53,7 @@ export interface HarebellResult {
   'action': 'none' | 'forget-token' | 'fix-request' | 'retry-later'
   /** For unregistered: when APNs last confirmed that the token was invalid, in milliseconds since 1970. */
   'timestamp': number | null
-  /** The ID in Apple's Push Notifications Console; development environment only. */
+  /** The ID in Apple's Push Notifications Console: in the development environment, and for broadcasts in both. */
   'apns-unique-id': string | null
   /** Attempts at APNs that count. */
   'attempts': number
