@@ -46,17 +46,4 @@ struct AMQPErrorTests {
         let other = AMQPError.closed(replyCode: 530, text: "NOT_ALLOWED - vhost x not found", name: "NOT_ALLOWED")
         #expect(!other.isTransient && other.message.contains("check the virtual host"))
     }
-
-    @Test("The advice for a refused access fits its cause")
-    func refusedAccess() {
-        func advice(_ text: String) -> Substring? {
-            AMQPError.closed(replyCode: 403, text: text, name: "ACCESS_REFUSED").message.split(separator: ": ").last
-        }
-        #expect(
-            advice("ACCESS_REFUSED - queue 'push' in vhost '/' in exclusive use")
-                == "stop the other consumer of the queue")
-        #expect(
-            advice("ACCESS_REFUSED - read access to queue 'push' refused for user 'app'")
-                == "check user, password and permissions")
-    }
 }

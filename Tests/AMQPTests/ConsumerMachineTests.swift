@@ -93,19 +93,6 @@ struct ConsumerMachineTests {
         }
     }
 
-    @Test("A consumer that ends before its consume-ok is cancelled after it, and not announced")
-    func endsBeforeConsumeOk() {
-        for next in [Machine.Next.stop, .subscribe] {
-            var machine = Machine()
-            let actions = [
-                machine.channelOpened(isWanted: true), next == .stop ? machine.stop() : machine.renew(),
-                machine.consumeOkReceived(),
-            ]
-            #expect(actions == [.subscribe, .none, .cancel])
-            #expect(machine.state == .cancelling(then: next))
-        }
-    }
-
     @Test("A channel that opens while nothing is consumed stays without a consumer")
     func unwanted() {
         var machine = Machine()

@@ -72,36 +72,6 @@ struct ConsumingTests {
         }
     }
 
-    @Test("The stream may be split at every byte")
-    func everyCut() throws {
-        // The broker's output of one session, replayed into fresh engines, each with one split.
-        let broker = Broker()
-        broker.declare("work")
-        try broker.put(pattern(40), into: "work")
-        let recorder = Recorder(broker)
-        let configuration = AMQPConfiguration(
-            address: BrokerAddress(endpoint: Endpoint(host: "b", port: 1)),
-            role: .consumer([ConsumerQueue(name: "work", prefetch: 1)]))
-        let network = MemoryNetwork { _ in recorder }
-        let first = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
-        network.connect(first, to: Endpoint(host: "b", port: 1), timeout: .seconds(1))
-        network.settle()
-        let stream = recorder.sent
-        for cut in 1..<stream.count {
-            var engine = AMQPEngine(configuration: configuration, epoch: 1)
-            engine.transportOpened(at: network.now)
-            for part in [stream[..<cut], stream[cut...]] { engine.receive(part.span, at: network.now) }
-            var names: [String] = []
-            var body: [UInt8] = []
-            while let event = engine.nextEvent() {
-                names += [event].names
-                if case .delivery(let delivery) = event { body = Array(delivery.body) }
-            }
-            #expect(names == ["opened", "consuming", "delivery"], "cut at \(cut)")
-            #expect(body == pattern(40), "cut at \(cut)")
-        }
-    }
-
     @Test(
         "Bodies around the frame size arrive intact",
         arguments: [0, 1, 4087, 4088, 4089, 8176, 131_064, 131_065, 262_128])
@@ -217,24 +187,6 @@ struct ConsumingTests {
         #expect(second.map { Array($0.body) } == [[1]])
         #expect(second.map(\.redelivered) == [true])
         #expect(broker.queues["work"]?.discarded == 1)
-        #expect(broker.violations.isEmpty)
-    }
-
-    @Test("Unsettled deliveries of a broken connection are redelivered, and their old tags settle nothing")
-    func epochs() throws {
-        let broker = Broker()
-        try broker.put([1], into: "work")
-        let pair = Self.consumer(broker)
-        let old = try #require(pair.takeDeliveries().first)
-        pair.network.cut(try #require(pair.network.links.first))
-        pair.settle()
-        #expect(pair.takeError()?.isTransient == true)
-        pair.engine.ack(tag: old.tag, at: pair.now)
-        var output = ByteQueue()
-        pair.engine.drain(into: &output)
-        #expect(output.copy().isEmpty)
-        let again = try #require(Self.consumer(broker).takeDeliveries().first)
-        #expect(again.redelivered)
         #expect(broker.violations.isEmpty)
     }
 

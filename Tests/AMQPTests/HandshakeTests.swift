@@ -66,20 +66,6 @@ struct HandshakeTests {
         #expect(!error.isTransient)
     }
 
-    @Test("Consuming from a missing queue closes its channel with NOT_FOUND")
-    func missingQueue() throws {
-        let pair = Pair(.consumer([ConsumerQueue(name: "nowhere", prefetch: 1)]))
-        let events = pair.takeEvents()
-        guard events.count == 2, case .channelClosed(queue: 0, let error) = events[1] else {
-            Issue.record("unexpected \(events.names)")
-            return
-        }
-        #expect(error.code == .notFound)
-        #expect(error.message.contains("nowhere"))
-        #expect(!error.isTransient)
-        #expect(pair.engine.isOpen == true)
-    }
-
     @Test(
         "A login that is too long for the first frame is named as the likely reason of a hang-up",
         arguments: [100, 5000])
@@ -147,22 +133,6 @@ struct HandshakeTests {
         var output = ByteQueue()
         engine.drain(into: &output)
         #expect(engine.wantsDisconnect == true)
-    }
-
-    @Test("A silent peer fails at the handshake deadline")
-    func silence() throws {
-        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
-        var engine = AMQPEngine(configuration: AMQPConfiguration(address: address, role: .publisher), epoch: 1)
-        let start = Instant(nanoseconds: 0)
-        engine.transportOpened(at: start)
-        #expect(engine.nextDeadline == start + .seconds(10))
-        engine.expire(at: start + .seconds(10))
-        guard case .closed(let error?)? = engine.nextEvent() else {
-            Issue.record("no end")
-            return
-        }
-        #expect(error.code == .handshakeTimeout)
-        #expect(error.isTransient)
     }
 
     @Test("Heartbeats keep an idle connection open for an hour, and two missing ones end it")

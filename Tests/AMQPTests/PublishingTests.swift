@@ -107,16 +107,6 @@ struct PublishingTests {
             pair.takeConfirmations().map(\.1) == [.acked, AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")])
     }
 
-    @Test("A full queue's nack is reported")
-    func nacked() throws {
-        let broker = Broker()
-        broker.declare("results").rejectsPublishes = true
-        let pair = Pair(.publisher, broker: broker)
-        try pair.publish([1], to: "results")
-        pair.settle()
-        #expect(pair.takeConfirmations().map(\.1) == [.nacked])
-    }
-
     @Test("A blocked broker stops publishing until it is unblocked")
     func blocked() throws {
         let broker = Broker()
@@ -195,23 +185,6 @@ struct PublishingTests {
         #expect(try pair.publish([], to: "results") == 1)
         pair.settle()
         #expect(pair.takeConfirmations().map(\.1) == [.acked])
-    }
-
-    @Test("Unconfirmed publishes are lost when the connection ends, and are reported before the end")
-    func lost() throws {
-        let broker = Broker()
-        broker.declare("results")
-        broker.holdsConfirms = true
-        let pair = Pair(.publisher, broker: broker)
-        for _ in 0..<3 { try pair.publish([], to: "results") }
-        pair.settle()
-        _ = pair.takeEvents()
-        pair.network.cut(try #require(pair.network.links.first))
-        pair.settle()
-        let events = pair.takeEvents()
-        #expect(events.names == ["confirmed", "closed"])
-        #expect(events.count == 4)
-        #expect(pair.engine.unconfirmed == 0)
     }
 
     @Test("A missing exchange closes the channel and the connection")

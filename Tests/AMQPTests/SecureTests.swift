@@ -7,6 +7,7 @@ import Testing
 @Suite("Secure connections")
 struct SecureTests {
     private static let wallTime = WallTime(milliseconds: 1_795_014_400_000)
+    private static let endpoint = Endpoint(host: "broker", port: 5671)
     private let authority: CertificateAuthority
     private let server: TLSContext
 
@@ -18,21 +19,40 @@ struct SecureTests {
             identity: .pemText(certificates: certificate.certificatePEM, privateKey: certificate.privateKeyPEM))
     }
 
+    private func link(
+        _ role: AMQPRole = .publisher, trust: TLSContext.Trust? = nil
+    ) throws -> AMQPLink {
+        var configuration = AMQPConfiguration(
+            address: BrokerAddress(endpoint: Self.endpoint, usesTLS: true), role: role)
+        configuration.tls = try TLSContext(
+            role: .client, trust: trust ?? .pem(authority.certificatePEM), checkedAt: Self.wallTime)
+        return AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
+    }
+
+    /// Connects an engine to a peer, until nothing moves.
+    private func connect(_ link: AMQPLink, to peer: any Engine) -> MemoryNetwork {
+        let network = MemoryNetwork { _ in peer }
+        network.connect(link, to: Self.endpoint, timeout: .seconds(1))
+        network.settle()
+        return network
+    }
+
+    /// The error of the last event.
+    private func failure(of link: AMQPLink) -> AMQPError? {
+        var failure: AMQPError?
+        while let event = link.engine.nextEvent() { if case .closed(let error) = event { failure = error } }
+        return failure
+    }
+
     @Test("Messages pass both ways under TLS, however the bytes are split", arguments: [1, 100, 5000, Int.max])
     func secure(chunk: Int) throws {
         let broker = Broker()
         broker.declare("q")
-        let client = try TLSContext(role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.wallTime)
-        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5671))
-        address.usesTLS = true
-        var configuration = AMQPConfiguration(address: address, role: .publisher)
-        configuration.tls = client
-        let publisher = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
-        configuration.role = .consumer([ConsumerQueue(name: "q", prefetch: 1)])
-        let consumer = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
+        let publisher = try link()
+        let consumer = try link(.consumer([ConsumerQueue(name: "q", prefetch: 1)]))
         let network = MemoryNetwork { _ in SecureServer(BrokerEngine(broker: broker), server) }
         network.largestPiece = chunk
-        for link in [publisher, consumer] { network.connect(link, to: address.endpoint, timeout: .seconds(1)) }
+        for link in [publisher, consumer] { network.connect(link, to: Self.endpoint, timeout: .seconds(1)) }
         network.settle()
         #expect(publisher.engine.canPublish == true)
         _ = try publisher.engine.publish(Publication(routingKey: bytes("q")[...], body: pattern(40_000)[...]))
@@ -51,44 +71,23 @@ struct SecureTests {
 
     @Test("A broker that ends TLS but not the transport has ended the connection")
     func closeNotify() throws {
-        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5671))
-        address.usesTLS = true
-        var configuration = AMQPConfiguration(address: address, role: .publisher)
-        configuration.tls = try TLSContext(
-            role: .client, trust: .pem(authority.certificatePEM), checkedAt: Self.wallTime)
-        let link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
+        let link = try link()
         let peer = SecureServer(BrokerEngine(broker: Broker()), server)
-        let network = MemoryNetwork { _ in peer }
-        network.connect(link, to: address.endpoint, timeout: .seconds(1))
-        network.settle()
+        let network = connect(link, to: peer)
         #expect(link.engine.isOpen == true)
         peer.endTLS()
         network.settle()
-        var last: AMQPEngine.Event?
-        while let event = link.engine.nextEvent() { last = event }
-        guard case .closed(let error?)? = last else {
-            Issue.record("it stays open")
-            return
-        }
-        #expect(error.code == .transport && error.isTransient && link.engine.wantsDisconnect)
+        let error = try #require(failure(of: link))
+        #expect(error.code == .transport && error.isTransient)
+        #expect(link.engine.wantsDisconnect == true)
     }
 
     @Test("A certificate of an unknown authority ends the connection with a clear reason")
     func untrusted() throws {
         let other = CertificateAuthority(commonName: "Other", now: Self.wallTime)
-        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5671))
-        address.usesTLS = true
-        var configuration = AMQPConfiguration(address: address, role: .publisher)
-        configuration.tls = try TLSContext(role: .client, trust: .pem(other.certificatePEM), checkedAt: Self.wallTime)
-        let link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
-        let server = server
-        let network = MemoryNetwork { _ in SecureServer(BrokerEngine(broker: Broker()), server) }
-        network.connect(link, to: address.endpoint, timeout: .seconds(1))
-        network.settle()
-        guard case .closed(let error?)? = link.engine.nextEvent() else {
-            Issue.record("it went on")
-            return
-        }
+        let link = try link(trust: .pem(other.certificatePEM))
+        _ = connect(link, to: SecureServer(BrokerEngine(broker: Broker()), server))
+        let error = try #require(failure(of: link))
         #expect(error.code == .tls)
         #expect((error.underlying as? TLSError)?.code == .unknownAuthority)
         #expect(!error.isTransient)
@@ -96,18 +95,9 @@ struct SecureTests {
 
     @Test("A broker without TLS on that port is recognised")
     func plainBroker() throws {
-        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
-        address.usesTLS = true
-        var configuration = AMQPConfiguration(address: address, role: .publisher)
-        configuration.tls = try TLSContext(role: .client, trust: .none, checkedAt: Self.wallTime)
-        let link = AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))
-        let network = MemoryNetwork { _ in BrokerEngine(broker: Broker()) }
-        network.connect(link, to: address.endpoint, timeout: .seconds(1))
-        network.settle()
-        guard case .closed(let error?)? = link.engine.nextEvent() else {
-            Issue.record("it went on")
-            return
-        }
+        let link = try link(trust: TLSContext.Trust.none)
+        _ = connect(link, to: BrokerEngine(broker: Broker()))
+        let error = try #require(failure(of: link))
         #expect(error.code == .tls)
         #expect((error.underlying as? TLSError)?.code == .notTLS)
     }

@@ -52,23 +52,4 @@ struct AMQPFuzzTests {
         }
         #expect(ended > 0, "seed \(seed)")
     }
-
-    @Test(
-        "Frames out of order end the connection",
-        arguments: [
-            // A body without a method, a content header without a method, a delivery without a consumer, another
-            // channel.
-            [3, 0, 1, 0, 0, 0, 1, 9, 0xCE],
-            [2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE],
-            [1, 0, 1, 0, 0, 0, 17, 0, 60, 0, 60, 1, 120, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0xCE],
-            [1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE],
-        ] as [[UInt8]])
-    func outOfOrder(frame: [UInt8]) throws {
-        let broker = Broker()
-        broker.declare("work")
-        let pair = ConsumingTests.consumer(broker)
-        pair.server.send(raw: frame)
-        pair.settle()
-        #expect(try #require(pair.takeError()).code == .unexpectedFrame)
-    }
 }

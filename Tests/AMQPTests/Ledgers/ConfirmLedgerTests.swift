@@ -93,17 +93,6 @@ struct ConfirmLedgerTests {
         }
     }
 
-    @Test("A multiple nack ends each of its publishes as nacked, and no other")
-    func multipleNack() {
-        var ledger = ConfirmLedger()
-        for fingerprint: UInt64 in 1...4 { _ = ledger.publishSent(fingerprint: fingerprint) }
-        var ends: [UInt64: AMQP.Confirmation] = [:]
-        ledger.confirmReceived(tag: 1, multiple: false, acked: true) { ends[$0] = $1 }
-        ledger.confirmReceived(tag: 3, multiple: true, acked: false) { ends[$0] = $1 }
-        #expect(ends == [1: .acked, 2: .nacked, 3: .nacked])
-        #expect(ledger.unconfirmed == 1)
-    }
-
     @Test("Eight times as many unroutable publishes cost about eight times as much", arguments: [false, true])
     func manyReturns(areAlike: Bool) {
         func seconds(_ count: UInt64) -> Double {
@@ -126,47 +115,5 @@ struct ConfirmLedgerTests {
         let many = (0..<3).map { _ in seconds(8000) }.min() ?? 0
         // A linear search would take 64 times as long.
         #expect(many < 24 * few, "\(few) s and \(many) s")
-    }
-
-    @Test("Every order of confirming four publishes ends each once", arguments: [false, true])
-    func everyOrder(multiple: Bool) {
-        for first: UInt64 in 1...4 {
-            for second: UInt64 in 1...4 {
-                for third: UInt64 in 1...4 {
-                    var ledger = ConfirmLedger()
-                    for _ in 0..<4 { _ = ledger.publishSent(fingerprint: 0) }
-                    var ended: [UInt64] = []
-                    for tag in [first, second, third] {
-                        ledger.confirmReceived(tag: tag, multiple: multiple, acked: true) { sequence, _ in
-                            ended.append(sequence)
-                        }
-                    }
-                    let expected = multiple ? Set(1...max(first, second, third)) : [first, second, third]
-                    #expect(Set(ended) == expected)
-                    #expect(ended.count == expected.count)
-                    #expect(ledger.unconfirmed == 4 - expected.count)
-                }
-            }
-        }
-    }
-
-    @Test("A return waits for its publish's confirm, and of two equal publishes the older one gets it")
-    func returns() {
-        var ledger = ConfirmLedger()
-        for fingerprint: UInt64 in [5, 6, 6] { _ = ledger.publishSent(fingerprint: fingerprint) }
-        #expect(ledger.returnReceived(fingerprint: 6, code: 312, text: "NO_ROUTE") == true)
-        #expect(ledger.returnReceived(fingerprint: 7, code: 312, text: "NO_ROUTE") == false)
-        var ends: [AMQP.Confirmation] = []
-        ledger.confirmReceived(tag: 0, multiple: true, acked: true) { _, confirmation in ends.append(confirmation) }
-        #expect(ends == [.acked, .returned(code: 312, text: "NO_ROUTE"), .acked])
-    }
-
-    @Test("A returned message that is nacked counts as nacked")
-    func returnedAndNacked() {
-        var ledger = ConfirmLedger()
-        _ = ledger.publishSent(fingerprint: 1)
-        #expect(ledger.returnReceived(fingerprint: 1, code: 312, text: "NO_ROUTE") == true)
-        ledger.confirmReceived(tag: 1, multiple: false, acked: false) { #expect(($0, $1) == (1, .nacked)) }
-        #expect(ledger.ended == 1)
     }
 }

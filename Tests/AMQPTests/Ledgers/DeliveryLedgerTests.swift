@@ -25,31 +25,6 @@ struct DeliveryLedgerTests {
 
     static let start = Instant(nanoseconds: 0)
 
-    @Test("Every order of settling five deliveries acks each once and none before it is settled")
-    func everyOrder() {
-        for order in permutations([1, 2, 3, 4, 5]) {
-            var ledger = DeliveryLedger(epoch: 1)
-            var sent = Sent()
-            for tag: UInt64 in 1...5 {
-                #expect(ledger.deliveryReceived(tag) == true)
-                sent.open.insert(tag)
-            }
-            var settled: Set<UInt64> = []
-            for (step, tag) in order.enumerated() {
-                let now = Self.start + .milliseconds(step * 10)
-                #expect(ledger.settle(tag, epoch: 1, at: now) == true)
-                settled.insert(tag)
-                while let acknowledgement = ledger.nextAcknowledgement(at: now + .milliseconds(5)) {
-                    #expect(sent.receive(acknowledgement).isSubset(of: settled))
-                }
-                #expect(ledger.isConserved)
-            }
-            #expect(sent.open.isEmpty, "order \(order)")
-            #expect(sent.wrong == 0)
-            #expect(ledger.nextDeadline == nil)
-        }
-    }
-
     @Test("Random walks conserve deliveries, and no ack covers an unsettled one")
     func randomWalks() throws {
         let seed = UInt64.random(in: 0 ... .max)
@@ -107,16 +82,6 @@ struct DeliveryLedgerTests {
         ledger.settle(64, epoch: 1, at: Self.start)
         #expect(ledger.nextAcknowledgement(at: Self.start) == .upTo(64))
         #expect(ledger.nextAcknowledgement(at: Self.start) == nil)
-    }
-
-    @Test("A multiple ack names a tag that the broker still knows, not a requeued one")
-    func multipleAfterNack() {
-        var ledger = DeliveryLedger(epoch: 1)
-        for tag: UInt64 in 1...4 { #expect(ledger.deliveryReceived(tag) == true) }
-        ledger.settle(1, epoch: 1, at: Self.start)
-        ledger.settle(2, epoch: 1, at: Self.start)
-        #expect(ledger.reject(3, epoch: 1, at: Self.start) == true)
-        #expect(ledger.nextAcknowledgement(at: Self.start + .milliseconds(5)) == .upTo(2))
     }
 
     @Test("A flush with a held tag between settled ones acks up to the held one, and those behind it singly")
@@ -179,15 +144,6 @@ struct DeliveryLedgerTests {
                 #expect(sent.contains(.one(island)) == (now - since >= .milliseconds(250)), "\(step)")
             }
             for tag in first + 10..<island { ledger.settle(tag, epoch: 1, at: now) }
-        }
-    }
-
-    private func permutations(_ tags: [UInt64]) -> [[UInt64]] {
-        guard tags.count > 1 else { return [tags] }
-        return tags.indices.flatMap { index in
-            var rest = tags
-            let first = rest.remove(at: index)
-            return permutations(rest).map { [first] + $0 }
         }
     }
 }
