@@ -138,16 +138,6 @@ struct TokenRenewalTests {
         #expect(choice == .sign)
     }
 
-    @Test(
-        "A wall clock that is set back makes a new token, but not within 20 minutes",
-        arguments: [(19.0, false), (20, true)])
-    func setBack(minutes: Double, isDue: Bool) {
-        var renewal = TokenRenewal()
-        _ = renewal.choose(at: moment(0))
-        let choice = renewal.choose(at: moment(minutes, wall: minutes - 120))
-        #expect((choice == .sign) == isDue)
-    }
-
     @Test("Across clock jumps of up to two hours no token is used after 60 minutes, and none is made within 20")
     func randomWalk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)

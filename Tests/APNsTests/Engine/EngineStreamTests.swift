@@ -78,30 +78,6 @@ struct EngineStreamTests {
         #expect(link.news() == ["ready", "responded 0: 200", "responded 1: 200", "responded 2: 200"])
     }
 
-    @Test("The connection ends in order when it runs out of stream IDs")
-    func exhaustion() throws {
-        let link = try Link { $0.firstStreamID = .max - 2 }
-        link.open()
-        for handle in Handle(0)..<2 {
-            try link.submit(Fixture.request(handle), as: handle)
-        }
-        #expect(link.engine.freeStreams == 0)
-        link.pump()
-        #expect(link.news() == ["ready", "responded 0: 200", "responded 1: 200", "closed"])
-    }
-
-    @Test("Payloads pass through small windows in parts")
-    func smallWindows() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.initialWindow = 100
-        let link = try Link(settings: settings)
-        link.open()
-        for handle in Handle(0)..<40 { try link.submit(Fixture.request(handle, payload: 4096), as: handle) }
-        link.pump()
-        #expect(link.news().count == 41)
-        #expect(link.server.received.allSatisfy { $0.request.body.count == 4096 })
-    }
-
     @Test("GOAWAY: streams above its last-stream-id were not processed, the others are awaited")
     func goaway() throws {
         let link = try Link()
@@ -138,23 +114,6 @@ struct EngineStreamTests {
         for stream in [Int32(1), 3] { link.server.respond(stream) }
         link.pump()
         #expect(link.news() == ["responded 0: 200", "responded 1: 200", "closed: goaway"])
-    }
-
-    @Test("GOAWAY with last-stream-id 0 returns everything at once")
-    func goawayZero() throws {
-        let link = try Link()
-        link.open()
-        link.server.onRequest = { _, _ in }
-        for handle in Handle(0)..<3 { try link.submit(Fixture.request(handle), as: handle) }
-        link.pump()
-        link.server.goaway(last: 0, #"{"reason":"BadCertificate"}"#)
-        link.pump()
-        let news = link.news()
-        #expect(
-            Set(news) == [
-                "ready", "goaway: BadCertificate", "lost 0: no", "lost 1: no", "lost 2: no", "closed: goaway",
-            ])
-        #expect(news.last == "closed: goaway")
     }
 
     @Test("Streams that GOAWAY covers are lost as unknown if they are open at the drain deadline")

@@ -88,19 +88,6 @@ struct EngineTimeTests {
         }
     }
 
-    @Test("A server without HTTP/2 is distinguished from an untrusted one")
-    func refusals() throws {
-        let noHTTP2 = try Link(protocols: [])
-        noHTTP2.open()
-        #expect(noHTTP2.news() == ["closed: noHTTP2"])
-        let stranger = CertificateAuthority(commonName: "Another", now: Fixture.start.wall)
-        let untrusted = try Link(trust: .pem(stranger.certificatePEM))
-        untrusted.open()
-        #expect(untrusted.news() == ["closed: tls"])
-        let error = try #require(untrusted.closing)
-        #expect((error.underlying as? TLSError)?.code == .unknownAuthority)
-    }
-
     @Test("A transport that never opened ends as one event")
     func neverOpened() throws {
         let link = try Link()
@@ -108,24 +95,5 @@ struct EngineTimeTests {
         link.engine.transportClosed(failure, at: link.now)
         link.engine.transportClosed(failure, at: link.now)
         #expect(link.news() == ["closed: transport"])
-    }
-
-    @Test("Bytes that are not HTTP/2 end the connection and lose the open requests")
-    func nonsense() throws {
-        let link = try Link()
-        link.open()
-        link.server.onRequest = { [unowned link] server, _ in
-            var queue = ByteQueue()
-            do {
-                try server.tls.write([UInt8](repeating: 0xFF, count: 64).span)
-                server.tls.drain(into: &queue)
-            } catch {
-                Issue.record(error)
-            }
-            queue.withBytes { link.engine.receive($0, at: link.now) }
-        }
-        try link.submit()
-        link.pump()
-        #expect(link.news() == ["ready", "lost 1: unknown", "closed: http2"])
     }
 }

@@ -31,13 +31,6 @@ struct ErrorBrakeTests {
         #expect(divisors == [1, 2, 4, 8, 8, 8, 4, 2, 1, 1])
     }
 
-    @Test("Unregistered device tokens and a failing service never brake", arguments: [410, 500, 503] as [UInt16])
-    func others(status: UInt16) {
-        var brake = ErrorBrake(at: .seconds(0))
-        for time in 0..<60 { second(time, refusals: 100, &brake, status: status) }
-        #expect(brake.divisor == 1)
-    }
-
     @Test("A few refusals at a low rate do not trigger the brake")
     func few() {
         var brake = ErrorBrake(at: .seconds(0))

@@ -94,45 +94,7 @@ struct PoolConnectionsTests {
         #expect(world.alarms == [.unreachable(failures: 10), .reachable] && world.responses.count == 5)
     }
 
-    @Test("10,000 refused connects never exceed the cap of any minute")
-    func cap() throws {
-        let world = try World {
-            $0.connections = 8...8
-            $0.breakerThreshold = .max
-            $0.backoff = Backoff(base: .milliseconds(1), limit: .milliseconds(2))
-        }
-        world.refusesConnects = true
-        for minute in 1...335 {
-            world.pass(.seconds(60))
-            // Without the cap there are millions: stop early.
-            try #require(world.dialledAt.count <= 30 * (minute + 1))
-        }
-        let dialled = world.dialledAt
-        #expect(dialled.count > 10_000)
-        #expect(zip(dialled, dialled.dropFirst(30)).allSatisfy { $1 - $0 >= .seconds(60) })
-    }
-
     // MARK: GOAWAY
-
-    @Test("The replacement is dialled at once on GOAWAY, while the old connection still receives responses")
-    func makeBeforeBreak() throws {
-        let world = try World()
-        world.onRequest = { _, _ in }
-        world.submit(0..<3)
-        world.pass(.seconds(1))
-        let old = world.servers[0]
-        // Two steps: no request is refused yet, then the real last-stream-id.
-        old.goaway(last: .max)
-        world.onRequest = { $0.respond($1.stream) }
-        world.submit(10..<13)
-        world.pass(.milliseconds(100))
-        #expect(world.servers.count == 2 && !old.isTransportClosed && world.responses.keys.sorted() == [10, 11, 12])
-        old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
-        for stream in [Int32(1), 3, 5] { old.respond(stream) }
-        world.pass(.seconds(1))
-        #expect(world.responses.count == 6 && world.losses.isEmpty && old.isTransportClosed)
-        #expect(world.servers.count == 2 && ready(world) == 1)
-    }
 
     @Test("A pool at its maximum replaces connections that get GOAWAY, all at once if necessary")
     func goawayWhileFull() throws {

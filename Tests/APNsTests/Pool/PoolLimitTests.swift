@@ -12,30 +12,6 @@ struct PoolLimitTests {
         world.pool.statistics(at: world.now.instant).counters
     }
 
-    // MARK: The page
-
-    @Test("The page lists each limit of connections and pools, with an existing counter")
-    func page() throws {
-        let rows = try DocumentationPage("internals/apns.md").table("| limit | default | name | key | counted as |")
-        let names = Set(rows.map { $0[2].trimmed })
-        let engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true)
-        let pool = APNsPool.Configuration(engine: engine)
-        let others: Set = ["endpoint", "proxy", "usesProviderToken", "firstStreamID", "engine"]
-        for label in Mirror(reflecting: engine).labels + Mirror(reflecting: pool).labels where !others.contains(label) {
-            #expect(names.contains(label), "\(label)")
-        }
-        let counted = Set(
-            PoolCounters.Name.allCases.map { "\($0)" } + Mirror(reflecting: PoolCounters()).labels
-                + Mirror(reflecting: PoolStatistics()).labels)
-        for row in rows {
-            // The first word of each; the second is the key of a counter by reason.
-            for counter in row[4].split(separator: ",").compactMap({ $0.split(separator: "`").first { $0 != " " } }) {
-                #expect(counted.contains(String(counter)), "\(row)")
-            }
-            #expect(!row[4].isEmpty, "\(row)")
-        }
-    }
-
     // MARK: Counters
 
     @Test("The causes of queueing are counted: connections, streams, permits, windows, and their number")
@@ -147,26 +123,5 @@ struct PoolLimitTests {
                 }
             #expect((rule.tokenRefusal != nil) == expected, "\(reason)")
         }
-    }
-
-    @Test("The page gives the first action for each refusal of a provider token")
-    func refusalPage() throws {
-        let rows = try DocumentationPage("internals/apns.md").table("| reason | first | if that is refused too |")
-        let named = rows.flatMap { $0[0].split(separator: ",").map { String($0).trimmed } }
-        let refusals = ResponseRule.all.filter { $0.tokenRefusal != nil }.map(\.reason.description)
-        #expect(Set(named) == Set(refusals) && named.count == refusals.count)
-    }
-}
-
-extension Mirror {
-    fileprivate var labels: [String] {
-        children.compactMap(\.label)
-    }
-}
-
-extension String {
-    /// Without surrounding spaces and backticks.
-    fileprivate var trimmed: String {
-        String(drop { $0 == " " || $0 == "`" }.reversed().drop { $0 == " " || $0 == "`" }.reversed())
     }
 }

@@ -63,22 +63,6 @@ struct PoolTests {
         #expect(world.responses.keys.sorted() == [0, 1, 2, 3])
     }
 
-    @Test("A request that expires in the queue is not sent, and its owner is notified")
-    func expiration() throws {
-        let world = try World()
-        world.refusesConnects = true
-        let soon = world.now.wall.seconds + 5
-        world.pool.submit(Fixture.request(1, expiration: soon), handle: 1, at: world.now.instant)
-        world.pool.submit(Fixture.request(2, expiration: soon + 3600), handle: 2, at: world.now.instant)
-        world.pool.submit(Fixture.request(3, expiration: 0), handle: 3, at: world.now.instant)
-        world.pass(.seconds(10))
-        world.refusesConnects = false
-        world.pass(.seconds(60))
-        #expect(world.expired == [1])
-        #expect(Set(world.responses.keys) == [2, 3])
-        #expect(world.pool.waitingCount == 0 && world.pool.inFlight == 0)
-    }
-
     @Test("Waiting for permits wakes the loop at most once a millisecond")
     func permitInterval() throws {
         let world = try World {
