@@ -20,11 +20,7 @@ struct HTTP2FuzzTests {
         settings.wantedHeaders = ["apns-id"]
         var client = try HTTP2ClientSession(settings: settings)
         for handle in Handle(0)..<5 {
-            client.beginRequest()
-            client.add(":method", "POST")
-            client.add(":scheme", "https")
-            client.add(":authority", "api.push.apple.com")
-            client.add(":path", Array("/3/device/0\(handle.value)".utf8).span)
+            client.beginRequest(path: "/3/device/0\(handle.value)")
             client.add("authorization", "bearer secret")
             _ = try client.submit(body: payload(100 * handle.index)[...], handle: handle)
         }

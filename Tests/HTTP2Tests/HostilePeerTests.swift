@@ -87,47 +87,4 @@ struct HostilePeerTests {
         #expect(request?.representations == [.indexed, .indexed, .indexed, .withoutIndexing])
         #expect(request?.headerBlockLength == block.count)
     }
-
-    @Test("cannot crash either end with damaged bytes", arguments: 0..<40 as Range<UInt64>)
-    func damage(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        let pair = try Pair()
-        try pair.settle()
-        for handle in 0..<20 { try pair.post(Handle(handle), body: payload(200)) }
-        var upward = ByteQueue()
-        try pair.client.drain(into: &upward)
-        func damaged(_ queue: borrowing ByteQueue) -> [UInt8] {
-            var bytes = queue.copy()
-            for _ in 0..<Int.random(in: 1...5, using: &random) {
-                bytes[Int.random(in: bytes.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
-            }
-            return bytes
-        }
-        // Damage to the client's bytes: the server stays usable in any case.
-        let victim = try HTTP2ServerSession()
-        var output = ByteQueue()
-        let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)
-        try victim.receive(preface.span)
-        do throws(HTTP2Error) {
-            try victim.receive(damaged(upward).span)
-            try victim.drain(into: &output)
-        } catch {
-            #expect(!error.message.isEmpty)
-        }
-        // Damage to the server's bytes.
-        try upward.withBytes { try pair.server.receive($0) }
-        for (stream, request) in pair.requests() {
-            try pair.server.respond(stream: stream, status: 200, body: request.body)
-        }
-        var downward = ByteQueue()
-        try pair.server.drain(into: &downward)
-        do throws(HTTP2Error) {
-            try pair.client.receive(damaged(downward).span)
-            try pair.client.drain(into: &output)
-        } catch {
-            #expect(!error.message.isEmpty)
-        }
-        pair.client.abandon(code: .cancel)
-        #expect(pair.endings().map(\.handle).sorted() == Array(0..<20))
-    }
 }

@@ -57,11 +57,7 @@ final class Pair {
         _ handle: Handle, path: String = "/3/device/00fc13adff785122b4ad28809a342098", id: String = "id",
         body: [UInt8]? = nil
     ) throws(HTTP2Error) -> Int32 {
-        client.beginRequest()
-        client.add(":method", "POST")
-        client.add(":scheme", "https")
-        client.add(":authority", "api.push.apple.com")
-        client.add(":path", Array(path.utf8).span)
+        client.beginRequest(path: path)
         client.add("authorization", "bearer secret", indexing: .never)
         client.add("apns-topic", "com.example.app")
         client.add("apns-id", Array(id.utf8).span, indexing: .never)
@@ -115,6 +111,15 @@ func payload(_ count: Int) -> [UInt8] {
 private let longPayload = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
 extension HTTP2ClientSession {
+    /// Begins a request to APNs.
+    mutating func beginRequest(path: String) {
+        beginRequest()
+        add(":method", "POST")
+        add(":scheme", "https")
+        add(":authority", "api.push.apple.com")
+        add(":path", Array(path.utf8).span)
+    }
+
     /// The initial window of each new stream for a body, in bytes, as the peer set it.
     var remoteInitialWindow: Int {
         Int(unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE))

@@ -201,21 +201,6 @@ struct AddressTests {
         client.output = [1]
         try fixture.run { client.received == [1] }
     }
-
-    @Test("If IPv6 is refused, IPv4 is tried at once", .enabled(if: hasIPv6, "this host has no IPv6"))
-    func sixRefuses() throws {
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture { _ in
-            let port = live.withLock { $0 }
-            return .success([ConnectTests.address("::1", port), ConnectTests.address("127.0.0.1", port)])
-        }
-        let listener = try fixture.listen { .echo() }
-        live.withLock { $0 = listener.port }
-        for _ in 0..<6 {
-            let client = fixture.connect(to: Endpoint(host: "both.example", port: 1))
-            try fixture.run { client.isOpen }
-        }
-    }
 }
 
 @Suite("Silent peers")

@@ -35,23 +35,6 @@ struct ConnectTests {
         #expect(client.failure != nil)
     }
 
-    @Test("a refused address is followed by the next one", arguments: 0..<6 as Range<UInt64>)
-    func nextAddress(seed: UInt64) throws {
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture(seed: seed) { _ in
-            // The second address has no listener.
-            let port = live.withLock { $0 }
-            return .success([Self.address("127.0.0.1", port), Self.address("127.0.0.2", port)])
-        }
-        let listener = try fixture.listen { .echo() }
-        live.withLock { $0 = listener.port }
-        let client = fixture.connect(to: Endpoint(host: "twins.example", port: listener.port))
-        client.output = [1]
-        try fixture.run { client.received == [1] }
-        #expect(client.openings == 1)
-        #expect(client.endings.isEmpty)
-    }
-
     @Test("when every address fails, the last failure is reported, with the name and the address")
     func everyAddressFails() throws {
         let port = try RawSocket.unusedPort()
@@ -73,19 +56,6 @@ struct ConnectTests {
         try descriptor.connect(to: address)
         let error = descriptor.connectError()
         #expect(error?.name == "ECONNREFUSED")
-    }
-
-    @Test("a network with a limit for unacknowledged bytes connects as well")
-    func unacknowledgedTime() throws {
-        let fixture = try LoopFixture()
-        let network = try SocketNetwork(
-            loop: fixture.loop, resolver: fixture.resolver,
-            options: SocketOptions(unacknowledgedTime: .seconds(20)))
-        let listener = try fixture.listen { .echo() }
-        let client = TestEngine()
-        client.output = [1]
-        network.connect(client, to: Endpoint(host: "127.0.0.1", port: listener.port), timeout: .seconds(10))
-        try fixture.run { client.received == [1] }
     }
 
     /// A socket with a full backlog: Linux silently drops further attempts.

@@ -5,18 +5,6 @@ import Testing
 
 @Suite("A socket network")
 struct SocketNetworkTests {
-    @Test("carries bytes both ways")
-    func echo() throws {
-        let fixture = try LoopFixture()
-        let listener = try fixture.listen { .echo() }
-        let client = fixture.connect(port: listener.port)
-        client.output = Array("hello".utf8)
-        try fixture.run { client.received == Array("hello".utf8) }
-        #expect(client.openings == 1)
-        #expect(fixture.network.openConnections == 2)
-        #expect(fixture.network.unsentBytes == 0)
-    }
-
     @Test("sends the output of a turn's many messages in one write")
     func batching() throws {
         let fixture = try LoopFixture()
@@ -53,21 +41,6 @@ struct SocketNetworkTests {
         try fixture.run { client.received.count == size }
         #expect(client.received == message)
         #expect(server.received == message)
-    }
-
-    @Test("IPv6 works like IPv4")
-    func version6() throws {
-        let fixture = try LoopFixture()
-        let listener: SocketListener
-        do {
-            listener = try fixture.listen(address: "::1") { .echo() }
-        } catch let error as EventLoopError where error.code.rawValue == "EADDRNOTAVAIL" {
-            // A host without IPv6 cannot run this test.
-            return
-        }
-        let client = fixture.connect(to: Endpoint(host: "::1", port: listener.port))
-        client.output = [1, 2, 3]
-        try fixture.run { client.received == [1, 2, 3] }
     }
 
     @Test("an engine disconnected before, while or after it connects gets no more events")
@@ -121,40 +94,5 @@ struct SocketNetworkTests {
         for engine in engines { engine.onClose = nil }
         #expect(engines.allSatisfy { $0.endings.count == 1 && $0.openings == 0 })
         #expect(fixture.network.connectionCount == 0)
-    }
-
-    @Test("reconnects to a peer that is back")
-    func reconnect() throws {
-        let fixture = try LoopFixture()
-        var listener: SocketListener? = try fixture.listen { .echo() }
-        let port = listener!.port
-        let first = fixture.connect(port: port)
-        try fixture.run { first.isOpen && fixture.network.openConnections == 2 }
-        fixture.network.disconnect(first)
-        listener?.close()
-        listener = nil
-
-        let second = fixture.connect(port: port)
-        try fixture.run { second.hasEnded }
-        #expect(second.failure?.code.rawValue == "ECONNREFUSED")
-
-        listener = try fixture.listen(port: port) { .echo() }
-        let third = fixture.connect(port: port)
-        third.output = [42]
-        try fixture.run { third.received == [42] }
-        listener?.close()
-    }
-
-    @Test("expires an engine when its deadline has passed, also without any traffic")
-    func engineDeadline() throws {
-        let fixture = try LoopFixture()
-        let listener = try fixture.listen { TestEngine() }
-        let client = fixture.connect(port: listener.port)
-        try fixture.run { client.isOpen }
-        let due = SystemClock.instant() + .milliseconds(30)
-        client.nextDeadline = due
-        try fixture.run { !client.expirations.isEmpty }
-        #expect(client.expirations.count == 1)
-        #expect(client.expirations[0] >= due)
     }
 }

@@ -35,14 +35,6 @@ struct CertificateTests {
         #expect(try Certificate(pem: issued.certificatePEM).notAfter == late)
     }
 
-    @Test("two certificates of one authority have different keys")
-    func differentKeys() {
-        let first = Pair.authority.issue(names: ["a.example"], usage: .server)
-        let second = Pair.authority.issue(names: ["a.example"], usage: .server)
-        #expect(first.privateKeyPEM != second.privateKeyPEM)
-        #expect(first.certificatePEM != second.certificatePEM)
-    }
-
     @Test("the same certificate is parsed from DER")
     func der() throws {
         let lines = Pair.authority.certificatePEM.split(separator: "\n").dropFirst().dropLast().joined()

@@ -49,27 +49,6 @@ struct HandshakeTests {
         #expect(length > 500)
     }
 
-    @Test("a handshake may arrive byte by byte", arguments: versions)
-    func singleBytes(versions: ClosedRange<TLSContext.Version>) throws {
-        let server = try Pair.server(
-            trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true, versions: versions)
-        let pair = try Pair(Pair.client(identity: Pair.clientIdentity, versions: versions), server)
-        while !(pair.client.isEstablished && pair.server.isEstablished) {
-            for (sender, receiver) in [(pair.client, pair.server), (pair.server, pair.client)] {
-                try sender.handshake()
-                var wire = ByteQueue()
-                sender.drain(into: &wire)
-                for byte in wire.copy() {
-                    receiver.receive([byte].span)
-                    try receiver.handshake()
-                }
-            }
-        }
-        try pair.client.write([1, 2, 3].span)
-        pair.exchange()
-        #expect(try pair.server.readAll() == [1, 2, 3])
-    }
-
     @Test("an address is verified against the certificate's addresses", arguments: ["127.0.0.1", "::1"])
     func addresses(address: String) throws {
         let issued = Pair.authority.issue(names: ["localhost"], addresses: ["127.0.0.1", "::1"], usage: .server)
