@@ -20,14 +20,15 @@ extension ProcessTests {
             return settings
         }
 
-        /// Kills the program of every worker thread.
-        private static func killPrograms(of worker: ChildProcess) -> Int {
-            let threads = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(worker.processID)/task")) ?? []
+        /// The program of every worker thread.
+        private static func programs(of worker: ChildProcess) -> [pid_t] {
+            let path = "/proc/\(worker.processID)/task"
+            let threads = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
             let children = threads.flatMap { thread in
-                let path = "/proc/\(worker.processID)/task/\(thread)/children"
-                return (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: " ") ?? []
+                (try? String(contentsOfFile: "\(path)/\(thread)/children", encoding: .utf8))?
+                    .split(separator: " ") ?? []
             }
-            return children.compactMap { pid_t($0) }.count { kill($0, SIGKILL) == 0 }
+            return children.compactMap { pid_t($0) }
         }
 
         @Test(
@@ -42,7 +43,7 @@ extension ProcessTests {
             var kills = 0
             for step in 1...20 {
                 try run.waitUntilAccepted(Double(step) / 25)
-                kills += Self.killPrograms(of: run.worker)
+                kills += Self.programs(of: run.worker).count { kill($0, SIGKILL) == 0 }
             }
             let end = try run.finish()
             run.check(end, "a decoder that is killed")
@@ -60,14 +61,6 @@ extension ProcessTests {
         func orphans() throws {
             let stage = try Stage()
             let worker = try stage.start(Self.settings())
-            let path = "/proc/\(worker.processID)/task"
-            func children() -> [pid_t] {
-                let threads = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-                return threads.flatMap { thread in
-                    (try? String(contentsOfFile: "\(path)/\(thread)/children", encoding: .utf8))?
-                        .split(separator: " ").compactMap { pid_t($0) } ?? []
-                }
-            }
             // A zombie accepts signals until its new parent has waited for it.
             func isRunning(_ program: pid_t) -> Bool {
                 let path = "/proc/\(program)/stat"
@@ -76,7 +69,10 @@ extension ProcessTests {
                 let state = text.split(separator: ")").last?.dropFirst().first
                 return state != "Z" && state != "X"
             }
-            let programs = try eventually("a program") { children().isEmpty ? nil : children() }
+            let programs = try eventually("a program") {
+                let programs = Self.programs(of: worker)
+                return programs.isEmpty ? nil : programs
+            }
             worker.signal(SIGKILL)
             try worker.waitForExit()
             try eventually("\(programs) are gone") { programs.contains(where: isRunning) ? nil : true }

@@ -62,8 +62,7 @@ extension ProcessTests {
             try stage.client.publish([stage.requests.message(1, to: stage.quorumQueue)])
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
             #expect(!worker.text(.errors).contains("reloaded"))
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
             try stage.removeQueues()
         }
 
@@ -83,8 +82,7 @@ extension ProcessTests {
                 if try Conservation.Result(delivery).outcome == "accepted" { accepted += 1 }
                 return accepted == 20
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
             try stage.removeQueues()
         }
     }

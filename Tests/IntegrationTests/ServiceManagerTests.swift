@@ -36,8 +36,7 @@ extension ProcessTests {
             try eventually("another sign of life; \(worker.report)") {
                 socket.messages().count { $0 == "WATCHDOG=1" } > signs ? true : nil
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
             #expect(Self.states(socket).suffix(2) == ["READY=1", "STOPPING=1"])
             try stage.removeQueues()
         }

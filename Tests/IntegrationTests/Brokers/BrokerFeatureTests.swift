@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -18,11 +17,6 @@ extension ProcessTests {
                 return conservation.responded == count
             }
             return conservation
-        }
-
-        private static func end(_ worker: ChildProcess) throws {
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
         }
 
         @Test("Requests with a higher priority are sent first from a priority queue, and a dead letter keeps it")
@@ -43,7 +37,7 @@ extension ProcessTests {
             #expect(conservation.outcomes == ["accepted": Self.count - 1, "rejected": 1])
             let sent = stage.simulator.ledger.records.compactMap { Requests.index(ofDeviceToken: $0.deviceToken) }
             #expect(sent.prefix(urgent.count).allSatisfy(urgent.contains), "\(sent)")
-            try Self.end(worker)
+            try worker.end()
             let letters = try stage.client.takeAll(stage.deadLetterQueue)
             #expect(letters.count == 1)
             #expect(try letters.map { try MessageProperties(decoding: $0.rawProperties).priority } == [1])
@@ -69,7 +63,7 @@ extension ProcessTests {
                         properties: message.properties, body: message.body)
                 })
             #expect(try Self.collect(stage).outcomes == ["accepted": Self.count - 1, "rejected": 1])
-            try Self.end(worker)
+            try worker.end()
             let letters = try stage.client.takeAll(stage.deadLetterQueue)
             #expect(letters.count == 1)
             for (name, value) in [("harebell-exchange", exchange), ("harebell-routing-key", "push.0.ios")] {
@@ -96,7 +90,7 @@ extension ProcessTests {
             let conservation = try Self.collect(stage)
             #expect(conservation.outcomes == ["accepted": Self.count] && conservation.duplicateResults == 0)
             #expect(conservation.pushes(stage.simulator.ledger).contradictions == 0)
-            try Self.end(worker)
+            try worker.end()
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
             try producer.ask(.deleteQueue(stage.quorumQueue))
         }
@@ -125,7 +119,7 @@ extension ProcessTests {
                 try conservation.addResult(delivery)
                 return conservation.responded == Self.count
             }
-            try Self.end(worker)
+            try worker.end()
             #expect(conservation.duplicateResults == 0)
             for queue in [stage.quorumQueue, stage.classicQueue, stage.deadLetterQueue] {
                 #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -45,8 +44,7 @@ extension ProcessTests {
         }
 
         private static func end(_ worker: ChildProcess, _ stage: Stage) throws {
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try worker.end()
             try eventually("the request in its queue", within: .seconds(30)) {
                 try stage.client.count(stage.quorumQueue) == 1 ? true : nil
             }
@@ -81,13 +79,8 @@ extension ProcessTests {
                     stage.requests.message(
                         number, to: stage.quorumQueue, body: Requests.body(number, topic: Self.refused))
                 })
-            var missing = Set(0..<30)
-            try stage.client.consume([stage.resultQueue], within: .seconds(300)) { delivery in
-                if let index = stage.requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
-                return missing.isEmpty
-            }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try stage.collect(0..<30, within: .seconds(300), worker: worker)
+            try worker.end()
             #expect(stage.simulator.ledger.records.count == 32, "each once, and two refused probes")
             #expect(try stage.client.count(stage.quorumQueue) == 0 && stage.client.count(stage.deadLetterQueue) == 0)
         }

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -55,8 +54,7 @@ extension ProcessTests {
                 try conservation.addResult(delivery)
                 return conservation.responded == Self.count
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            try worker.end()
             #expect(conservation.outcomes == ["accepted": Self.count])
             #expect(conservation.duplicateResults == 0)
             let pushes = conservation.pushes(stage.simulator.ledger)

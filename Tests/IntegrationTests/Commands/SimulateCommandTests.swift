@@ -53,8 +53,7 @@ extension ProcessTests {
             let (process, port) = try start()
             #expect(try send("00aa", port) == .exited(0))
             #expect(try send("dead00", port) == .exited(65))
-            process.signal(SIGTERM)
-            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
+            try process.end()
             let lines = process.text().split(separator: "\n").dropFirst(2)
             #expect(lines.first == "2 connections, 0 open, 0 resumed, 0 refused, 0 failed", "\(process.report)")
             for line in [
@@ -104,8 +103,7 @@ extension ProcessTests {
             #expect(wrong == "400 limit is \"many\", not a whole number from 1 to 1000\n")
             #expect(try curl(["--fail", "--request", "DELETE", address + "notifications"]).exit == .exited(0))
             #expect(try curl([address + "notifications"]).text.contains("\"stored\":0,"))
-            process.signal(SIGTERM)
-            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
+            try process.end()
             #expect(process.text(.errors).isEmpty, "\(process.report)")
         }
 
@@ -123,8 +121,7 @@ extension ProcessTests {
                 #expect(try process.waitForExit() == .exited(status), "\(process.report)")
                 #expect(process.text(.errors).contains(words), "\(process.report)")
             }
-            first.signal(SIGTERM)
-            #expect(try first.waitForExit() == .exited(0), "\(first.report)")
+            try first.end()
         }
 
         @Test("an unusable script or file is 78, with its place")

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -14,24 +13,7 @@ extension ProcessTests {
             _ numbers: Range<Int>, through queue: String, of stage: Stage, worker: ChildProcess
         ) throws {
             try stage.client.publish(numbers.map { stage.requests.message($0, to: queue) })
-            try collect(numbers, of: stage, worker: worker)
-        }
-
-        private static func collect(_ numbers: Range<Int>, of stage: Stage, worker: ChildProcess) throws {
-            var missing = Set(numbers)
-            do {
-                try stage.client.consume([stage.resultQueue]) { delivery in
-                    if let index = stage.requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
-                    return missing.isEmpty
-                }
-            } catch {
-                throw TestSupportError("\(error); missing \(missing.sorted().prefix(5)); \(worker.report)")
-            }
-        }
-
-        private static func end(_ worker: ChildProcess) throws {
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try stage.collect(numbers, worker: worker)
         }
 
         @Test(
@@ -53,7 +35,7 @@ extension ProcessTests {
             try Self.exchange(60..<80, through: stage.quorumQueue, of: stage, worker: worker)
             try stage.client.ask(.purgeQueue(stage.quorumQueue))
             try Self.exchange(80..<100, through: stage.quorumQueue, of: stage, worker: worker)
-            try Self.end(worker)
+            try worker.end()
             #expect(stage.simulator.ledger.records.count == 100)
             #expect(!worker.text(.errors).contains("the consuming connection is lost"), "\(worker.report)")
             try stage.removeQueues()
@@ -89,14 +71,14 @@ extension ProcessTests {
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("ACCESS_REFUSED") }
             try stage.client.publish((20..<40).map { stage.requests.message($0, to: stage.quorumQueue) })
             try permit(".*")
-            try Self.collect(20..<40, of: stage, worker: worker)
+            try stage.collect(20..<40, worker: worker)
 
             try broker.control("change_password", "worker", "in-no-message-2")
             try closeConnections("password")
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("check user, password") }
             try stage.client.publish((40..<60).map { stage.requests.message($0, to: stage.quorumQueue) })
             try broker.control("change_password", "worker", password)
-            try Self.collect(40..<60, of: stage, worker: worker)
+            try stage.collect(40..<60, worker: worker)
 
             try broker.control("delete_vhost", host)
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("NOT_ALLOWED") }
@@ -107,12 +89,8 @@ extension ProcessTests {
                 try again.declare(queue)
             }
             try again.publish((60..<80).map { stage.requests.message($0, to: stage.quorumQueue) })
-            var missing = Set(60..<80)
-            try again.consume([stage.resultQueue]) { delivery in
-                if let index = stage.requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
-                return missing.isEmpty
-            }
-            try Self.end(worker)
+            try stage.collect(60..<80, from: again, worker: worker)
+            try worker.end()
             #expect(stage.simulator.ledger.records.count == 80, "each once")
             #expect(!worker.text(.errors).contains("in-no-message"), "no password is told")
         }
@@ -129,10 +107,10 @@ extension ProcessTests {
             if !TestEnvironment.followsConsumerTimeouts {
                 try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("timed out") }
             }
-            try Self.collect(0..<1, of: stage, worker: worker)
+            try stage.collect(0..<1, worker: worker)
             try Self.exchange(1..<20, through: stage.classicQueue, of: stage, worker: worker)
             try Self.exchange(20..<40, through: stage.quorumQueue, of: stage, worker: worker)
-            try Self.end(worker)
+            try worker.end()
             #expect(stage.simulator.ledger.records.count == 40, "each once")
             #expect(try stage.client.count(stage.quorumQueue) == 0)
         }

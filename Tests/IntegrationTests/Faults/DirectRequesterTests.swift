@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -37,8 +36,7 @@ extension ProcessTests {
             let replies = try request(stage, "wait")
             #expect(replies.count == Self.count)
             #expect(replies.allSatisfy { $0.contains("\"outcome\":\"accepted\"") })
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            try worker.end()
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
             #expect(try stage.client.count(stage.quorumQueue) == 0)
             #expect(stage.simulator.ledger.statistics.accepted == Self.count)
@@ -53,8 +51,7 @@ extension ProcessTests {
             try eventually("every request is sent; \(worker.report)", within: .seconds(30)) {
                 stage.simulator.ledger.statistics.accepted == Self.count ? true : nil
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            try worker.end()
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
             #expect(try stage.client.count(stage.quorumQueue) == 0)
             #expect(stage.simulator.ledger.statistics.accepted == Self.count, "nothing is sent twice")

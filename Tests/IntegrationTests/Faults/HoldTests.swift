@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -37,8 +36,7 @@ extension ProcessTests {
             try stage.client.waitUntilLeft(stage.quorumQueue, by: worker, messages: Self.count)
             let back = try FaultRelay(to: stage.simulator.port, listen: relay.port)
             #expect(try Self.outcomes(stage) == ["accepted": Self.count])
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try worker.end()
             back.stop()
             #expect(stage.simulator.ledger.statistics.accepted == Self.count)
             // The first message was delivered to a consumer with a prefetch of one.

@@ -62,25 +62,6 @@ extension ProcessTests {
                 }
                 return arrivals
             }
-
-            func collect(_ count: Int, worker: ChildProcess) throws {
-                var missing = Set(0..<count)
-                do {
-                    try stage.client.consume([stage.resultQueue], within: .seconds(120)) { delivery in
-                        if let index = stage.requests.index(ofMessageID: delivery.correlationID) {
-                            missing.remove(index)
-                        }
-                        return missing.isEmpty
-                    }
-                } catch {
-                    throw TestSupportError("\(error); \(missing.count) missing; \(worker.report)")
-                }
-            }
-        }
-
-        private static func end(_ worker: ChildProcess) throws {
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
         }
 
         /// Sends a load to two workers and stops the first one halfway, which is the active consumer of all queues.
@@ -96,8 +77,8 @@ extension ProcessTests {
             try end(workers[0])
             let repeated = try publisher.finish()
             #expect(repeated.isEmpty, "the publisher's own order")
-            try topology.collect(count, worker: workers[1])
-            try Self.end(workers[1])
+            try stage.collect(0..<count, within: .seconds(120), worker: workers[1])
+            try workers[1].end()
             for (device, arrivals) in topology.arrivals.enumerated() {
                 #expect(Set(arrivals) == Set(stride(from: device, to: count, by: Self.devices)))
                 // Redelivered requests arrive before newer ones.
@@ -121,7 +102,7 @@ extension ProcessTests {
         @Test("is that of their requests when a worker drains and another takes over, and none is sent twice")
         func drained() throws {
             let topology = try Topology(script: "token *: delay 2ms..20ms")
-            try Self.exchange(600, over: topology) { try Self.end($0) }
+            try Self.exchange(600, over: topology) { try $0.end() }
             #expect(topology.stage.simulator.ledger.statistics.repeated == 0)
         }
 
@@ -137,8 +118,8 @@ extension ProcessTests {
                 (0..<count).map {
                     Topology.message($0, topology.stage.requests, exchange: topology.exchange)
                 })
-            try topology.collect(count, worker: worker)
-            try Self.end(worker)
+            try topology.stage.collect(0..<count, within: .seconds(120), worker: worker)
+            try worker.end()
             let disturbed = topology.arrivals.filter { $0 != $0.sorted() }
             #expect(disturbed.count == (attempts > 1 ? 1 : 0))
             #expect(topology.stage.simulator.ledger.records.count == count + (attempts > 1 ? 1 : 0))

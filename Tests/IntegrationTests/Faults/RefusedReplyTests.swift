@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -45,8 +44,7 @@ extension ProcessTests {
                     return message
                 })
             var conservation = try serveHealthy(stage)
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            try worker.end()
             for delivery in try stage.client.takeAll(full) { try conservation.addResult(delivery) }
             for delivery in try stage.client.takeAll(stage.deadLetterQueue) {
                 conservation.addDeadLetter(delivery)
@@ -88,8 +86,7 @@ extension ProcessTests {
             try eventually("the end of every forged reply; \(worker.report)", within: .seconds(60)) {
                 try stage.client.count(stage.deadLetterQueue) == Self.attack.count - dropped.count ? true : nil
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            try worker.end()
             for delivery in try stage.client.takeAll(stage.deadLetterQueue) { conservation.addDeadLetter(delivery) }
             #expect(Set(conservation.lost) == dropped)
             #expect(conservation.duplicateResults == 0)

@@ -26,11 +26,6 @@ extension ProcessTests {
             return results
         }
 
-        private static func end(_ worker: ChildProcess) throws {
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
-        }
-
         @Test("A request for which APNs is busy returns from the retry queue and is accepted, under one apns-id")
         func comesBack() throws {
             let stage = try Stage(script: "attempt 1: 503 ServiceUnavailable")
@@ -41,7 +36,7 @@ extension ProcessTests {
                 #expect(results.allSatisfy { $0.outcome == "accepted" && $0.attempts == 2 })
                 #expect(Set(results.map(\.messageID)).count == Self.count)
             }
-            try Self.end(worker)
+            try worker.end()
             #expect(Set(stage.simulator.ledger.records.map(\.apnsID)).count == 2 * Self.count)
             #expect(stage.simulator.ledger.records.count == 4 * Self.count)
             #expect(try FaultRun.total("parked", of: worker) == 2 * Self.count)
@@ -93,7 +88,7 @@ extension ProcessTests {
                 }
                 return waiting.allSatisfy { $0 == 0 } ? true : nil
             }
-            try Self.end(worker)
+            try worker.end()
             for outcomes in outcomes.values { #expect(outcomes.count == 1) }
             for (outcome, share) in [("accepted", 4), ("unregistered", 1), ("rejected", 1), ("invalid", 1)] {
                 #expect(outcomes.values.count { $0 == [outcome] } == share * requests, "\(outcome)")

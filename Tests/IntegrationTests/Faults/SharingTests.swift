@@ -51,8 +51,7 @@ extension ProcessTests {
                         "\(role) \(index): \(lines)")
                 }
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
         }
 
         /// Three processes, of which the last one has two worker threads. Each worker has one connection to APNs, which

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -60,8 +59,7 @@ extension ProcessTests {
                 }
                 return conservation.responded == Self.count
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(0), "\(worker.report)")
+            try worker.end()
             for delivery in try stage.client.takeAll(stage.deadLetterQueue) {
                 conservation.addDeadLetter(delivery)
                 let properties = try MessageProperties(decoding: delivery.rawProperties)

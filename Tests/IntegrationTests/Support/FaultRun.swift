@@ -86,22 +86,16 @@ final class FaultRun {
 
     /// SIGTERM, then another worker.
     func replaceWorker(_ place: Int = 0) throws {
-        try end(workers[place])
+        try workers[place].end()
         #expect(try Self.total("unsettled", of: workers[place]) == 0)
         workers[place] = try stage.start(settings[place])
-    }
-
-    private func end(_ worker: ChildProcess) throws {
-        worker.signal(SIGTERM)
-        let exit = try worker.waitForExit(within: .seconds(60))
-        #expect(exit == .exited(0), "\(worker.report)")
     }
 
     /// Waits until every request is accounted for, ends the workers in order, and collects the queues' messages.
     func finish() throws -> Conservation {
         conservation.repeated = try publisher.finish()
         try collectResponses()
-        for worker in workers { try end(worker) }
+        for worker in workers { try worker.end() }
         for delivery in try stage.client.takeAll(stage.resultQueue) { try conservation.addResult(delivery) }
         for delivery in try stage.client.takeAll(stage.deadLetterQueue) { conservation.addDeadLetter(delivery) }
         for queue in [stage.quorumQueue, stage.classicQueue] {

@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Glibc
 import Simulator
 import System
 import TLS
@@ -109,6 +110,24 @@ final class Stage {
         }
     }
 
+    /// Waits until each of these requests has a result.
+    ///
+    /// - Parameter worker: for the report.
+    func collect(
+        _ numbers: Range<Int>, from client: BrokerClient? = nil, within limit: Duration = .seconds(60),
+        worker: ChildProcess
+    ) throws {
+        var missing = Set(numbers)
+        do {
+            try (client ?? self.client).consume([resultQueue], within: limit) { delivery in
+                if let index = requests.index(ofMessageID: delivery.correlationID) { missing.remove(index) }
+                return missing.isEmpty
+            }
+        } catch {
+            throw TestSupportError("\(error); missing \(missing.sorted().prefix(5)); \(worker.report)")
+        }
+    }
+
     // MARK: Configurations
 
     /// The settings of a configuration that differ between tests.
@@ -195,6 +214,12 @@ final class Stage {
 }
 
 extension ChildProcess {
+    /// Ends a worker in order.
+    func end(sourceLocation: SourceLocation = #_sourceLocation) throws {
+        signal(SIGTERM)
+        #expect(try waitForExit(within: .seconds(60)) == .exited(0), "\(report)", sourceLocation: sourceLocation)
+    }
+
     /// The address that the log of `harebell run` has.
     func adminAddress() throws -> Substring {
         let line = try waitForLine(.errors) { $0.contains("the admin server listens") }
