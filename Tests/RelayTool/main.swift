@@ -15,8 +15,7 @@ else {
     exit(64)
 }
 var conduct = FaultRelay.Conduct()
-conduct.delayToTarget = .milliseconds(arguments[2])
-conduct.delayToClient = .milliseconds(arguments[2])
+conduct.delay = .milliseconds(arguments[2])
 let relay = try FaultRelay(to: target, listen: listen, conduct)
 print("relaying 127.0.0.1:\(relay.port) to 127.0.0.1:\(target), \(arguments[2]) ms each way")
 while true { pause() }

@@ -3,19 +3,15 @@ import Glibc
 import Synchronization
 import System
 
-/// A TCP relay between two ports of 127.0.0.1, on a separate thread: it delays, splits, slows down, swallows or cuts
-/// the traffic. Only for tests of the kernel; elsewhere ``MemoryNetwork`` does it on virtual time.
+/// A TCP relay between two ports of 127.0.0.1, on a separate thread: it delays, swallows or cuts the
+/// traffic. Only for tests of the kernel; elsewhere ``MemoryNetwork`` does it on virtual time.
 ///
 /// It buffers all input in memory, so it does not exercise flow control.
 package final class FaultRelay: Sendable {
     /// How bytes are forwarded, on all connections.
     package struct Conduct: Sendable {
         /// The latency of bytes.
-        package var delayToTarget = Duration.zero
-        package var delayToClient = Duration.zero
-        /// The most bytes forwarded at once, and the pause after them.
-        package var largestPiece = Int.max
-        package var pause = Duration.zero
+        package var delay = Duration.zero
         /// All input is swallowed, ends included, and neither end is notified.
         package var isBlackHole = false
 
@@ -31,11 +27,11 @@ package final class FaultRelay: Sendable {
     }
 
     package let port: UInt16
-    private let counters: Counters
+    private let counter: Counter
     private let commands: Mailbox<Command>
     private let thread: Thread
 
-    fileprivate final class Counters: Sendable {
+    fileprivate final class Counter: Sendable {
         let accepted = Atomic(0)
     }
 
@@ -43,17 +39,17 @@ package final class FaultRelay: Sendable {
     package init(to target: UInt16, listen: UInt16 = 0, _ conduct: Conduct = Conduct()) throws {
         let loop = try EventLoop()
         let commands = try Mailbox<Command>()
-        let counters = Counters()
-        let relay = try Relay(loop, to: target, listen: listen, conduct, counters)
+        let counter = Counter()
+        let relay = try Relay(loop, to: target, listen: listen, conduct, counter)
         port = relay.port
         self.commands = commands
-        self.counters = counters
+        self.counter = counter
         try loop.attach(commands) { [unowned relay] in relay.execute($0) }
         thread = try Thread.start(name: "relay", stackSize: 1 << 20) { relay.run() }
     }
 
     /// The number of accepted connections.
-    package var accepted: Int { counters.accepted.load(ordering: .relaxed) }
+    package var accepted: Int { counter.accepted.load(ordering: .relaxed) }
 
     package func behave(_ conduct: Conduct) {
         commands.post(.behave(conduct))
@@ -86,7 +82,7 @@ private final class Relay: LoopOwner {
     private let loop: EventLoop
     private let network: SocketNetwork
     private let target: Endpoint
-    private let counters: FaultRelay.Counters
+    private let counter: FaultRelay.Counter
     private var listener: SocketListener?
     private var clients: [(end: End, descriptor: Int32)] = []
     fileprivate var conduct: FaultRelay.Conduct
@@ -94,11 +90,11 @@ private final class Relay: LoopOwner {
 
     init(
         _ loop: EventLoop, to target: UInt16, listen: UInt16, _ conduct: FaultRelay.Conduct,
-        _ counters: FaultRelay.Counters
+        _ counter: FaultRelay.Counter
     ) throws {
         self.loop = loop
         self.conduct = conduct
-        self.counters = counters
+        self.counter = counter
         self.target = Endpoint(host: "127.0.0.1", port: target)
         network = try SocketNetwork(loop: loop, resolver: try Resolver())
         let accepted = Accepted()
@@ -126,8 +122,8 @@ private final class Relay: LoopOwner {
     }
 
     private func accept(_ socket: consuming Descriptor) {
-        counters.accepted.add(1, ordering: .relaxed)
-        let (client, server) = (End(self, .toClient), End(self, .toTarget))
+        counter.accepted.add(1, ordering: .relaxed)
+        let (client, server) = (End(self), End(self))
         client.peer = server
         server.peer = client
         clients.append((client, socket.number))
@@ -172,32 +168,25 @@ private final class Relay: LoopOwner {
 
 /// One side of a relayed connection.
 private final class End: Engine {
-    enum Direction {
-        case toClient, toTarget
-    }
-
     private unowned let relay: Relay
-    private let direction: Direction
     /// A strong reference in both directions, until either side has ended.
     var peer: End?
     private(set) var hasEnded = false
-    private var pieces: [(due: Instant, bytes: ArraySlice<UInt8>)] = []
+    private var pieces: [(due: Instant, bytes: [UInt8])] = []
     private var endsAt: Instant?
-    private var notBefore = Instant(nanoseconds: .min)
     private var output: [UInt8] = []
     var isEstablished: Bool { true }
     private(set) var wantsDisconnect = false
 
-    init(_ relay: Relay, _ direction: Direction) {
+    init(_ relay: Relay) {
         self.relay = relay
-        self.direction = direction
     }
 
     func transportOpened(at now: Instant) {}
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
         guard !relay.conduct.isBlackHole else { return }
-        peer?.take(Array(copying: bytes)[...], at: now)
+        peer?.take(Array(copying: bytes), at: now)
     }
 
     func transportClosed(_ failure: TransportError?, at now: Instant) {
@@ -212,32 +201,21 @@ private final class End: Engine {
         peer = nil
     }
 
-    private func take(_ bytes: ArraySlice<UInt8>, at now: Instant) {
-        pieces.append((now + delay, bytes))
+    private func take(_ bytes: [UInt8], at now: Instant) {
+        pieces.append((now + relay.conduct.delay, bytes))
         release(at: now)
     }
 
     private func end(at now: Instant) {
-        endsAt = now + delay
+        endsAt = now + relay.conduct.delay
         release(at: now)
     }
 
-    private var delay: Duration {
-        direction == .toTarget ? relay.conduct.delayToTarget : relay.conduct.delayToClient
-    }
-
-    /// Forwards due bytes, one piece at a time where pieces are limited.
+    /// Forwards due bytes.
     private func release(at now: Instant) {
-        while let first = pieces.first, first.due <= now, notBefore <= now {
-            let piece = first.bytes.prefix(relay.conduct.largestPiece)
-            output.append(contentsOf: piece)
-            pieces[0].bytes = first.bytes.dropFirst(piece.count)
-            if pieces[0].bytes.isEmpty { pieces.removeFirst() }
-            guard relay.conduct.largestPiece == .max else {
-                // The next turn sends the next piece.
-                notBefore = now + max(relay.conduct.pause, .nanoseconds(1))
-                break
-            }
+        while let first = pieces.first, first.due <= now {
+            output.append(contentsOf: first.bytes)
+            pieces.removeFirst()
         }
         if pieces.isEmpty, let endsAt, endsAt <= now { wantsDisconnect = true }
     }
@@ -248,7 +226,7 @@ private final class End: Engine {
     }
 
     var nextDeadline: Instant? {
-        if let first = pieces.first { return max(first.due, notBefore) }
+        if let first = pieces.first { return first.due }
         return wantsDisconnect ? nil : endsAt
     }
 

@@ -23,15 +23,8 @@ package final class ChildProcess {
         }
     }
 
-    /// The resource usage of an ended process.
-    package struct Usage {
-        package var cpu: Duration
-        package var peakMemoryKiB: Int
-    }
-
     package let processID: Int32
     package private(set) var exit: Exit?
-    package private(set) var usage: Usage?
     private let directory: TemporaryDirectory
     private let name: String
 
@@ -126,14 +119,10 @@ package final class ChildProcess {
     private func poll() -> Exit? {
         if exit != nil { return exit }
         var status: Int32 = 0
-        var used = rusage()
-        guard unsafe wait4(processID, &status, WNOHANG, &used) == processID else { return nil }
+        guard unsafe waitpid(processID, &status, WNOHANG) == processID else { return nil }
         // wait(2): the low seven bits are the signal, the next byte the exit status.
         let signal = status & 0x7f
         exit = signal == 0 ? .exited((status >> 8) & 0xff) : .signalled(signal)
-        let seconds = used.ru_utime.tv_sec + used.ru_stime.tv_sec
-        let microseconds = used.ru_utime.tv_usec + used.ru_stime.tv_usec
-        usage = Usage(cpu: .seconds(seconds) + .microseconds(microseconds), peakMemoryKiB: used.ru_maxrss)
         return exit
     }
 
