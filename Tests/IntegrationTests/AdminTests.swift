@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import Foundation
-import Glibc
 import Simulator
 import TLS
 import TestSupport
@@ -34,27 +33,6 @@ extension ProcessTests {
             let page = try get(worker, "/metrics", arguments)
             #expect(page.status == 200)
             return try PrometheusPage(String(page.body.dropLast(page.body.hasSuffix("\n\n") ? 1 : 0)))
-        }
-
-        /// The process metrics agree with the kernel's values.
-        private static func checkProcess(_ worker: ChildProcess) throws {
-            let folder = "/proc/\(worker.processID)"
-            // The client's own connection opens and closes, and sometimes another does.
-            let page = try eventually("the kernel's number of open files; \(worker.report)") {
-                let page = try metrics(worker)
-                let told = try #require(page.sum("process_open_fds"))
-                let open = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/fd").count
-                return abs(told - Double(open)) <= 2 ? page : nil
-            }
-            func value(_ name: String) throws -> Double { try #require(page.sum("process_\(name)")) }
-            let limits = String(
-                decoding: try #require(FileManager.default.contents(atPath: "\(folder)/limits")), as: UTF8.self)
-            #expect(limits.contains("Max open files            \(Int(try value("max_fds"))) "))
-            let began = try value("start_time_seconds")
-            #expect(abs(Date().timeIntervalSince1970 - began) < 600)
-            #expect(try value("cpu_seconds_total") > 0)
-            #expect(try value("cpu_seconds_total") < 600)
-            #expect(try value("resident_memory_bytes") > 4_000_000)
         }
 
         /// The JSON of `/readyz` once its status is `status`.
@@ -134,9 +112,7 @@ extension ProcessTests {
             #expect(page.sum("harebell_publishing") == 2)
             let age = try #require(page.sum("harebell_provider_token_age_seconds", ["topic": Requests.topic]))
             #expect(age >= 0 && age < 600)
-            try Self.checkProcess(worker)
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
             try stage.removeQueues()
         }
 
@@ -157,8 +133,7 @@ extension ProcessTests {
             #expect(try Self.metrics(worker).sum("harebell_publishing") == 0)
             try broker.start()
             _ = try Self.readiness(worker, status: 200)
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
         }
 
         @Test("With a token configured, only /livez and the dashboard work without it, and no log shows it")
@@ -194,8 +169,7 @@ extension ProcessTests {
             let probe = ["ready", "--config", try stage.write(settings, to: "probe.yaml")]
             let ready = try ChildProcess.run(stage.binary, probe)
             #expect(ready.contains("\"ready\":true") && !ready.contains("sesame"))
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
             #expect(!worker.report.contains("sesame"))
             let late = try ChildProcess(stage.binary, probe)
             #expect(try late.waitForExit() == .exited(69), "\(late.report)")
@@ -214,8 +188,7 @@ extension ProcessTests {
             #expect(second.text(.errors).contains("Address already in use"))
             #expect(second.text(.errors).contains("its own address (admin.listen)"))
             for ready in [second, worker] {
-                ready.signal(SIGTERM)
-                #expect(try ready.waitForExit() == .exited(0), "\(ready.report)")
+                try ready.end()
             }
             let file = try stage.directory.write("token", to: "token")
             settings.admin = "{ listen: \"192.0.2.1:9464\", token_file: \(file) }"

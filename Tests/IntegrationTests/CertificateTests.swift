@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import Foundation
-import Glibc
 import Simulator
 import System
 import TLS
@@ -19,15 +18,11 @@ extension ProcessTests {
         private let now = SystemClock.now().wall
         private let authority: CertificateAuthority
         private let directory: TemporaryDirectory
-        private let universal: Issued
 
         init() throws {
             authority = CertificateAuthority(commonName: "Clients", now: now)
             directory = try TemporaryDirectory()
             try directory.write(authority.certificatePEM, to: "clients.pem")
-            universal = authority.issueProvider(
-                bundleID: Self.topic,
-                topics: [.init(Self.topic, kinds: ["app"]), .init("\(Self.topic).voip", kinds: ["voip"])])
         }
 
         /// Writes a certificate and its key, and returns their paths as YAML of an app.
@@ -135,8 +130,7 @@ extension ProcessTests {
                 })
             let results = try Self.results(stage, count)
             #expect(results.values.allSatisfy { $0.outcome == "accepted" && $0.attempts == 1 })
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
 
             for (environment, service) in services {
                 let ledger = service.server.ledger
@@ -157,36 +151,16 @@ extension ProcessTests {
 
         // MARK: Checking
 
-        private func run(
-            _ arguments: [String], environment: [String: String] = [:]
-        ) throws -> (exit: ChildProcess.Exit, output: String, errors: String) {
-            let binary = try #require(TestEnvironment.binary)
-            let process = try ChildProcess(binary, arguments, environment: environment)
-            return (try process.waitForExit(within: .seconds(60)), process.text(), process.text(.errors))
-        }
-
-        private func configuration(_ credential: String, topic: String = topic) throws -> String {
-            try directory.write("apps:\n  - topic: \(topic)\n    \(credential)\n", to: "harebell.yaml")
-        }
-
         @Test("check shows what a certificate is valid for")
         func check() throws {
-            let file = try configuration(credential(universal))
-            let human = try run(["check", "--config", file])
-            #expect(human.exit == .exited(0), "\(human.output)")
-            let lines = human.output.split(separator: "\n")
-            #expect(lines.count == 6)
-            #expect(lines[0].hasPrefix("broker ") && lines[1].hasPrefix("queue "))
-            #expect(
-                lines[2].hasPrefix(
-                    "app \(Self.topic) (production): certificate for production and development, expires on 20"))
-            #expect(lines[3] == "    \(Self.topic)       app")
-            #expect(lines[4] == "    \(Self.topic).voip  voip")
-            #expect(lines[5] == "ok")
-
-            let machine = try run(["check", "--config", file, "--json"])
-            let object = try #require(
-                JSONSerialization.jsonObject(with: Data(machine.output.utf8)) as? [String: Any])
+            let universal = authority.issueProvider(
+                bundleID: Self.topic,
+                topics: [.init(Self.topic, kinds: ["app"]), .init("\(Self.topic).voip", kinds: ["voip"])])
+            let file = try directory.write(
+                "apps:\n  - topic: \(Self.topic)\n    \(credential(universal))\n", to: "harebell.yaml")
+            let text = try ChildProcess.run(
+                #require(TestEnvironment.binary), ["check", "--config", file, "--json"])
+            let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
             #expect(object["ok"] as? Bool == true)
             let app = try #require((object["apps"] as? [[String: Any]])?.first)
             #expect(app["credential"] as? String == "certificate" && app["readable"] as? Bool == true)

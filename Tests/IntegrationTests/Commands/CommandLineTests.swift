@@ -22,13 +22,18 @@ extension ProcessTests {
             return process
         }
 
-        private func configuration(name: String = "harebell.yaml", _ more: String = "") throws -> String {
+        /// One app, and a broker without a listener.
+        private func configuration(
+            name: String = "harebell.yaml", broker: String = "amqp://guest:guest@127.0.0.1:1/%2f",
+            moreBroker: String = "", app: String = "", _ more: String = ""
+        ) throws -> String {
             try directory.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
             return try directory.write(
                 """
-                broker: { endpoints: ["amqp://guest:guest@127.0.0.1:1/%2f"] }
+                broker: { endpoints: ["\(broker)"], \(moreBroker) }
                 apps:
                   - topic: com.example.app
+                    \(app)
                     token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
                 \(more)
 
@@ -125,6 +130,16 @@ extension ProcessTests {
                 (["decode", "--file", directory.file("none")], "Usage: harebell decode "),
                 (["dead-letters", "replay", "--config", file], "Usage: harebell dead-letters replay "),
                 (["check", "--config"], "Usage: harebell check "),
+                (["run", "--nothing"], "Usage: harebell run "),
+                (["run", "--config", file, "--fast"], "Usage: harebell run "),
+                (["load", "--count", "many"], "Usage: harebell load "),
+                (["load", "--config", file, "--count", "1", "--rate", "20000000000"], "Usage: harebell load "),
+                (["load", "--config", file, "--count", "9223372036854775807"], "Usage: harebell load "),
+                (
+                    ["load", "--config", file, "--count", "1", "--body-size", "9223372036854775807"],
+                    "Usage: harebell load "
+                ), (["simulate"], "Usage: harebell simulate "),
+                (["simulate", "--port", "0", "--key-id", "ABC123DEFG"], "Usage: harebell simulate "),
             ] {
                 let process = try run(arguments)
                 #expect(process.exit == .exited(64), "\(process.report)")
@@ -155,6 +170,92 @@ extension ProcessTests {
 
                         """)
             }
+        }
+
+        // MARK: Exit codes
+
+        /// Of an APNs without a listener.
+        private static let endpoint = "endpoint: https://127.0.0.1:1"
+        private static let queue = "queues: [{ name: none }]\nadmin: null"
+
+        private func payload() throws -> String {
+            try directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
+        }
+
+        @Test("an unreadable TLS file of the broker is 78, in every command that needs it")
+        func brokerFiles() throws {
+            let nowhere = directory.file("nowhere.pem")
+            let file = try configuration(
+                broker: "amqps://127.0.0.1:1/%2f", moreBroker: "tls: { ca_file: \(nowhere) }", app: Self.endpoint,
+                Self.queue)
+            for arguments in [
+                ["run"], ["check"], ["topology", "--apply"], ["load", "--queue", "none", "--count", "1"],
+                ["send", "--device-token", "00aa", "--payload", try payload(), "--queue", "none"],
+            ] {
+                let process = try ChildProcess(binary, arguments + ["--config", file])
+                #expect(try process.waitForExit() == .exited(78), "\(arguments): \(process.report)")
+                #expect(process.report.contains(nowhere), "\(arguments): \(process.report)")
+                #expect(process.report.contains("No such file or directory"), "\(arguments): \(process.report)")
+            }
+        }
+
+        @Test("the readiness of a worker without an admin server is 78")
+        func noAdminServer() throws {
+            let process = try ChildProcess(binary, ["ready", "--config", try configuration("admin: null")])
+            #expect(try process.waitForExit() == .exited(78), "\(process.report)")
+            #expect(process.text(.errors).hasPrefix("admin is null"), "\(process.report)")
+        }
+
+        @Test("a machine without free descriptors is 70, in every command that needs one")
+        func noDescriptors() throws {
+            let file = try configuration(app: Self.endpoint, Self.queue)
+            for arguments in [
+                ["run", "--config", file], ["topology", "--apply", "--config", file],
+                ["load", "--queue", "none", "--count", "1", "--config", file], ["channels", "list", "--config", file],
+                ["send", "--device-token", "00aa", "--payload", try payload(), "--config", file],
+                ["simulate", "--port", "0"],
+            ] {
+                // One more than standard input, output and errors: enough to read a file.
+                let process = try ChildProcess(
+                    "/bin/sh", ["-c", "ulimit -n 4; exec \"$@\"", "sh", binary] + arguments)
+                #expect(try process.waitForExit() == .exited(70), "\(arguments): \(process.report)")
+                #expect(process.text(.errors).contains("(EMFILE)"), "\(arguments): \(process.report)")
+                #expect(process.text().isEmpty, "\(arguments): \(process.report)")
+            }
+        }
+
+        // MARK: At a terminal, which script(1) emulates
+
+        private static let escape: Character = "\u{1B}"
+
+        /// The terminal's output, standard output and errors combined.
+        private func runAtTerminal(_ arguments: [String], environment: [String: String] = [:]) throws -> String {
+            let command = ([binary] + arguments).map { "'\($0)'" }.joined(separator: " ")
+            let process = try ChildProcess(
+                "/usr/bin/script", ["--quiet", "--return", "--command", command, "/dev/null"],
+                environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
+            try process.waitForExit(within: .seconds(60))
+            return process.text()
+        }
+
+        @Test("A progress bar is shown only at a terminal, and removed at the end")
+        func progressBar() throws {
+            let file = try configuration(app: Self.endpoint)
+            let piped = try run(["check", "--connect", "--config", file])
+            #expect(piped.exit == .exited(69), "\(piped.report)")
+            for text in [piped.text(), piped.text(.errors)] {
+                #expect(!text.contains("░") && !text.contains(Self.escape) && !text.contains("\r"), "\(text)")
+            }
+            let seen = try runAtTerminal(["check", "--connect", "--config", file])
+            let bar = try #require(seen.firstRange(of: "░"), "\(seen)")
+            let end = try #require(seen.firstRange(of: "\r\u{1B}[K"), "\(seen)")
+            let report = try #require(seen.firstRange(of: "broker 127.0.0.1:1: "), "\(seen)")
+            #expect(bar.lowerBound < end.lowerBound && end.lowerBound < report.lowerBound)
+            let dumb = try runAtTerminal(["check", "--connect", "--config", file], environment: ["TERM": "dumb"])
+            #expect(!dumb.contains("░") && !dumb.contains(Self.escape), "\(dumb)")
+            // Without a terminal there is neither.
+            let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
+            #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")
         }
     }
 }

@@ -95,26 +95,6 @@ extension ProcessTests {
 
         // MARK: The broker
 
-        @Test("A missing queue is an error and is not created, a classic one a warning")
-        func queues() throws {
-            let names = ["\(stage.name).none"] + stage.retryQueues(of: "\(stage.name).none")
-            for _ in 0..<2 {
-                let missing = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }))
-                #expect(missing.exit == .exited(78), "\(missing)")
-                for name in names { #expect(missing.says("wrong", "queue \(name)", "missing"), "\(missing)") }
-                #expect(missing.output.contains("→ harebell topology --config FILE --apply declares it"), "\(missing)")
-            }
-
-            let classic = try check(try stage.write(settings { $0.queues = [stage.classicQueue] }))
-            #expect(classic.exit == .exited(0), "\(classic)")
-            let queue = stage.classicQueue
-            for name in [queue] + stage.retryQueues(of: queue) {
-                #expect(classic.says("warning", "queue \(name)", "406 PRECONDITION_FAILED"), "\(classic)")
-            }
-            #expect(classic.output.hasSuffix("\nok, 3 warnings\n"), "\(classic)")
-            try stage.removeQueues()
-        }
-
         @Test("Missing permissions are reported one by one")
         func permissions() throws {
             let broker = try PrivateBroker()

@@ -250,53 +250,34 @@ extension ProcessTests {
             try remove(queues)
         }
 
-        @Test("exported and imported messages are identical byte by byte")
+        @Test("exported and imported messages are identical byte by byte, and a damaged archive publishes nothing")
         func archive() throws {
             let queues = try queues("quorum")
-            var properties = MessageProperties()
-            properties.deliveryMode = 2
-            properties.correlationID = [0xC3, 0x28]
-            properties.messageID = Array("m".utf8)
-            properties.headers = [
-                "int64": .int64(9_007_199_254_740_993), "no text": .text([0xFF]), "double": .double(0.1),
-                "array": .array([.void, .int32(1), .table(["n": .string("")])]),
-            ]
-            let bodies: [[UInt8]] = [[], Array((0...255).map { UInt8($0) }), Array("{\"aps\":{}}".utf8)]
-            let publications = bodies.map {
-                Publication(
-                    routingKey: ArraySlice(queues.dead.utf8), properties: properties,
-                    body: $0[...])
+            func contents() throws -> [[UInt8]] {
+                try stage.client.takeAll(queues.dead).map { Array($0.rawProperties) + $0.body }
             }
-            // RabbitMQ 4 delivers headers in a different order.
-            try stage.client.publish(publications)
-            let before = try stage.client.takeAll(queues.dead).map { Array($0.rawProperties) }
-            #expect(before.count == bodies.count)
-            if TestEnvironment.brokerVersion.hasPrefix("3.") {
-                let expected = try properties.encoded()
-                #expect(before.allSatisfy { $0 == expected })
-            }
-            try stage.client.publish(publications)
+            try put(3, into: queues)
+            let before = try contents()
+            try put(3, into: queues)
             let file = stage.directory.file("archive.jsonl")
             let export = try run("export", "--queue", queues.dead, "--file", file, "--discard", "--json")
             #expect(export.exit == .exited(0), "\(export)")
             #expect(try export.number("exported") == 3)
-            #expect(try stage.client.takeAll(queues.dead).isEmpty)
+            #expect(try contents().isEmpty)
             let attributes = try FileManager.default.attributesOfItem(atPath: file)
             #expect(attributes[.posixPermissions] as? Int == 0o600)
             let taken = try run("export", "--queue", queues.dead, "--file", file)
             #expect(taken.exit == .exited(64), "a file is not overwritten: \(taken)")
             let restore = try run("import", "--file", file, "--to", queues.dead, "--json")
             #expect(restore.exit == .exited(0), "\(restore)")
-            let back = try stage.client.takeAll(queues.dead)
-            #expect(back.map { Array($0.body) } == bodies)
-            #expect(back.map { Array($0.rawProperties) } == before)
+            #expect(try contents() == before)
 
             let damaged = try stage.directory.write(
                 try String(contentsOfFile: file, encoding: .utf8) + "{}\n", to: "damaged.jsonl")
             let refused = try run("import", "--file", damaged, "--to", queues.dead)
             #expect(refused.exit == .exited(65), "\(refused)")
             #expect(refused.errors.contains("damaged.jsonl:4: the line: expected \"properties\""), "\(refused)")
-            #expect(try stage.client.takeAll(queues.dead).isEmpty, "nothing of a damaged file is published")
+            #expect(try contents().isEmpty, "nothing of a damaged file is published")
             try remove(queues)
         }
 

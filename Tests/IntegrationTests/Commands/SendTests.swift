@@ -1,4 +1,3 @@
-import Glibc
 import Simulator
 import TLS
 import TestSupport
@@ -70,8 +69,7 @@ extension ProcessTests {
                 #expect(end.exit == .exited(exit), "\(end)")
                 #expect(end.output.contains("\"outcome\":\"\(outcome)\""), "\(end)")
             }
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit() == .exited(0), "\(worker.report)")
+            try worker.end()
             let unread = try Self.send(
                 stage, ["--device-token", "00aa", "--queue", stage.quorumQueue, "--timeout", "2"])
             #expect(unread.exit == .exited(69), "\(unread)")
@@ -107,31 +105,6 @@ extension ProcessTests {
                 let wrong = try send(arguments)
                 #expect(wrong.exit == .exited(64), "\(wrong.report)")
             }
-            try stage.removeQueues()
-        }
-
-        @Test("on a terminal the result is formatted")
-        func terminal() throws {
-            let stage = try Stage(script: "")
-            try stage.write()
-            func seen(_ token: String, _ more: String = "") throws -> String {
-                let file = stage.directory.file("harebell.yaml")
-                let command =
-                    "'\(stage.binary)' send --config '\(file)' --device-token \(token) --body Hello \(more)"
-                let process = try ChildProcess(
-                    "/usr/bin/script", ["--quiet", "--return", "--command", command, "/dev/null"],
-                    environment: ["TERM": "xterm", "NO_COLOR": ""])
-                try process.waitForExit(within: .seconds(60))
-                return process.text().replacing("\r\n", with: "\n")
-            }
-            // Warnings about the configuration come first.
-            let accepted = try seen("00aa")
-            #expect(accepted.contains("\naccepted 200\n  apns-id       "), "\(accepted)")
-            #expect(accepted.contains("\n  device-token  00aa\n") && !accepted.contains("null"), "\(accepted)")
-            let dead = try seen("dead00")
-            #expect(dead.contains("\nunregistered 410 Unregistered\n"), "\(dead)")
-            #expect(dead.contains("  action        forget-token\n"), "\(dead)")
-            #expect(try seen("00aa", "--json").contains("\n{\"apns-id\":"))
             try stage.removeQueues()
         }
 
