@@ -19,7 +19,9 @@ package struct Timings: Sendable, Equatable {
         guard let published = delivery.published(before: now), published <= now else { return }
         if let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)),
             now.milliseconds - published.milliseconds > max(lifetime, 0) + 999
-        { return }
+        {
+            return
+        }
         queueWait.record(nanoseconds: (now.milliseconds - published.milliseconds) * 1_000_000)
     }
 

@@ -13,7 +13,9 @@ enum KombuValue {
             return object["bytes"]?.text.map { .text($0) }
         }
         // A UUID is `{"hex": "…"}`.
-        guard let text = value.text ?? value["hex"]?.text else { return RequestFields.Value(value.value, in: value.document) }
+        guard let text = value.text ?? value["hex"]?.text else {
+            return RequestFields.Value(value.value, in: value.document)
+        }
         switch String(decoding: type, as: UTF8.self) {
         case "datetime":
             let time = WallTime(rfc3339: text) ?? WallTime(rfc3339: text + [UInt8(ascii: "Z")])
