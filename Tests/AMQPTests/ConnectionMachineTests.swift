@@ -89,9 +89,9 @@ struct ConnectionMachineTests {
             for machine in Self.machines(confirms: confirms) {
                 var machine = machine
                 #expect(machine.canPublish == (confirms && machine.state == .open))
-                machine.blockedReceived()
+                machine.isBlocked = true
                 #expect(!machine.canPublish)
-                machine.unblockedReceived()
+                machine.isBlocked = false
                 #expect(machine.canPublish == (confirms && machine.state == .open))
             }
         }

@@ -14,7 +14,7 @@ package struct EncodedProperties: Sendable {
     fileprivate let correlationIDOffset: UInt32
     /// The first property left out because it, or the name of a header, exceeds 255 bytes, the limit of AMQP's short
     /// strings.
-    private let overlong: PropertyFlags?
+    fileprivate let overlong: PropertyFlags?
 
     var bytes: ArraySlice<UInt8> { block[..<size] }
 
@@ -32,17 +32,9 @@ package struct EncodedProperties: Sendable {
         let start = Int(offset) + 1
         return block[start..<start + Int(block[Int(offset)])]
     }
+}
 
-    fileprivate init(
-        block: [UInt8], size: Int, messageIDOffset: UInt32, correlationIDOffset: UInt32, overlong: PropertyFlags?
-    ) {
-        self.block = block
-        self.size = size
-        self.messageIDOffset = messageIDOffset
-        self.correlationIDOffset = correlationIDOffset
-        self.overlong = overlong
-    }
-
+extension EncodedProperties {
     init(_ properties: MessageProperties) {
         var writer = PropertyWriter()
         writer.append(.contentType, properties.contentType?[...])
@@ -154,7 +146,6 @@ package struct PropertyWriter: ~Copyable {
         fileprivate let correlationIDOffset: UInt32
     }
 
-    /// Begins with properties that were written before.
     package mutating func append(_ beginning: Beginning) {
         precondition(content.count == Self.flagsSize, "a message has one beginning")
         content.append(beginning.bytes)

@@ -2,42 +2,26 @@ import CRabbitMQ
 import Core
 
 extension FieldTable {
-    /// Appends the table's content, without its length prefix.
+    /// The table's content, without its length prefix.
     ///
     /// Throws when a name is longer than 255 bytes.
-    package func encode(into output: inout [UInt8]) throws(AMQPError) {
+    package func encoded() throws(AMQPError) -> [UInt8] {
+        var output: [UInt8] = []
         for entry in entries {
             try ShortString.check(entry.name[...], "name of a header")
             output.append(UInt8(entry.name.count))
             output += entry.name
             try entry.value.encode(into: &output)
         }
-    }
-
-    /// The table's content, without its length prefix.
-    package func encoded() throws(AMQPError) -> [UInt8] {
-        var output: [UInt8] = []
-        try encode(into: &output)
         return output
     }
 
     /// The table's content with its length prefix, as on the wire.
     func wire() throws(AMQPError) -> [UInt8] {
         let content = try encoded()
-        return [UInt8](bigEndian: UInt32(content.count)) + content
-    }
-
-    /// Reads a table's content, without its length prefix.
-    ///
-    /// Throws when it is malformed, or nested deeper than ``maximumDepth``.
-    package init(decoding content: ArraySlice<UInt8>) throws(AMQPError) {
-        let wire = [UInt8](bigEndian: UInt32(content.count)) + content
-        self = try unsafe HeldBytes.read(wire[...]) { (bytes, pool) throws(AMQPError) in
-            var table = unsafe amqp_table_t()
-            var offset = 0
-            try HeldBytes.check(unsafe amqp_decode_table(bytes, pool, &table, &offset))
-            return try unsafe FieldTable(table, depth: 1)
-        }
+        var wire: [UInt8] = []
+        wire.append(bigEndian: UInt32(content.count))
+        return wire + content
     }
 
     /// Copies a table that the parser decoded.
@@ -92,11 +76,6 @@ extension FieldValue {
 }
 
 extension [UInt8] {
-    fileprivate init(bigEndian value: some FixedWidthInteger) {
-        self = []
-        append(bigEndian: value)
-    }
-
     fileprivate mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         for shift in stride(from: Integer.bitWidth - 8, through: 0, by: -8) {
             append(UInt8(truncatingIfNeeded: value >> shift))
@@ -142,31 +121,6 @@ extension FieldValue {
             self = .array(values)
         case "F": self = .table(try unsafe FieldTable(value.table, depth: depth + 1))
         default: self = .void
-        }
-    }
-}
-
-/// Decodes properties and tables with librabbitmq, including all nested values.
-enum HeldBytes {
-    /// Passes `decode` the bytes and a memory pool; both are valid until it returns.
-    static func read<Result>(
-        _ bytes: ArraySlice<UInt8>,
-        _ decode: (amqp_bytes_t, UnsafeMutablePointer<amqp_pool_t>) throws(AMQPError) -> Result
-    ) throws(AMQPError) -> Result {
-        var pool = unsafe amqp_pool_t()
-        unsafe init_amqp_pool(&pool, 4096)
-        defer { unsafe empty_amqp_pool(&pool) }
-        return try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
-            let base = unsafe UnsafeMutableRawPointer(mutating: buffer.baseAddress)
-            return try unsafe decode(amqp_bytes_t(len: buffer.count, bytes: base), &pool)
-        }
-    }
-
-    static func check(_ status: Int32) throws(AMQPError) {
-        guard status == 0 else {
-            let text = unsafe String(cString: amqp_error_string2(status))
-            throw AMQPError(
-                .badTable, "properties are not well formed: \(text)", blame: .remote, isTransient: false)
         }
     }
 }

@@ -33,7 +33,6 @@ struct FrameReader: ~Copyable {
     /// Whether no frame has arrived yet.
     private var isFirst = true
     private var isBroken = false
-    /// The memory for the decoded fields of a method.
     private var pool = LibraryPool()
 
     /// Applies the negotiated frame size; 0 means no limit.
@@ -139,7 +138,6 @@ struct FrameReader: ~Copyable {
 }
 
 extension FixedWidthInteger {
-    /// The big-endian number at an offset.
     fileprivate init(bigEndian bytes: UnsafeBufferPointer<UInt8>, at offset: Int) {
         let raw = UnsafeRawBufferPointer(bytes)
         self = unsafe Self(bigEndian: raw.loadUnaligned(fromByteOffset: offset, as: Self.self))

@@ -31,9 +31,17 @@ package struct MessageProperties: Sendable, Equatable {
     /// Throws when they are malformed, or a header is nested too deeply.
     package init(decoding raw: ArraySlice<UInt8>) throws(AMQPError) {
         guard !raw.isEmpty else { return }
-        self = try unsafe HeldBytes.read(raw) { (bytes, pool) throws(AMQPError) in
+        var pool = LibraryPool()
+        self = try unsafe raw.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
+            let bytes = unsafe amqp_bytes_t(
+                len: buffer.count, bytes: UnsafeMutableRawPointer(mutating: buffer.baseAddress))
             var decoded: UnsafeMutableRawPointer?
-            try HeldBytes.check(unsafe amqp_decode_properties(UInt16(AMQP_BASIC_CLASS), pool, bytes, &decoded))
+            let status = unsafe amqp_decode_properties(UInt16(AMQP_BASIC_CLASS), &pool.raw, bytes, &decoded)
+            guard status == 0 else {
+                let text = unsafe String(cString: amqp_error_string2(status))
+                throw AMQPError(
+                    .badTable, "properties are not well formed: \(text)", blame: .remote, isTransient: false)
+            }
             return try unsafe MessageProperties(decoded!.load(as: amqp_basic_properties_t.self))
         }
     }

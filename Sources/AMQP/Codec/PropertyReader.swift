@@ -18,7 +18,6 @@ struct PropertyReader: ~Copyable {
         end = range.upperBound
     }
 
-    /// The property flags.
     mutating func flags() throws(Malformed) -> PropertyFlags {
         let flags = PropertyFlags(rawValue: try number())
         var more = flags.rawValue

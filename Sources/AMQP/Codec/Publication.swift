@@ -31,7 +31,6 @@ package struct Publication {
         self.body = body
     }
 
-    /// Size of the encoded properties, in bytes.
     package var propertiesSize: Int { encodedProperties.size }
 
     /// Decoded from the encoded properties; setting encodes them again. A property that was too long is missing.

@@ -6,7 +6,6 @@ import Core
 /// All lengths are checked before the first byte is written: a method frame without its header would end the
 /// connection. Source: AMQP 0-9-1, sections 4.2.3 to 4.2.6.
 struct PublicationWriter {
-    /// Checks the lengths.
     init(_ publication: borrowing Publication, frameMax: Int) throws(AMQPError) {
         try ShortString.check(publication.exchange, "exchange")
         try ShortString.check(publication.routingKey, "routing key")

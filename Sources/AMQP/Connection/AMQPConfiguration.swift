@@ -12,7 +12,6 @@ package enum AMQPRole: Sendable, Equatable {
     case control
 }
 
-/// A queue to consume from.
 package struct ConsumerQueue: Sendable, Equatable {
     package var name: String
     /// The number of unsettled deliveries that the broker allows in flight; at least 1.

@@ -7,7 +7,6 @@ package import TLS
 /// It retries until it is closed. It reports every failure as ``Event/disconnected(epoch:_:retryAt:)``, and the owner
 /// decides by the error whether to continue. Publish numbers continue across epochs.
 package final class AMQPConnection {
-    /// Events for the owner.
     package enum Event: Sendable {
         /// An event of the current epoch's engine, except its end.
         case engine(AMQPEngine.Event)
@@ -41,7 +40,6 @@ package final class AMQPConnection {
 
     /// The generation of the current engine; 0 before the first attempt.
     package private(set) var epoch: UInt32 = 0
-    /// The broker of the current epoch.
     package private(set) var address: BrokerAddress
     private var configuration: AMQPConfiguration
     private var addresses: [BrokerAddress]
@@ -93,9 +91,7 @@ package final class AMQPConnection {
     package var canPublish: Bool { link.engine.canPublish }
     /// The TLS parameters of this epoch; `nil` without TLS, and before the handshake.
     package var security: TLSSummary? { link.engine.security }
-    /// The number of unsettled deliveries in this epoch.
     package var held: Int { link.engine.held }
-    /// The number of unconfirmed publishes in this epoch.
     package var unconfirmed: Int { link.engine.unconfirmed }
 
     package func start(at now: Instant) {

@@ -14,7 +14,6 @@ struct AMQPConnectionMachine: Equatable {
         case closed
     }
 
-    /// The reaction to an input.
     enum Action: Equatable {
         case sendProtocolHeader
         case sendStartOk
@@ -32,7 +31,7 @@ struct AMQPConnectionMachine: Equatable {
     }
 
     private(set) var state = State.connecting
-    private(set) var isBlocked = false
+    var isBlocked = false
     private let confirms: Bool
 
     init(confirms: Bool) {
@@ -73,15 +72,6 @@ struct AMQPConnectionMachine: Equatable {
         advance(from: .open, to: .awaitingChannel, .openChannel)
     }
 
-    mutating func blockedReceived() {
-        isBlocked = true
-    }
-
-    mutating func unblockedReceived() {
-        isBlocked = false
-    }
-
-    /// The owner closes the connection.
     mutating func close() -> Action {
         switch state {
         case .awaitingChannel, .awaitingConfirms, .open:

@@ -1,7 +1,6 @@
 import CRabbitMQ
 package import Core
 
-/// The consumer of one queue, with its own channel.
 struct Consumer {
     var queue: ConsumerQueue
     /// Unique per registration. RabbitMQ 3.10 closes the channel (541) when a quorum queue delivers to a reused tag
@@ -31,7 +30,6 @@ struct Consumer {
         tagBytes = Array(tag.utf8)
     }
 
-    /// The arguments of `basic.consume`.
     var arguments: FieldTable {
         var arguments = FieldTable()
         if let priority = queue.priority { arguments["x-priority"] = .int32(Int32(clamping: priority)) }
@@ -44,7 +42,6 @@ struct Consumer {
     /// deliveries of a cancelled consumer to their queue without notice.
     private static let timeout = Duration.seconds(7200)
 
-    /// When the engine has to act; `nil` for never.
     var deadline: Instant? {
         responseDue ?? (machine.state == .consuming ? watch?.deadline : machine.deadline)
     }
@@ -154,7 +151,6 @@ extension AMQPEngine {
         }
     }
 
-    /// Writes the due acks.
     mutating func writeAcknowledgements() {
         guard machine.isOpen else { return }
         for index in channels.indices {
@@ -229,7 +225,7 @@ extension AMQPEngine {
         for index in consumers.indices {
             guard let deadline = consumers[index].deadline, now >= deadline else { continue }
             if consumers[index].responseDue != nil {
-                return fail(stalled("the broker has not responded to the consumer of queue", index))
+                return finish(stalled("the broker has not responded to the consumer of queue", index))
             } else if consumers[index].machine.state == .consuming {
                 askForMessages(index)
             } else {
@@ -246,7 +242,7 @@ extension AMQPEngine {
         }
         switch consumers[index].watch?.expire(at: now) {
         case .ask?: consumers[index].watch?.asked(at: now)
-        case .giveUp?: return fail(stalled("no delivery and no number of messages from queue", index))
+        case .giveUp?: return finish(stalled("no delivery and no number of messages from queue", index))
         case .wait?, nil: return
         }
         inspectQueue(of: index, for: .watch)
@@ -310,7 +306,6 @@ extension AMQPEngine {
         openChannel(inspectionChannel)
     }
 
-    /// Handles the response to a message count.
     mutating func messagesCounted(_ messages: UInt32) {
         guard !inspection.pending.isEmpty else { return unexpected("a declare-ok") }
         let (index, requester) = inspection.pending.removeFirst()
@@ -318,7 +313,7 @@ extension AMQPEngine {
         guard requester == .watch else { return }
         let isStalled = consumers[index].watch?.responded(messages: messages, at: now) ?? false
         guard isStalled, consumers[index].machine.state == .consuming else { return }
-        fail(stalled("no delivery of the \(messages) messages of queue", index))
+        finish(stalled("no delivery of the \(messages) messages of queue", index))
     }
 
     private mutating func stalled(_ what: String, _ index: Int) -> AMQPError {
@@ -335,7 +330,6 @@ extension AMQPEngine {
         perform(consumers[index].machine.consumeOkReceived(), onConsumer: index)
     }
 
-    /// Handles a cancel by the broker.
     mutating func cancelReceived(_ tag: String) {
         guard machine.isOpen, let index = consumers.firstIndex(where: { $0.tag == tag }) else { return }
         perform(consumers[index].machine.cancelReceived(), onConsumer: index)

@@ -11,7 +11,7 @@ extension AMQPEngine {
             try SecretUpdate.write(secret, frameMax: Int(handshake.frameMax), to: &output)
             handshake.secretsUnderWay += 1
         } catch {
-            fail(error)
+            finish(error)
         }
     }
 
@@ -110,6 +110,6 @@ extension AMQPEngine {
     private mutating func send<Method>(
         _ id: amqp_method_number_t, _ make: (inout MethodWriter) throws(AMQPError) -> Method
     ) throws(AMQPError) {
-        try layers.writer.write(id, channel: AMQPEngine.channel, to: &output, make)
+        try writer.write(id, channel: AMQPEngine.channel, to: &output, make)
     }
 }

@@ -9,7 +9,7 @@ extension AMQPEngine {
             return unexpected("a frame for a channel that is not open")
         }
         switch unsafe frame.payload {
-        case .method(let method) where channel == 0: unsafe handle(InboundMethod(method), on: 0)
+        case .method(let method) where channel == 0: unsafe handle(method, on: 0)
         case .method(let method): unsafe methodReceived(method, on: channel)
         case .contentHeader(let classID, let bodySize, let properties):
             guard channel > 0,
@@ -23,7 +23,7 @@ extension AMQPEngine {
             }
             takeContent(channel - 1)
         case .heartbeat: break
-        case .protocolHeader: fail(mismatch(underlying: nil))
+        case .protocolHeader: finish(mismatch(underlying: nil))
         }
     }
 
@@ -59,7 +59,7 @@ extension AMQPEngine {
                 remaining: got.pointee.message_count)
             _ = unsafe channels[index].assembly.begin(
                 origin, exchange: got.pointee.exchange, routingKey: got.pointee.routing_key)
-        default: unsafe handle(InboundMethod(method), on: UInt16(channel))
+        default: unsafe handle(method, on: UInt16(channel))
         }
     }
 
@@ -99,7 +99,7 @@ extension AMQPEngine {
     }
 
     mutating func unexpected(_ what: String) {
-        fail(
+        finish(
             AMQPError(
                 .unexpectedFrame, "the broker sent an unexpected frame: \(what)", blame: .remote,
                 isTransient: true))

@@ -5,7 +5,6 @@ extension AMQPEngine {
     /// The channel of a publishing or control connection.
     static let channel: UInt16 = 1
 
-    /// Performs an action of the connection's state machine.
     mutating func perform(_ action: AMQPConnectionMachine.Action) {
         switch action {
         case .sendProtocolHeader: output.append(FrameFormat.protocolHeader)
@@ -32,52 +31,88 @@ extension AMQPEngine {
         unsafe write(AMQP_CHANNEL_OPEN_METHOD, channel: channel) { _ in unsafe amqp_channel_open_t() }
     }
 
-    mutating func handle(_ method: InboundMethod, on channel: UInt16) {
-        switch method {
-        case .start(let server, let isVersion091, let mechanisms):
-            handshake.server = server
-            guard isVersion091, mechanisms.contains(Substring(configuration.address.mechanism.rawValue)) else {
-                return fail(missing(isVersion091 ? mechanisms : nil))
-            }
-            handshake.isEstablished = true
-            perform(machine.startReceived())
-        case .tune(let channelMax, let frameMax, let heartbeat):
-            tune(channelMax: channelMax, frameMax: frameMax, heartbeat: heartbeat)
-        case .openOk: perform(machine.openOkReceived())
-        case .close(let code, let text):
-            let tooLongLogin = code == 501 ? tooLongLogin : nil
-            perform(machine.closeReceived())
-            let error = tooLongLogin ?? AMQPError.closed(replyCode: code, text: text, name: replyName(code))
-            fail(handshake.secretsUnderWay > 0 && [403, 530].contains(code) ? .secretRefused(error) : error)
-        case .closeOk: perform(machine.closeOkReceived())
-        case .blocked(let reason):
-            machine.blockedReceived()
-            events.append(.blocked(reason))
-        case .unblocked:
-            machine.unblockedReceived()
-            events.append(.unblocked)
-        case .secretUpdated:
-            guard channel == 0, handshake.secretsUnderWay > 0 else {
-                return unexpected("a response to an update-secret that was not sent")
-            }
-            handshake.secretsUnderWay -= 1
-            events.append(.secretUpdated)
-        case .channelOpenOk:
+    /// Handles an infrequent method, and copies what it keeps out of the parser's memory.
+    mutating func handle(_ method: amqp_method_t, on channel: UInt16) {
+        func decoded<Method>(_ type: Method.Type) -> Method {
+            unsafe method.decoded.assumingMemoryBound(to: type).pointee
+        }
+        switch unsafe method.id {
+        case AMQP_CONNECTION_START_METHOD: unsafe started(decoded(amqp_connection_start_t.self))
+        case AMQP_CONNECTION_TUNE_METHOD: tune(decoded(amqp_connection_tune_t.self))
+        case AMQP_CONNECTION_OPEN_OK_METHOD: perform(machine.openOkReceived())
+        case AMQP_CONNECTION_CLOSE_METHOD:
+            let close = unsafe decoded(amqp_connection_close_t.self)
+            unsafe connectionClosed(code: close.reply_code, text: close.reply_text.text)
+        case AMQP_CONNECTION_CLOSE_OK_METHOD: perform(machine.closeOkReceived())
+        case SecretUpdate.ok: secretUpdated(on: channel)
+        case AMQP_CONNECTION_BLOCKED_METHOD:
+            unsafe block(decoded(amqp_connection_blocked_t.self).reason.text)
+        case AMQP_CONNECTION_UNBLOCKED_METHOD: block(nil)
+        case AMQP_CHANNEL_OPEN_OK_METHOD:
             if consumers.isEmpty || !machine.isOpen { perform(machine.channelOpenOkReceived()) }
             if channel > 0, !consumers.isEmpty { consumerChannelOpened(Int(channel) - 1) }
-        case .channelFlow(let isActive): flow(isActive, on: channel)
-        case .channelClose(let code, let text):
-            channelClosed(.closed(replyCode: code, text: text, name: replyName(code)), on: channel)
-        case .channelCloseOk where channel > 0 && !consumers.isEmpty: consumerChannelCloseOk(Int(channel) - 1)
-        case .channelCloseOk, .qosOk: break
-        case .confirmSelectOk: perform(machine.confirmSelectOkReceived())
-        case .consumeOk(let tag): consumeOkReceived(tag)
-        case .cancel(let tag): cancelReceived(tag)
-        case .cancelOk(let tag): cancelOkReceived(tag)
-        case .response(.declared(_, let messages, _)) where !consumers.isEmpty: messagesCounted(messages)
-        case .response(let response): responseReceived(response)
-        case .other(let id): unexpected("the method \(id >> 16).\(id & 0xFFFF)")
+        case AMQP_CHANNEL_FLOW_METHOD: flow(decoded(amqp_channel_flow_t.self).active != 0, on: channel)
+        case AMQP_CHANNEL_CLOSE_METHOD:
+            let close = unsafe decoded(amqp_channel_close_t.self)
+            unsafe channelClosed(code: close.reply_code, text: close.reply_text.text, on: channel)
+        case AMQP_CHANNEL_CLOSE_OK_METHOD:
+            if channel > 0, !consumers.isEmpty { consumerChannelCloseOk(Int(channel) - 1) }
+        case AMQP_CONFIRM_SELECT_OK_METHOD: perform(machine.confirmSelectOkReceived())
+        case AMQP_BASIC_QOS_OK_METHOD: break
+        case AMQP_BASIC_CONSUME_OK_METHOD:
+            unsafe consumeOkReceived(decoded(amqp_basic_consume_ok_t.self).consumer_tag.text)
+        case AMQP_BASIC_CANCEL_METHOD:
+            unsafe cancelReceived(decoded(amqp_basic_cancel_t.self).consumer_tag.text)
+        case AMQP_BASIC_CANCEL_OK_METHOD:
+            unsafe cancelOkReceived(decoded(amqp_basic_cancel_ok_t.self).consumer_tag.text)
+        case AMQP_QUEUE_DECLARE_OK_METHOD: unsafe declared(decoded(amqp_queue_declare_ok_t.self))
+        case AMQP_QUEUE_DELETE_OK_METHOD:
+            responseReceived(.deleted(messages: decoded(amqp_queue_delete_ok_t.self).message_count))
+        case AMQP_QUEUE_PURGE_OK_METHOD:
+            responseReceived(.purged(messages: decoded(amqp_queue_purge_ok_t.self).message_count))
+        case AMQP_QUEUE_BIND_OK_METHOD, AMQP_EXCHANGE_DECLARE_OK_METHOD, AMQP_EXCHANGE_DELETE_OK_METHOD:
+            responseReceived(.done)
+        case AMQP_BASIC_GET_EMPTY_METHOD: responseReceived(.empty)
+        case let id: unexpected("the method \(id >> 16).\(id & 0xFFFF)")
         }
+    }
+
+    private mutating func started(_ start: amqp_connection_start_t) {
+        handshake.server = unsafe ServerProperties(start.server_properties)
+        let isVersion091 = unsafe start.version_major == 0 && start.version_minor == 9
+        let mechanisms = unsafe start.mechanisms.text.split(separator: " ")
+        guard isVersion091, mechanisms.contains(Substring(configuration.address.mechanism.rawValue)) else {
+            return finish(missing(isVersion091 ? mechanisms : nil))
+        }
+        handshake.isEstablished = true
+        perform(machine.startReceived())
+    }
+
+    private mutating func connectionClosed(code: UInt16, text: String) {
+        let tooLongLogin = code == 501 ? tooLongLogin : nil
+        perform(machine.closeReceived())
+        let error = tooLongLogin ?? AMQPError.closed(replyCode: code, text: text, name: replyName(code))
+        finish(handshake.secretsUnderWay > 0 && [403, 530].contains(code) ? .secretRefused(error) : error)
+    }
+
+    private mutating func secretUpdated(on channel: UInt16) {
+        guard channel == 0, handshake.secretsUnderWay > 0 else {
+            return unexpected("a response to an update-secret that was not sent")
+        }
+        handshake.secretsUnderWay -= 1
+        events.append(.secretUpdated)
+    }
+
+    /// - Parameter reason: `nil` if the broker accepts publishes again.
+    private mutating func block(_ reason: String?) {
+        machine.isBlocked = reason != nil
+        events.append(reason.map { .blocked($0) } ?? .unblocked)
+    }
+
+    private mutating func declared(_ queue: amqp_queue_declare_ok_t) {
+        guard consumers.isEmpty else { return unsafe messagesCounted(queue.message_count) }
+        unsafe responseReceived(
+            .declared(queue: queue.queue.text, messages: queue.message_count, consumers: queue.consumer_count))
     }
 
     /// Writes a method whose strings are known to fit.
@@ -85,7 +120,7 @@ extension AMQPEngine {
         _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (inout MethodWriter) -> Method
     ) {
         do throws(AMQPError) {
-            try layers.writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
+            try writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
                 make(&writer)
             }
         } catch {
@@ -98,9 +133,9 @@ extension AMQPEngine {
         _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (inout MethodWriter) throws(AMQPError) -> Method
     ) {
         do throws(AMQPError) {
-            try layers.writer.write(id, channel: channel, to: &output, make)
+            try writer.write(id, channel: channel, to: &output, make)
         } catch {
-            fail(error)
+            finish(error)
         }
     }
 
@@ -132,9 +167,10 @@ extension AMQPEngine {
     }
 
     /// Zero from the broker means no limit, or no preference.
-    private mutating func tune(channelMax: UInt16, frameMax offered: UInt32, heartbeat offeredHeartbeat: UInt16) {
+    private mutating func tune(_ tune: amqp_connection_tune_t) {
+        let (channelMax, offered, offeredHeartbeat) = (tune.channel_max, tune.frame_max, tune.heartbeat)
         guard channelMax == 0 || Int(channelMax) >= consumers.count else {
-            return fail(
+            return finish(
                 AMQPError(
                     .notAllowed,
                     "the broker allows \(channelMax) channels on a connection (channel_max), and each of "
@@ -176,7 +212,8 @@ extension AMQPEngine {
 
     /// A channel close ends a publishing connection. For a consumer it concerns only its queue; on a control
     /// connection it answers a request.
-    private mutating func channelClosed(_ error: AMQPError, on channel: UInt16) {
+    private mutating func channelClosed(code: UInt16, text: String, on channel: UInt16) {
+        let error = AMQPError.closed(replyCode: code, text: text, name: replyName(code))
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
         if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
@@ -191,7 +228,7 @@ extension AMQPEngine {
         }
         guard machine.state != .closing else { return }
         writeClose()
-        fail(error)
+        finish(error)
     }
 
     /// RabbitMQ does not send `channel.flow`, other brokers may. We treat it like a blocked connection.
@@ -199,7 +236,7 @@ extension AMQPEngine {
         write(AMQP_CHANNEL_FLOW_OK_METHOD, channel: max(channel, 1)) { _ in
             amqp_channel_flow_ok_t(active: isActive ? 1 : 0)
         }
-        handle(isActive ? .unblocked : .blocked(reason: "channel.flow"), on: 0)
+        block(isActive ? nil : "channel.flow")
     }
 
     /// The name of a reply code: the library's name without its prefix.

@@ -10,7 +10,6 @@ package import TLS
 ///
 /// A value in its ``AMQPLink``, so that a call checks exclusive access once.
 package struct AMQPEngine: ~Copyable {
-    /// Events for the owner.
     package enum Event: Sendable {
         /// The channel is open; a publisher may publish.
         case opened(ServerProperties)
@@ -59,24 +58,6 @@ package struct AMQPEngine: ~Copyable {
         var isAwaitingResponse = false
     }
 
-    /// The network that drives the engine.
-    private struct Driver {
-        /// Makes it drain the engine in this turn.
-        var wake: (() -> Void)?
-        /// Whether it will drain the engine anyway.
-        var isAwake = false
-        /// Whether it is to disconnect the engine.
-        var isFinished = false
-    }
-
-    /// The layers between transport bytes and methods.
-    struct Layers: ~Copyable {
-        var writer = MethodWriter()
-        var reader = FrameReader()
-        /// `nil` without TLS.
-        let tls: TLSSession?
-    }
-
     package let configuration: AMQPConfiguration
     package let epoch: UInt32
     /// Whether consumers are registered as soon as their channels open.
@@ -94,9 +75,17 @@ package struct AMQPEngine: ~Copyable {
     var events = Deque<Event>()
     var output = ByteQueue()
     var now = Instant(nanoseconds: 0)
-    var layers: Layers
+    var writer = MethodWriter()
+    private var reader = FrameReader()
+    /// `nil` without TLS.
+    private let tls: TLSSession?
     private var timers = ConnectionTimers()
-    private var driver = Driver()
+    /// Makes the network drain the engine in this turn.
+    private var wake: (() -> Void)?
+    /// Whether the network will drain it anyway.
+    private var isAwake = false
+    /// Whether the network is to disconnect it.
+    private var isFinished = false
 
     /// Creates an engine for one connection.
     ///
@@ -111,9 +100,9 @@ package struct AMQPEngine: ~Copyable {
         if configuration.address.usesTLS {
             guard let context = configuration.tls else { preconditionFailure("amqps needs a TLS context") }
             let name = configuration.serverName ?? configuration.address.endpoint.host
-            layers = Layers(tls: TLSSession(context: context, serverName: name))
+            tls = TLSSession(context: context, serverName: name)
         } else {
-            layers = Layers(tls: nil)
+            tls = nil
         }
         if case .consumer(let queues) = configuration.role {
             precondition(!queues.isEmpty, "a consumer has a queue")
@@ -127,31 +116,24 @@ package struct AMQPEngine: ~Copyable {
         }
     }
 
-    /// The oldest pending event.
     package mutating func nextEvent() -> Event? {
         events.popFirst()
     }
 
-    /// The broker's properties; empty before the broker has sent them.
-    package var server: ServerProperties { handshake.server }
     /// Whether the peer has shown that it is a broker.
     package var isEstablished: Bool { handshake.isEstablished }
-    /// Whether the channel is open.
     package var isOpen: Bool { machine.isOpen }
     package var isBlocked: Bool { machine.isBlocked }
-    /// The number of unsettled deliveries.
     package var held: Int { channels.indices.reduce(0) { $0 + channels[$1].deliveries.held } }
     /// The TLS parameters; `nil` without TLS, and before the handshake.
-    package var security: TLSSummary? { layers.tls?.summary }
-    /// The number of the next publish.
+    package var security: TLSSummary? { tls?.summary }
     package var nextSequence: UInt64 { confirms.nextSequence }
-    /// The number of unconfirmed publishes.
     package var unconfirmed: Int { confirms.unconfirmed }
 
     /// Closes the connection in order, after the acks that are due. The broker requeues held deliveries.
     package mutating func close(at now: Instant) {
         changes(at: now)
-        guard !driver.isFinished else { return }
+        guard !isFinished else { return }
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
         perform(machine.close())
@@ -164,29 +146,29 @@ package struct AMQPEngine: ~Copyable {
     }
 
     mutating func announceChange() {
-        guard !driver.isAwake else { return }
-        driver.isAwake = true
-        driver.wake?()
+        guard !isAwake else { return }
+        isAwake = true
+        wake?()
     }
 
     // MARK: Engine
 
     /// See ``Engine/announceChanges(to:)``.
     package mutating func announceChanges(to wake: @escaping () -> Void) {
-        driver.wake = wake
+        self.wake = wake
     }
 
     package mutating func transportOpened(at now: Instant) {
         self.now = now
         awaitResponse()
-        if let tls = layers.tls { secure(tls) } else { perform(machine.transportOpened()) }
+        if let tls { secure(tls) } else { perform(machine.transportOpened()) }
     }
 
     package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
         self.now = now
-        guard !driver.isFinished else { return }
+        guard !isFinished else { return }
         timers.received(at: now)
-        if let tls = layers.tls {
+        if let tls {
             tls.receive(bytes)
             secure(tls)
         } else {
@@ -202,7 +184,7 @@ package struct AMQPEngine: ~Copyable {
                 perform(machine.transportOpened())
             }
             var plaintext = ByteQueue()
-            while !driver.isFinished {
+            while !isFinished {
                 switch try tls.read(into: &plaintext) {
                 case .bytes:
                     plaintext.withBytes { read($0) }
@@ -212,7 +194,7 @@ package struct AMQPEngine: ~Copyable {
                 }
             }
         } catch {
-            fail(
+            finish(
                 AMQPError(
                     .tls, "cannot open a TLS connection with \(configuration.address.endpoint)", blame: error.blame,
                     isTransient: error.isTransient, underlying: error))
@@ -223,12 +205,12 @@ package struct AMQPEngine: ~Copyable {
         do throws(AMQPError) {
             try unsafe bytes.withUnsafeBufferPointer { (buffer) throws(AMQPError) in
                 var rest = unsafe buffer
-                while !driver.isFinished, let frame = try unsafe layers.reader.next(&rest) {
+                while !isFinished, let frame = try unsafe reader.next(&rest) {
                     unsafe frameReceived(frame)
                 }
             }
         } catch {
-            fail(machine.state == .awaitingStart ? mismatch(underlying: error) : error)
+            finish(machine.state == .awaitingStart ? mismatch(underlying: error) : error)
         }
     }
 
@@ -241,32 +223,32 @@ package struct AMQPEngine: ~Copyable {
     /// The broker sends nothing more.
     private mutating func ended(_ failure: TransportError?) {
         let wasOpened = timers.deadline != nil || machine.isOpen
-        if machine.state == .closing { finish(nil) } else { fail(lossOfTransport(failure, wasOpened: wasOpened)) }
+        if machine.state == .closing { finish(nil) } else { finish(lossOfTransport(failure, wasOpened: wasOpened)) }
     }
 
     package mutating func drain(into output: inout ByteQueue) {
-        driver.isAwake = false
+        isAwake = false
         writeAcknowledgements()
-        guard let tls = layers.tls else { return output.append(moving: &self.output) }
+        guard let tls else { return output.append(moving: &self.output) }
         if tls.isEstablished {
             do throws(TLSError) {
                 try tls.write(from: &self.output)
-                if driver.isFinished { tls.close() }
+                if isFinished { tls.close() }
             } catch {
-                fail(
+                finish(
                     AMQPError(
                         .tls, "the TLS connection failed", blame: error.blame, isTransient: error.isTransient,
                         underlying: error))
             }
         }
         tls.drain(into: &output)
-        if driver.isFinished { self.output.removeAll() }
+        if isFinished { self.output.removeAll() }
     }
 
-    package var wantsDisconnect: Bool { driver.isFinished }
+    package var wantsDisconnect: Bool { isFinished }
 
     package var nextDeadline: Instant? {
-        guard !driver.isFinished else { return nil }
+        guard !isFinished else { return nil }
         var earliest = timers.earliest
         for index in channels.indices {
             if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
@@ -280,13 +262,13 @@ package struct AMQPEngine: ~Copyable {
 
     package mutating func expire(at now: Instant) {
         self.now = now
-        guard !driver.isFinished else { return }
+        guard !isFinished else { return }
         if timers.isOverdue(at: now) {
             if machine.state == .closing { return finish(nil) }
-            return fail(handshakeTimeout())
+            return finish(handshakeTimeout())
         }
         if timers.isSilent(at: now) {
-            return fail(
+            return finish(
                 AMQPError(
                     .heartbeatTimeout, "no traffic from the broker for two heartbeats",
                     blame: .remote, isTransient: true))
@@ -298,14 +280,13 @@ package struct AMQPEngine: ~Copyable {
 
     // MARK: - Internal interface for extensions
 
-    /// Called when the handshake is complete.
     mutating func didOpen() {
         timers.deadline = nil
-        events.append(.opened(server))
+        events.append(.opened(handshake.server))
     }
 
     mutating func didTune() {
-        layers.reader.tune(frameMax: handshake.frameMax)
+        reader.tune(frameMax: handshake.frameMax)
         if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
     }
 
@@ -313,21 +294,16 @@ package struct AMQPEngine: ~Copyable {
     mutating func awaitResponse() {
         timers.deadline = now + configuration.handshakeTimeout
         // Even while the socket is full, and so nothing is drained.
-        driver.wake?()
-    }
-
-    /// Fails the connection with an error.
-    mutating func fail(_ error: AMQPError) {
-        finish(error)
+        wake?()
     }
 
     /// Queues the last event. Unconfirmed publishes end before it.
     mutating func finish(_ error: AMQPError?) {
-        guard !driver.isFinished else { return }
-        driver.isFinished = true
+        guard !isFinished else { return }
+        isFinished = true
         machine.failed()
         endPublishes { confirms, each in confirms.connectionLost(each) }
         events.append(.closed(error))
-        driver.wake?()
+        wake?()
     }
 }

@@ -14,7 +14,6 @@ package struct BrokerAddress: Sendable, Equatable {
 
     /// The authentication mechanism (SASL, RFC 4422).
     package enum Mechanism: String, Sendable {
-        /// User and password.
         case plain = "PLAIN"
         /// The client certificate of the TLS connection. The broker needs `rabbitmq_auth_mechanism_ssl`.
         case external = "EXTERNAL"
@@ -146,7 +145,6 @@ extension BrokerAddress: CustomStringConvertible {
 }
 
 extension BrokerAddress: CustomReflectable {
-    /// Keeps the password out of dumps.
     package var customMirror: Mirror {
         Mirror(self, children: ["address": description])
     }

@@ -6,12 +6,10 @@ struct Channel {
     var deliveries: DeliveryLedger
     var assembly: ContentAssembly
 
-    /// Converts the broker's tag to our number.
     func number(of tag: UInt64) -> UInt64 {
         deliveries.first - 1 &+ tag
     }
 
-    /// Converts our number to the broker's tag.
     func tag(of number: UInt64) -> UInt64 {
         number - deliveries.first + 1
     }

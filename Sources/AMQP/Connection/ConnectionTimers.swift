@@ -23,7 +23,6 @@ struct ConnectionTimers {
         silenceEnds = now + interval * 2
     }
 
-    /// Records that bytes were received.
     mutating func received(at now: Instant) {
         if let intervals { silenceEnds = now + intervals.silence }
     }

@@ -26,7 +26,6 @@ package struct ConsumerMachine: Equatable {
         case closeChannel
     }
 
-    /// The reaction to an input.
     package enum Action: Equatable, Sendable {
         case none
         case openChannel

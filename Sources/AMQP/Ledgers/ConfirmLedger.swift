@@ -17,8 +17,6 @@ package enum Confirmation: Equatable, Sendable {
 /// Confirms arrive in any order and may cover several publishes. A return arrives before the confirm of the same
 /// publish and does not contain its number. It is matched by a fingerprint, oldest first. Source:
 /// rabbitmq.com/docs/confirms and /docs/publishers (unroutable messages).
-///
-/// Conservation: published = unconfirmed + ended.
 package struct ConfirmLedger {
     private struct Publish {
         var fingerprint: UInt64
@@ -32,8 +30,6 @@ package struct ConfirmLedger {
     private var returns: [UInt64: Confirmation] = [:]
     private var returnable = ReturnIndex()
 
-    package private(set) var ended = 0
-
     /// A ledger whose first publish gets the number `first`.
     package init(first: UInt64 = 1) {
         self.first = first
@@ -41,16 +37,13 @@ package struct ConfirmLedger {
     }
 
     private var base: UInt64 { publishes.oldest }
-    private var next: UInt64 { publishes.next }
 
     package var unconfirmed: Int { publishes.count }
-    package var nextSequence: UInt64 { next }
-    package var published: Int { Int(next - first) }
-    package var isConserved: Bool { published == unconfirmed + ended }
+    package var nextSequence: UInt64 { publishes.next }
 
     /// Records a publish. The fingerprint need not be unique.
     package mutating func publishSent(fingerprint: UInt64) -> UInt64 {
-        let sequence = next
+        let sequence = nextSequence
         publishes.insert(Publish(fingerprint: fingerprint), at: sequence)
         return sequence
     }
@@ -63,7 +56,7 @@ package struct ConfirmLedger {
             guard let publish = publishes[sequence], !publish.isReturned else { continue }
             returnable.append(sequence, fingerprint: publish.fingerprint)
         }
-        returnable.end = next
+        returnable.end = nextSequence
         while let sequence = returnable.popFirst(fingerprint: fingerprint) {
             guard var publish = publishes[sequence] else { continue }
             publish.isReturned = true
@@ -74,16 +67,14 @@ package struct ConfirmLedger {
         return false
     }
 
-    /// Records a confirm. Tag 0 with `multiple` means all. Returns false when it ended nothing.
-    @discardableResult
+    /// Records a confirm. Tag 0 with `multiple` means all; a tag that is not pending ends nothing.
     package mutating func confirmReceived(
         tag: UInt64, multiple: Bool, acked: Bool, _ each: (UInt64, Confirmation) -> Void
-    ) -> Bool {
+    ) {
         let confirmation = acked ? Confirmation.acked : .nacked
         let all = tag == 0 && multiple
-        guard tag > 0 || all, all || tag - 1 < next - first else { return false }
-        let last = all ? next &- 1 : first + (tag - 1)
-        let before = ended
+        guard tag > 0 || all, all || tag - 1 < nextSequence - first else { return }
+        let last = all ? nextSequence &- 1 : first + (tag - 1)
         if multiple {
             var start = base
             while let sequence = publishes.first(from: start), sequence <= last {
@@ -93,7 +84,6 @@ package struct ConfirmLedger {
         } else {
             end(last, confirmation, each)
         }
-        return ended > before
     }
 
     /// The connection was lost: all pending publishes end as ``Confirmation/lost``, oldest first.
@@ -108,7 +98,6 @@ package struct ConfirmLedger {
     private mutating func end(_ sequence: UInt64, _ confirmation: Confirmation, _ each: (UInt64, Confirmation) -> Void)
     {
         guard let isReturned = publishes.take(sequence)?.isReturned else { return }
-        ended += 1
         let returned = isReturned ? returns.removeValue(forKey: sequence) : nil
         if isReturned, unconfirmed == 0 { returnable = ReturnIndex() }
         each(sequence, confirmation == .acked ? returned ?? .acked : confirmation)

@@ -5,8 +5,6 @@ package import Core
 /// Deliveries are settled in any order, but an ack with `multiple` covers all up to its tag. The ledger joins
 /// neighbours into one multiple ack and delays it to join more. Settled deliveries behind a held one are islands;
 /// after a time limit they are acked individually. A ledger belongs to one epoch and refuses tags of another.
-///
-/// Conservation: delivered = held + waiting + acknowledged + rejected.
 package struct DeliveryLedger {
     /// The limits that decide when acks are sent.
     package struct Limits: Sendable {
@@ -58,8 +56,6 @@ package struct DeliveryLedger {
 
     /// The number of unsettled deliveries.
     package private(set) var held = 0
-    package private(set) var acknowledged = 0
-    package private(set) var rejected = 0
 
     /// - Parameter first: the number of the first delivery; numbers continue from one channel to the next.
     package init(epoch: UInt32, limits: Limits = Limits(), first: UInt64 = 1) {
@@ -74,14 +70,8 @@ package struct DeliveryLedger {
     /// The lowest held tag; all tags before it are settled or rejected.
     private var head: UInt64 { states.oldest }
 
-    package var delivered: Int { Int(next - first) }
-
     /// The number of settled deliveries whose ack is not sent yet.
     package var waiting: Int { neighbours + islands.count }
-
-    package var isConserved: Bool {
-        delivered == held + waiting + acknowledged + rejected
-    }
 
     /// Records a delivery. Returns false when its tag is not the next one, which is a protocol violation.
     package mutating func deliveryReceived(_ tag: UInt64) -> Bool {
@@ -113,7 +103,6 @@ package struct DeliveryLedger {
     package mutating func reject(_ tag: UInt64, epoch: UInt32, at now: Instant) -> Bool {
         guard epoch == self.epoch, holds(tag) else { return false }
         held -= 1
-        rejected += 1
         let isHead = tag == head
         states.take(tag)
         if isHead { advance(at: now) }
@@ -135,7 +124,6 @@ package struct DeliveryLedger {
         if neighbours > 0, neighboursAreDue(at: now) {
             let tag = mark
             let count = neighbours
-            acknowledged += count
             neighbours = 0
             neighboursSince = nil
             if waiting == 0 { isFlushing = false }
@@ -171,7 +159,6 @@ package struct DeliveryLedger {
             islands.first = tag + 1
             states.take(tag)
             islands.count -= 1
-            acknowledged += 1
             if islands.count == 0 {
                 islands.since = nil
                 isFlushing = false

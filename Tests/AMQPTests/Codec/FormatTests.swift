@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import TestSupport
 import Testing
 
 @Suite("Addresses, tables and properties")
