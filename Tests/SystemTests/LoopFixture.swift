@@ -134,6 +134,12 @@ final class TestEngine: Engine {
 }
 
 extension SocketNetwork {
+    /// Open connections in either direction.
+    var openConnections: Int { connections.count { $0.phase == .open } }
+
+    /// Connections with a descriptor or about to have one.
+    var connectionCount: Int { connections.count { _ in true } }
+
     /// Bytes drained from the engines that are not yet written to their sockets.
     var unsentBytes: Int {
         connections.reduce(0) { $0 + $1.unsent.count }

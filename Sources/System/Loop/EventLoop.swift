@@ -16,7 +16,6 @@ package final class EventLoop {
 
     /// The time at which this turn woke up.
     package private(set) var now = SystemClock.now()
-    /// The number of completed turns.
     package private(set) var turns: UInt64 = 0
 
     private let poller: Poller

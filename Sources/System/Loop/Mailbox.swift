@@ -7,7 +7,6 @@ package final class Mailbox<Message: Sendable>: Sendable {
     /// The default of ``capacity``.
     package static var defaultCapacity: Int { 65_536 }
 
-    /// The maximum number of waiting messages.
     package let capacity: Int
     private let wakeUp: EventDescriptor
     private let waiting = Guarded<[Message]>([])

@@ -17,7 +17,6 @@ package struct Readiness: OptionSet, Sendable {
     package static let error = Readiness(rawValue: EPOLLERR.rawValue)
 }
 
-/// Called when a descriptor is ready.
 package protocol ReadinessHandler: AnyObject {
     /// Called in the reading phase of a turn. May register and deregister anything, including this descriptor.
     func ready(_ readiness: Readiness, at now: Moment)

@@ -2,7 +2,6 @@ import CLinux
 package import Core
 import Glibc
 
-/// Why a system call failed.
 struct SystemError: Error, Equatable {
     let number: Int32
 

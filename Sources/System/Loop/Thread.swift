@@ -66,7 +66,6 @@ package struct Thread: Sendable {
         precondition(result == 0, "a thread is detached once")
     }
 
-    /// The arguments of the new thread.
     private final class Start {
         let name: String
         let body: () -> Void

@@ -7,7 +7,6 @@ struct ProgramProcess: ~Copyable {
     let id: pid_t
     /// Readable after the process has ended.
     let end: Descriptor
-    /// Its standard error.
     let errors: Descriptor
 
     /// - Parameter socket: becomes the parent's end of its standard input and output.
@@ -44,7 +43,6 @@ struct ProgramProcess: ~Copyable {
     /// How long to wait for the end of a killed process, in milliseconds. One that hangs in the kernel is left to init.
     private static let killTimeout: Int32 = 100
 
-    /// Waits for the end of a killed process.
     borrowing func awaitEnd() {
         var watched = pollfd(fd: end.number, events: Int16(POLLIN), revents: 0)
         while unsafe poll(&watched, 1, Self.killTimeout) < 0, errno == EINTR {}
@@ -58,16 +56,15 @@ struct ProgramProcess: ~Copyable {
         guard result != 0 else { return nil }
         guard result == id else {
             // If SIGCHLD is ignored, the kernel reaps children itself.
-            return TransportError(
-                code: .init(rawValue: SystemError.last.name), message: "it ended with an unknown status")
+            return TransportError(SystemError.last.name, "it ended with an unknown status")
         }
         let signal = status & 0x7F
         guard signal != 0 else {
             let code = status >> 8 & 0xFF
-            return TransportError(code: .init(rawValue: "exit \(code)"), message: "it ended with status \(code)")
+            return TransportError("exit \(code)", "it ended with status \(code)")
         }
         let name = unsafe sigabbrev_np(signal).map { unsafe "SIG" + String(cString: $0) } ?? "signal \(signal)"
-        return TransportError(code: .init(rawValue: name), message: "it was ended by \(name)")
+        return TransportError(name, "it was ended by \(name)")
     }
 
     /// The environment variables that every program inherits.

@@ -43,8 +43,7 @@ package final class ProgramProcesses: ProgramHost {
         do throws(SystemError) {
             running.append(try RunningProgram(program, engine, self))
         } catch {
-            let message = "cannot start \(program.name): \(error.explanation)"
-            engine.transportClosed(TransportError(code: .init(rawValue: error.name), message: message), at: now.instant)
+            engine.transportClosed(TransportError("cannot start \(program.name)", error), at: now.instant)
             loop.requestTurn()
         }
     }

@@ -11,7 +11,6 @@ package struct ServiceManager: Sendable {
         case ready
         /// Reloading its configuration since a time on `CLOCK_MONOTONIC`; ``ready`` follows.
         case reloading(since: Instant)
-        /// Shutting down.
         case stopping
         /// The watchdog's keep-alive.
         case alive

@@ -18,7 +18,6 @@ struct ConnectAttempts {
     /// The maximum time if other addresses follow: enough for a reply to Linux's second SYN, sent after one second.
     static let longest = Duration.seconds(3)
 
-    /// The end of the whole connect.
     let deadline: Instant
     private var untried: ArraySlice<SocketAddress>
     private(set) var current: Attempt?

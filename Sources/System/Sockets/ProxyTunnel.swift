@@ -43,8 +43,13 @@ package struct ProxyTunnel: Sendable {
             found = try reader.receive(bytes)
         } catch {
             switch error {
-            case .notHTTP: throw notHTTP
-            case .tooLong: throw endlessHeader
+            case .notHTTP:
+                throw TransportError(
+                    "EPROTO", "\(proxy) does not respond as an HTTP proxy: check the proxy's host and port")
+            case .tooLong:
+                throw TransportError(
+                    "EMSGSIZE",
+                    "the response of the proxy \(proxy) has more than \(Self.maximumHeader) bytes of header")
             }
         }
         guard let (head, count) = found else { return nil }
@@ -55,25 +60,15 @@ package struct ProxyTunnel: Sendable {
 
     /// The error for a connection to the proxy that failed, or that ended before the tunnel was open.
     func ended(_ failure: TransportError?) -> TransportError {
-        failure.map(Self.notReached) ?? closedEarly
-    }
-
-    /// The error for a failed connection to the proxy.
-    package static func notReached(_ failure: TransportError) -> TransportError {
-        TransportError(code: failure.code, message: "the proxy: \(failure.message)")
-    }
-
-    /// The error for a proxy that closes before its response is complete.
-    package var closedEarly: TransportError {
-        error("ECONNRESET", "the proxy \(proxy) closed the connection before the tunnel to \(target) was open")
+        failure.map { TransportError(code: $0.code, message: "the proxy: \($0.message)") }
+            ?? TransportError(
+                "ECONNRESET", "the proxy \(proxy) closed the connection before the tunnel to \(target) was open")
     }
 
     /// The error for a response that did not arrive within `time`.
-    package func timedOut(after time: Duration) -> TransportError {
-        error("ETIMEDOUT", "the proxy \(proxy) did not open a tunnel to \(target) within \(time)")
+    func timedOut(after time: Duration) -> TransportError {
+        TransportError("ETIMEDOUT", "the proxy \(proxy) did not open a tunnel to \(target) within \(time)")
     }
-
-    // MARK: Errors
 
     private func refusal(_ head: ResponseHead) -> TransportError {
         let status = head.status
@@ -88,18 +83,6 @@ package struct ProxyTunnel: Sendable {
             }
         let phrase = String(
             decoding: head.phrase.utf8.filter { 0x20...0x7E ~= $0 }.prefix(Self.maximumPhrase), as: UTF8.self)
-        return error("HTTP \(status)", "\(what) (HTTP \(status)\(phrase.isEmpty ? "" : " \(phrase)"))")
-    }
-
-    private var notHTTP: TransportError {
-        error("EPROTO", "\(proxy) does not respond as an HTTP proxy: check the proxy's host and port")
-    }
-
-    private var endlessHeader: TransportError {
-        error("EMSGSIZE", "the response of the proxy \(proxy) has more than \(Self.maximumHeader) bytes of header")
-    }
-
-    private func error(_ code: String, _ message: String) -> TransportError {
-        TransportError(code: .init(rawValue: code), message: message)
+        return TransportError("HTTP \(status)", "\(what) (HTTP \(status)\(phrase.isEmpty ? "" : " \(phrase)"))")
     }
 }

@@ -13,7 +13,6 @@ package final class Resolver: Sendable {
     /// Of each thread, in bytes; enough for glibc's modules.
     package static let stackSize = 1024 * 1024
 
-    /// The recently failed addresses of this process.
     let failedAddresses = FailedAddresses()
     private let queue: ResolverQueue
 

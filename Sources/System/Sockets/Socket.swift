@@ -31,7 +31,6 @@ extension Descriptor {
         return isConnectedToItself ? SystemError(number: ECONNREFUSED) : nil
     }
 
-    /// Sets an integer option.
     borrowing func set(_ option: Int32, of level: Int32, to value: Int32) throws(SystemError) {
         var value = value
         let size = socklen_t(MemoryLayout<Int32>.size)
@@ -87,12 +86,6 @@ final class ReadBuffer {
 
     /// Reads once; the bytes stay in the buffer until the next read.
     func fill(from descriptor: borrowing Descriptor) -> Transfer {
-        let number = descriptor.number
-        return Transfer.of { unsafe recv(number, base, size, 0) }
-    }
-
-    /// The same for descriptors other than sockets.
-    func read(from descriptor: borrowing Descriptor) -> Transfer {
         let number = descriptor.number
         return Transfer.of { unsafe Glibc.read(number, base, size) }
     }

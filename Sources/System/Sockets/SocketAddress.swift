@@ -73,7 +73,6 @@ package struct SocketAddress: Sendable {
         }
     }
 
-    /// The numeric address.
     package var endpoint: Endpoint {
         var host = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         var service = [CChar](repeating: 0, count: Int(NI_MAXSERV))

@@ -17,7 +17,6 @@ extension SocketConnection {
         }
     }
 
-    /// Handles the resolver's response.
     func resolved(_ result: AddressLookup.Response, at now: Moment) {
         precondition(phase == .resolving, "only a resolving connection has asked")
         query = nil

@@ -1,6 +1,5 @@
 import Core
 
-/// Reading and writing.
 extension SocketConnection: ReadinessHandler {
     func ready(_ readiness: Readiness, at now: Moment) {
         network.wake(self)

@@ -15,9 +15,7 @@ package final class SocketListener {
     /// The maximum of completed connections that wait to be accepted.
     package static let defaultBacklog: Int32 = 512
 
-    /// The port that the socket is bound to.
     package let port: UInt16
-    /// The number of pauses.
     package private(set) var pauses = 0
 
     private unowned let loop: EventLoop

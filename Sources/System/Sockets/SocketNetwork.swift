@@ -29,7 +29,6 @@ package final class SocketNetwork: Network {
     private var members: [SocketConnection?] = []
     private var freeNumbers: [Int] = []
     private var agenda = Agenda()
-    /// The connections that this turn flushes.
     private var flushed: [Int] = []
     /// Connections whose engines do not announce changes, flushed in every turn.
     private var asked: [Int] = []
@@ -52,17 +51,6 @@ package final class SocketNetwork: Network {
         responses = try Mailbox()
         try loop.attach(responses) { [unowned self] response in resolved(response) }
         loop.add(self)
-    }
-
-    /// Open connections in either direction.
-    package var openConnections: Int {
-        connections.count { $0.phase == .open }
-    }
-
-    /// Connections with a descriptor or about to have one: open, being opened, and lingering until the peer has closed
-    /// its end.
-    package var connectionCount: Int {
-        members.count - freeNumbers.count
     }
 
     // MARK: Network
@@ -112,7 +100,6 @@ package final class SocketNetwork: Network {
         agenda.wake(connection.number)
     }
 
-    /// Removes a closed connection.
     func remove(_ connection: SocketConnection) {
         let number = connection.number
         members[number] = nil

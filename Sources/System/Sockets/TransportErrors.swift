@@ -3,77 +3,65 @@ import Core
 import Glibc
 
 extension TransportError {
-    /// A connect failed.
-    ///
-    /// - Parameter address: The address of the endpoint that was tried.
-    static func notConnected(
-        _ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError
-    ) -> TransportError {
-        TransportError(
-            code: Code(rawValue: error.name),
-            message: "cannot connect to \(name(endpoint, at: address)): \(error.explanation)")
+    init(_ code: String, _ message: String) {
+        self.init(code: Code(rawValue: code), message: message)
     }
 
-    /// A connect timed out.
+    init(_ attempt: String, _ error: SystemError) {
+        self.init(error.name, "\(attempt): \(error.explanation)")
+    }
+
+    /// - Parameter address: The address of the endpoint that was tried.
+    static func notConnected(_ endpoint: Endpoint, _ address: SocketAddress, _ error: SystemError) -> TransportError {
+        TransportError("cannot connect to \(name(endpoint, at: address))", error)
+    }
+
     static func connectTimedOut(_ endpoint: Endpoint, _ address: SocketAddress, after time: Duration) -> TransportError
     {
-        TransportError(
-            code: Code(rawValue: "ETIMEDOUT"),
-            message: "cannot connect to \(name(endpoint, at: address)): no answer within \(time)")
+        TransportError("ETIMEDOUT", "cannot connect to \(name(endpoint, at: address)): no answer within \(time)")
     }
 
     /// An open connection broke.
     static func lost(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
-        TransportError(
-            code: Code(rawValue: error.name), message: "lost the connection to \(endpoint): \(error.explanation)")
+        TransportError("lost the connection to \(endpoint)", error)
     }
 
     /// The peer did not accept the last bytes of a connection that is being closed.
     static func closeTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
         TransportError(
-            code: Code(rawValue: "ETIMEDOUT"),
-            message: "closed the connection to \(endpoint): it did not accept the last \(unsent) bytes within \(time)")
+            "ETIMEDOUT",
+            "closed the connection to \(endpoint): it did not accept the last \(unsent) bytes within \(time)")
     }
 
     /// An accepted socket could not become a connection of this loop.
     static func notUsable(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
-        TransportError(
-            code: Code(rawValue: error.name),
-            message: "cannot use the connection from \(endpoint): \(error.explanation)")
+        TransportError("cannot use the connection from \(endpoint)", error)
     }
 
     /// No time was left to connect after resolving.
     static func connectTimeExhausted(_ endpoint: Endpoint, after time: Duration) -> TransportError {
         TransportError(
-            code: Code(rawValue: "ETIMEDOUT"),
-            message: "cannot connect to \(endpoint): resolving its name took the whole time limit of \(time)")
+            "ETIMEDOUT",
+            "cannot connect to \(endpoint): resolving its name took the whole time limit of \(time)")
     }
 
-    /// getaddrinfo failed.
-    ///
-    /// - Parameter result: Its return value, one of the `EAI_` numbers except `EAI_SYSTEM`.
+    /// - Parameter result: What getaddrinfo returned, one of the `EAI_` numbers except `EAI_SYSTEM`.
     static func notResolved(_ endpoint: Endpoint, _ result: Int32) -> TransportError {
         let explanation = unsafe String(cString: gai_strerror(result))
-        return TransportError(
-            code: Code(rawValue: addressInfoName(result)), message: "cannot resolve \(endpoint.host): \(explanation)")
+        return TransportError(addressInfoName(result), "cannot resolve \(endpoint.host): \(explanation)")
     }
 
     /// getaddrinfo failed because of a system call.
     static func notResolved(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
-        TransportError(
-            code: Code(rawValue: error.name), message: "cannot resolve \(endpoint.host): \(error.explanation)")
+        TransportError("cannot resolve \(endpoint.host)", error)
     }
 
-    /// The resolver did not answer in time.
     static func resolverTimedOut(_ endpoint: Endpoint, after time: Duration) -> TransportError {
-        TransportError(
-            code: Code(rawValue: "EAI_AGAIN"), message: "cannot resolve \(endpoint.host): no answer within \(time)")
+        TransportError("EAI_AGAIN", "cannot resolve \(endpoint.host): no answer within \(time)")
     }
 
     static func resolverFull(_ endpoint: Endpoint, waiting: Int) -> TransportError {
-        TransportError(
-            code: Code(rawValue: "EAI_AGAIN"),
-            message: "cannot resolve \(endpoint.host): \(waiting) other lookups are waiting")
+        TransportError("EAI_AGAIN", "cannot resolve \(endpoint.host): \(waiting) other lookups are waiting")
     }
 
     private static func name(_ endpoint: Endpoint, at address: SocketAddress) -> String {
