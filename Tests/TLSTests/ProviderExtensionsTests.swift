@@ -161,7 +161,7 @@ struct ProviderExtensionsTests {
                 der[Int.random(in: der.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
             }
             let length = Bool.random(using: &random) ? der.count : Int.random(in: 0...der.count, using: &random)
-            guard let certificate = try? Certificate(der: der.span.extracting(first: length)) else { continue }
+            guard let certificate = try? Certificate(pem: Self.pem(der.prefix(length))) else { continue }
             read += 1
             for topic in certificate.extensions.topics {
                 // The bytes contain each parsed topic unchanged.
@@ -175,6 +175,12 @@ struct ProviderExtensionsTests {
     private static func contains(_ bytes: [UInt8], _ part: [UInt8]) -> Bool {
         guard !part.isEmpty, bytes.count >= part.count else { return false }
         return (0...(bytes.count - part.count)).contains { bytes[$0..<$0 + part.count].elementsEqual(part) }
+    }
+
+    private static func pem(_ der: ArraySlice<UInt8>) -> String {
+        var text: [UInt8] = []
+        Base64.standard.append(Array(der).span, to: &text)
+        return "-----BEGIN CERTIFICATE-----\n\(String(decoding: text, as: UTF8.self))\n-----END CERTIFICATE-----\n"
     }
 
     private static func der(_ pem: String) -> [UInt8]? {

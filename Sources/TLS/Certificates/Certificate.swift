@@ -26,33 +26,14 @@ package struct Certificate: Sendable, Equatable {
     /// The content of Apple's extensions.
     package var extensions: ProviderExtensions
 
-    /// The first certificate of a PEM text.
-    package init(pem: String) throws(TLSError) {
-        try self.init(pem: pem, "the certificate")
-    }
-
     /// The first certificate of a PEM file.
     package init(file: FilePath) throws(TLSError) {
         let what = "the certificate file"
         try self.init(pem: File.text(file, what), "\(what) \(file)")
     }
 
-    /// A certificate in DER.
-    package init(der: Span<UInt8>) throws(TLSError) {
-        ErrorQueue.clear()
-        let parsed = unsafe der.withUnsafeBufferPointer { bytes in
-            var start = bytes.baseAddress
-            return unsafe Owned(d2i_X509(nil, &start, bytes.count), { unsafe X509_free($0) })
-        }
-        guard let parsed else {
-            let reason = ErrorQueue.take()?.text ?? "unknown"
-            throw TLSError(.badPEM, "the certificate is damaged (\(reason))", blame: .local)
-        }
-        unsafe self.init(parsed.pointer)
-    }
-
     /// The first certificate of a PEM text that errors call `what`.
-    init(pem: String, _ what: String) throws(TLSError) {
+    package init(pem: String, _ what: String = "the certificate") throws(TLSError) {
         var first: Certificate?
         try unsafe PEM.forEachCertificate(in: pem, what) { (certificate) throws(TLSError) in
             if first == nil { first = unsafe Certificate(certificate) }

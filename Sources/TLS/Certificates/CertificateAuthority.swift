@@ -60,7 +60,7 @@ package struct CertificateAuthority: Sendable {
         builder.addExtension(NID_key_usage, "critical,digitalSignature")
         builder.addExtension(NID_ext_key_usage, usage.rawValue)
         builder.addAlternativeNames(names: names, addresses: addresses)
-        builder.addExtensions(extensions)
+        builder.otherExtensions = extensions
         return (builder.signed(by: self), PEM.pkcs8(key))
     }
 

@@ -7,7 +7,7 @@ import Glibc
 struct CertificateBuilder: ~Copyable {
     private let certificate: Owned
     private var extensions: [(identifier: Int32, value: String)] = []
-    private var otherExtensions: [X509Extension] = []
+    var otherExtensions: [X509Extension] = []
 
     /// A version 3 certificate for `key` with a random serial number (RFC 5280 section 4.1.2.2).
     init(key: borrowing Owned, notBefore: WallTime, notAfter: WallTime) {
@@ -34,10 +34,6 @@ struct CertificateBuilder: ~Copyable {
     /// Adds an extension in the notation of OpenSSL's x509v3_config(5).
     mutating func addExtension(_ identifier: Int32, _ value: String) {
         extensions.append((identifier, value))
-    }
-
-    mutating func addExtensions(_ extensions: [X509Extension]) {
-        otherExtensions += extensions
     }
 
     mutating func addAlternativeNames(names: [String], addresses: [String]) {

@@ -4,30 +4,13 @@ package import System
 
 extension TLSContext {
     /// The local identity: a certificate with its chain, and its private key.
-    package struct Identity: Sendable {
-        private enum Source {
-            case files(certificate: FilePath, privateKey: FilePath)
-            case text(certificates: String, privateKey: String)
-            case pkcs12(file: FilePath, password: String)
-        }
-
-        private let source: Source
-
+    package enum Identity: Sendable {
         /// Two PEM files, or the same one twice: the certificate followed by its issuers, and the unencrypted private
         /// key.
-        package static func pem(certificateFile: FilePath, privateKeyFile: FilePath) -> Identity {
-            Identity(source: .files(certificate: certificateFile, privateKey: privateKeyFile))
-        }
-
-        /// An identity from PEM texts.
-        package static func pemText(certificates: String, privateKey: String) -> Identity {
-            Identity(source: .text(certificates: certificates, privateKey: privateKey))
-        }
-
+        case pem(certificateFile: FilePath, privateKeyFile: FilePath)
+        case pemText(certificates: String, privateKey: String)
         /// A PKCS #12 file (RFC 7292), as keychains export it.
-        package static func pkcs12(file: FilePath, password: String = "") -> Identity {
-            Identity(source: .pkcs12(file: file, password: password))
-        }
+        case pkcs12(file: FilePath, password: String = "")
 
         /// The certificate itself. Reads the files.
         package func certificate() throws(TLSError) -> Certificate {
@@ -78,12 +61,12 @@ extension TLSContext {
         }
 
         private func load() throws(TLSError) -> Material {
-            switch source {
-            case .text(let certificates, let privateKey):
+            switch self {
+            case .pemText(let certificates, let privateKey):
                 return Material(
                     certificates: certificates, certificateName: "the certificate", privateKey: privateKey,
                     keyName: "the private key")
-            case .files(let certificateFile, let keyFile):
+            case .pem(let certificateFile, let keyFile):
                 return try Material(
                     certificates: File.text(certificateFile, "the certificate file"),
                     certificateName: "the certificate file \(certificateFile)",

@@ -7,19 +7,15 @@ package final class SigningKey {
     private let key: Owned
 
     /// A private key as unencrypted PKCS#8 in PEM, the format of Apple's files.
-    package convenience init(pkcs8PEM: String) throws(TLSError) {
-        try self.init(pkcs8PEM, "the signing key")
+    package init(pkcs8PEM: String, _ what: String = "the signing key") throws(TLSError) {
+        key = try PEM.privateKey(in: pkcs8PEM, what)
+        try ES256.requireP256(key, what)
     }
 
     /// A `.p8` file.
     package convenience init(file: FilePath) throws(TLSError) {
         let what = "the signing key file"
-        try self.init(File.text(file, what), "\(what) \(file)")
-    }
-
-    private init(_ pem: String, _ what: String) throws(TLSError) {
-        key = try PEM.privateKey(in: pem, what)
-        try ES256.requireP256(key, what)
+        try self.init(pkcs8PEM: File.text(file, what), "\(what) \(file)")
     }
 
     private init(_ key: consuming Owned) {

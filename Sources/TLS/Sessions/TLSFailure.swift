@@ -1,26 +1,16 @@
 import COpenSSL
 import Core
 
-/// The context of a failed session, to explain OpenSSL's reasons.
-struct TLSFailure {
-    var role: TLSContext.Role
-    var serverName: String?
-    var protocols: [String]
-    var rejection: CertificateRejection?
-    /// Where an operator adds a trusted certificate.
-    var trustPlace: String
-    var wasAskedForCertificate: Bool
-    var hasIdentity: Bool
-    var isEstablished: Bool
-
+/// Explains OpenSSL's reasons for a failure.
+extension TLSSession {
     private var peer: String {
-        guard role == .client else { return "the client" }
+        guard context.role == .client else { return "the client" }
         return serverName.map { "the server \($0)" } ?? "the server"
     }
 
     var noProtocol: TLSError {
-        let names = protocols.joined(separator: ", ")
-        return role == .client
+        let names = context.protocols.joined(separator: ", ")
+        return context.role == .client
             ? TLSError(
                 .noProtocol,
                 "\(peer) agreed to no application protocol (offered: \(names)): check host and port, and that no proxy "
@@ -45,7 +35,9 @@ struct TLSFailure {
         }
         switch entry.reason {
         case SSL_R_CERTIFICATE_VERIFY_FAILED:
-            if let rejection { return rejection.error(peer: peer, serverName: serverName, trustPlace: trustPlace) }
+            if let rejection {
+                return rejection.error(peer: peer, serverName: serverName, trustPlace: context.trustPlace)
+            }
         case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
             return TLSError(.clientCertificateMissing, "the client sent no certificate", blame: .remote)
         case SSL_R_NO_APPLICATION_PROTOCOL:
@@ -85,7 +77,7 @@ struct TLSFailure {
             return certificateRefused(alert: name)
         // With TLS 1.2 this is a server's only alert for a missing client certificate (RFC 5246 section 7.4.6).
         case SSL_AD_HANDSHAKE_FAILURE where wasAskedForCertificate:
-            return hasIdentity ? certificateRefused(alert: name) : certificateMissing
+            return context.hasIdentity ? certificateRefused(alert: name) : certificateMissing
         default:
             return TLSError(
                 TLSError.Code(rawValue: text), "\(peer) ended the TLS connection with the alert \"\(name)\"",
@@ -99,11 +91,11 @@ struct TLSFailure {
     }
 
     private func certificateRefused(alert: String) -> TLSError {
-        if role == .server {
+        if context.role == .server {
             return TLSError(
                 .serverCertificateRefused, "the client refused this server's certificate (\(alert))", blame: .remote)
         }
-        guard wasAskedForCertificate, !hasIdentity else {
+        guard wasAskedForCertificate, !context.hasIdentity else {
             return TLSError(
                 .clientCertificateRefused,
                 "\(peer) refused our client certificate (\(alert)): check that it is the right one, has not expired "

@@ -1,5 +1,6 @@
 import COpenSSL
 package import Core
+import Glibc
 
 /// One TLS connection without a socket: ciphertext in and out on one side, plaintext on the other.
 ///
@@ -37,8 +38,8 @@ package final class TLSSession {
     }
     /// Read in place of ``failure``, because access to a number is not checked at run time.
     private var hasFailed = false
-    private var rejection: CertificateRejection?
-    private var wasAskedForCertificate = false
+    private(set) var rejection: CertificateRejection?
+    private(set) var wasAskedForCertificate = false
 
     /// - Parameter serverName: for a client, the host that the server's certificate must contain. It is a DNS name
     ///   (also sent, RFC 6066 section 3) or an IP address (not sent). Without it only the chain is checked.
@@ -70,11 +71,13 @@ package final class TLSSession {
     }
 
     private func expect(_ serverName: String) {
-        if ServerName.isAddress(serverName) {
+        var address = in6_addr()
+        if unsafe inet_pton(AF_INET, serverName, &address) == 1 || inet_pton(AF_INET6, serverName, &address) == 1 {
             let done = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName)
             precondition(done == 1, "an address is an address")
         } else {
-            let name = ServerName.withoutFinalDot(serverName)
+            // Certificates and the server name extension have no final dot (RFC 6066 section 3).
+            let name = serverName.hasSuffix(".") ? String(serverName.dropLast()) : serverName
             let done = unsafe SSL_set1_host(ssl, name)
             precondition(done == 1, "OpenSSL keeps the name to be checked")
             // A name that is too long for the extension cannot belong to a host, and is still checked.
@@ -110,9 +113,8 @@ package final class TLSSession {
         isEstablished = true
         if context.role == .client, !context.protocols.isEmpty, negotiatedProtocol == nil {
             close()
-            let error = failed().noProtocol
-            failure = error
-            throw error
+            failure = noProtocol
+            throw noProtocol
         }
         return true
     }
@@ -131,9 +133,11 @@ package final class TLSSession {
         unsafe String(cString: SSL_get_version(ssl))
     }
 
-    /// The group of the key exchange; `nil` if there was none.
-    var group: String? {
-        unsafe SSL_group_to_name(ssl, shim_SSL_get_negotiated_group(ssl)).map { unsafe String(cString: $0) }
+    /// `nil` until the handshake is complete.
+    package var summary: TLSSummary? {
+        guard isEstablished else { return nil }
+        let group = unsafe SSL_group_to_name(ssl, shim_SSL_get_negotiated_group(ssl)).map { unsafe String(cString: $0) }
+        return TLSSummary(version: version, group: group, certificate: peerCertificate)
     }
 
     /// Whether an earlier session was resumed: the server's certificate was checked in that one.
@@ -212,23 +216,15 @@ package final class TLSSession {
         ErrorQueue.clear()
     }
 
-    /// Appends the ciphertext to send.
     package func drain(into ciphertext: inout ByteQueue) {
         ciphertext.append(moving: &output)
     }
 
     // MARK: - Failures
 
-    private func failed() -> TLSFailure {
-        TLSFailure(
-            role: context.role, serverName: serverName, protocols: context.protocols, rejection: rejection,
-            trustPlace: context.trustPlace, wasAskedForCertificate: wasAskedForCertificate,
-            hasIdentity: context.hasIdentity, isEstablished: isEstablished)
-    }
-
     /// Stores and returns the failure in `status` (from `SSL_get_error`) and the error queue.
     private func fail(_ status: Int32) -> TLSError {
-        let error = failed().error(status: status, ErrorQueue.take(favouring: ERR_LIB_SSL))
+        let error = error(status: status, ErrorQueue.take(favouring: ERR_LIB_SSL))
         failure = error
         // If the offered session was the reason, the next handshake is a full one.
         if !isEstablished { context.sessions.forget(serverName) }
@@ -239,7 +235,6 @@ package final class TLSSession {
 
     private static let ownerSlot: Int32 = 0
 
-    /// The session of an `SSL`.
     static func of(_ ssl: OpaquePointer?) -> TLSSession? {
         guard let owner = unsafe SSL_get_ex_data(ssl, ownerSlot) else { return nil }
         return unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()

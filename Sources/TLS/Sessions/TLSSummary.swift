@@ -1,18 +1,8 @@
-import COpenSSL
-
 /// The negotiated parameters of a connection, for display.
 package struct TLSSummary: Sendable, Equatable {
     /// `TLSv1.2` or `TLSv1.3`.
     package let version: String
     /// The group of the key exchange, such as `x25519`.
     package let group: String?
-    /// The peer's certificate.
     package let certificate: Certificate?
-}
-
-extension TLSSession {
-    /// `nil` until the handshake is complete.
-    package var summary: TLSSummary? {
-        isEstablished ? TLSSummary(version: version, group: group, certificate: peerCertificate) : nil
-    }
 }
