@@ -102,7 +102,6 @@ extension HTTP2ClientSession {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             messageReceived(header)
         case NGHTTP2_SETTINGS.rawValue where !header.has(NGHTTP2_FLAG_ACK):
-            settingsReceived = true
             events.append(.settings)
         case NGHTTP2_PING.rawValue where header.has(NGHTTP2_FLAG_ACK):
             unsafe events.append(.pong(frame.pointee.ping.opaque))

@@ -86,15 +86,17 @@ package struct HTTP2ClientSession: ~Copyable {
     var streams = StreamTable()
     var events = Deque<Event>()
     /// The fields of the request being built.
-    var fields = HeaderFields()
+    package var fields = HeaderFields()
     /// Requests without an event yet.
     package internal(set) var openStreams = 0
-    /// Whether the peer's SETTINGS have arrived.
-    package internal(set) var settingsReceived = false
     /// Whether the peer has sent GOAWAY.
     package internal(set) var goawayReceived = false
     var termination: HTTP2Error?
     private var isTerminated = false
+    /// The maximum size of a request's fields, in bytes, counted as in RFC 9113, section 6.5.2, which exceeds their
+    /// encoded size. One frame of the smallest SETTINGS_MAX_FRAME_SIZE, 16,384 bytes, holds them and preceding table
+    /// size updates, so that CONTINUATION is never needed.
+    private static let maximumHeaderList = 16_000
 
     /// The first ``drain(into:upTo:)`` writes the connection preface and SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
@@ -222,16 +224,6 @@ package struct HTTP2ClientSession: ~Copyable {
     /// The peer's remaining connection window for bodies, in bytes.
     package var remoteConnectionWindow: Int {
         Int(unsafe nghttp2_session_get_remote_window_size(raw.pointer))
-    }
-
-    /// Whether output is pending; also true while nghttp2 has to complete the last frame.
-    package var wantsWrite: Bool {
-        unsafe nghttp2_session_want_write(raw.pointer) != 0
-    }
-
-    /// False once no relevant input can arrive: after GOAWAY, when the last stream has ended.
-    package var wantsRead: Bool {
-        unsafe nghttp2_session_want_read(raw.pointer) != 0
     }
 
     /// The number of requests for which stream IDs are left. At zero, a new connection is needed (RFC 9113, section

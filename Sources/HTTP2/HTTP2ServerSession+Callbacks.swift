@@ -144,18 +144,15 @@ extension HTTP2ServerSession {
         let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
         if header.isOf(NGHTTP2_HEADERS) {
             let block = headerBlocks.take(stream: header.stream_id)
-            let first = withStream(header.stream_id) { stream -> HTTP2Request? in
+            let first = withStream(header.stream_id) { stream -> [HTTP2Header]? in
                 guard !stream.hasHeaders else { return nil }
                 stream.hasHeaders = true
                 stream.request.hasPriority = header.has(NGHTTP2_FLAG_PRIORITY)
                 stream.request.representations = block.representations
                 stream.request.headerBlockLength = block.length
-                return stream.request
+                return stream.request.headers
             }
-            if let first = first ?? nil {
-                previousHeaders = first.headers
-                if settings.announcesHeaders, !isEnd { events.append(.headers(stream: header.stream_id, first)) }
-            }
+            if let first = first ?? nil { previousHeaders = first }
         }
         guard isEnd else { return }
         let request = withStream(header.stream_id) { stream in

@@ -21,8 +21,6 @@ package final class HTTP2ServerSession {
         /// The maximum size of one request's headers, in bytes, counted as in RFC 9113, section 6.5.2. A larger
         /// request is reset with `INTERNAL_ERROR`.
         package var maximumHeaderList = 64 * 1024
-        /// Whether ``Event/headers(stream:_:)`` is sent for requests whose body has not arrived yet.
-        package var announcesHeaders = false
 
         package init() {}
     }
@@ -32,8 +30,6 @@ package final class HTTP2ServerSession {
         case settings
         /// The client acknowledged our SETTINGS.
         case settingsAcknowledged
-        /// The headers of a request whose body follows.
-        case headers(stream: Int32, HTTP2Request)
         /// A request is complete.
         case request(stream: Int32, HTTP2Request)
         /// A stream ended; `NO_ERROR` means in order.
@@ -115,17 +111,7 @@ package final class HTTP2ServerSession {
 
     // MARK: Responses
 
-    /// Responds to a request, complete or not.
-    ///
-    /// - Returns: false when the stream is closed or already has a response.
-    @discardableResult
-    package func respond(
-        stream: Int32, status: UInt16, headers: [HTTP2Header] = [], body: [UInt8] = []
-    ) throws(HTTP2Error) -> Bool {
-        try respond(stream: stream, HTTP2ServerResponse(status: status, headers: headers, body: body))
-    }
-
-    /// Responds to a request with any response that HTTP/2 allows.
+    /// Responds to a request, complete or not, with any response that HTTP/2 allows.
     ///
     /// - Returns: false when the stream is closed or already has a response.
     @discardableResult
@@ -196,16 +182,6 @@ package final class HTTP2ServerSession {
         unsafe nghttp2_session_get_last_proc_stream_id(raw.pointer)
     }
 
-    /// Whether output is pending.
-    package var wantsWrite: Bool {
-        unsafe !holdsOutput && nghttp2_session_want_write(raw.pointer) != 0
-    }
-
-    /// False once no relevant input can arrive: after GOAWAY, when the last stream has ended.
-    package var wantsRead: Bool {
-        unsafe nghttp2_session_want_read(raw.pointer) != 0
-    }
-
     // MARK: Helpers
 
     func fill(status: UInt16, _ headers: [HTTP2Header]) {
@@ -215,7 +191,7 @@ package final class HTTP2ServerSession {
         let digits: [3 of UInt8] = [
             zero + UInt8(status / 100), zero + UInt8(status / 10 % 10), zero + UInt8(status % 10),
         ]
-        fields.add(":status", digits.span, .automatic)
+        fields.add(":status", digits.span)
         for header in headers { fields.add(header) }
     }
 

@@ -1,12 +1,13 @@
 import CNghttp2
 import Core
 
-/// The header fields of the message being built, in nghttp2's layout. The memory is reused for the next message.
+/// The header fields of the message being built, in nghttp2's layout: pseudo-header fields first. The memory is reused
+/// for the next message.
 ///
 /// Static strings are referenced. Everything else is copied here, because a span is valid only during the call, and
 /// copied again by nghttp2 when the message is submitted.
 @safe
-struct HeaderFields: ~Copyable {
+package struct HeaderFields: ~Copyable {
     /// The overhead of a field in the size of a header list (RFC 9113, section 6.5.2).
     static let overhead = 32
 
@@ -31,25 +32,29 @@ struct HeaderFields: ~Copyable {
         unsafe text.deallocate()
     }
 
-    mutating func removeAll() {
+    package mutating func removeAll() {
         kept = (0, 0, 0)
         removeAdded()
     }
 
     /// Keeps the present fields for the next messages, too.
-    mutating func keep() {
+    package mutating func keep() {
         kept = (fieldCount, textCount, size)
     }
 
     /// Removes the fields that were added after those to keep.
-    mutating func removeAdded() {
+    package mutating func removeAdded() {
         fieldCount = kept.fields
         textCount = kept.text
         size = kept.size
     }
 
-    /// Changes the value of a kept field, for this message.
-    mutating func replaceValue(at index: Int, _ value: Span<UInt8>, _ indexing: HTTP2ClientSession.Indexing) {
+    /// Changes the value of a kept field, for this message. It must be called for each message if it is called once.
+    ///
+    /// - Parameter index: the number of fields before it.
+    package mutating func replaceValue(
+        at index: Int, _ value: Span<UInt8>, indexing: HTTP2ClientSession.Indexing = .automatic
+    ) {
         precondition(index < kept.fields, "only the value of a kept field can change")
         let start = unsafe copy(value)
         let growth = unsafe value.count - fields[index].valuelen
@@ -60,7 +65,10 @@ struct HeaderFields: ~Copyable {
         kept.size += growth
     }
 
-    mutating func add(_ name: StaticString, _ value: Span<UInt8>, _ indexing: HTTP2ClientSession.Indexing) {
+    /// Adds a field. The name must be in lower case.
+    package mutating func add(
+        _ name: StaticString, _ value: Span<UInt8>, indexing: HTTP2ClientSession.Indexing = .automatic
+    ) {
         let start = unsafe copy(value)
         unsafe append(
             nghttp2_nv(
@@ -68,12 +76,13 @@ struct HeaderFields: ~Copyable {
                 valuelen: value.count, flags: Self.keepsName | indexing.flag))
     }
 
-    mutating func add(_ name: StaticString, _ value: StaticString, _ indexing: HTTP2ClientSession.Indexing) {
+    /// Adds a field whose value is known at compile time.
+    package mutating func add(_ name: StaticString, _ value: StaticString) {
         unsafe append(
             nghttp2_nv(
                 name: UnsafeMutablePointer(mutating: name.utf8Start),
                 value: UnsafeMutablePointer(mutating: value.utf8Start), namelen: name.utf8CodeUnitCount,
-                valuelen: value.utf8CodeUnitCount, flags: Self.keepsName | Self.keepsValue | indexing.flag))
+                valuelen: value.utf8CodeUnitCount, flags: Self.keepsName | Self.keepsValue))
     }
 
     mutating func add(_ header: HTTP2Header) {

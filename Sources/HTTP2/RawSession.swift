@@ -95,9 +95,9 @@ struct RawSession: ~Copyable {
             })
     }
 
-    /// Sets a flow-control window, in bytes; stream 0 is the connection.
-    func setLocalWindow(_ size: Int32, stream: Int32 = 0) throws(HTTP2Error) {
-        try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, stream, size))
+    /// Sets the connection's flow-control window, in bytes.
+    func setLocalWindow(_ size: Int32) throws(HTTP2Error) {
+        try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, 0, size))
     }
 
     func submitPing(_ opaque: UInt64) throws(HTTP2Error) {

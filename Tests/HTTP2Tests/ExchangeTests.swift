@@ -96,7 +96,6 @@ struct ExchangeTests {
     func earlyResponse() throws {
         var settings = HTTP2ServerSession.Settings()
         settings.initial.initialWindow = 10
-        settings.announcesHeaders = true
         let pair = try Pair(server: settings)
         try pair.settle()
         // The server refills the window as it receives, so it must respond before that.

@@ -21,7 +21,7 @@ struct HTTP2FuzzTests {
         var client = try HTTP2ClientSession(settings: settings)
         for handle in Handle(0)..<5 {
             client.beginRequest(path: "/3/device/0\(handle.value)")
-            client.add("authorization", "bearer secret")
+            client.fields.add("authorization", "bearer secret")
             _ = try client.submit(body: payload(100 * handle.index)[...], handle: handle)
         }
         return client

@@ -36,7 +36,7 @@ struct HostilePeerTests {
         #expect(error?.description.contains("SETTINGS: stream_id != 0") == true)
         #expect(output.copy()[3] == 7)
         #expect(!client.wantsRead && !client.wantsWrite)
-        client.beginRequest()
+        client.fields.removeAll()
         let refusal = #expect(throws: HTTP2Error.self) { _ = try client.submit(body: nil, handle: 1) }
         #expect(refusal?.code == .startStreamNotAllowed)
     }

@@ -10,14 +10,14 @@ struct LifecycleTests {
         let pair = try Pair()
         pair.server.holdsOutput = true
         try pair.settle()
-        #expect(pair.client.settingsReceived == false)
+        #expect(pair.clientEvents().isEmpty)
         #expect(pair.client.remoteMaxConcurrentStreams == .max)
         try pair.post(1)
         try pair.settle()
         #expect(pair.requests().count == 1)
         pair.server.holdsOutput = false
         try pair.settle()
-        #expect(pair.client.settingsReceived == true)
+        #expect(pair.clientEvents().contains { if case .settings = $0 { true } else { false } })
         #expect(pair.client.remoteMaxConcurrentStreams == 1000)
         #expect(pair.client.remoteMaxHeaderList == 8000)
     }

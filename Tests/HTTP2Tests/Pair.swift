@@ -58,9 +58,9 @@ final class Pair {
         body: [UInt8]? = nil
     ) throws(HTTP2Error) -> Int32 {
         client.beginRequest(path: path)
-        client.add("authorization", "bearer secret", indexing: .never)
-        client.add("apns-topic", "com.example.app")
-        client.add("apns-id", Array(id.utf8).span, indexing: .never)
+        client.fields.add("authorization", Array("bearer secret".utf8).span, indexing: .never)
+        client.fields.add("apns-topic", "com.example.app")
+        client.fields.add("apns-id", Array(id.utf8).span, indexing: .never)
         return try client.submit(body: body.map { $0[...] }, handle: handle)
     }
 
@@ -113,11 +113,21 @@ private let longPayload = (0..<500_000).map { UInt8(truncatingIfNeeded: $0 &* 31
 extension HTTP2ClientSession {
     /// Begins a request to APNs.
     mutating func beginRequest(path: String) {
-        beginRequest()
-        add(":method", "POST")
-        add(":scheme", "https")
-        add(":authority", "api.push.apple.com")
-        add(":path", Array(path.utf8).span)
+        fields.removeAll()
+        fields.add(":method", "POST")
+        fields.add(":scheme", "https")
+        fields.add(":authority", "api.push.apple.com")
+        fields.add(":path", Array(path.utf8).span)
+    }
+
+    /// Whether output is pending; also true while nghttp2 has to complete the last frame.
+    var wantsWrite: Bool {
+        unsafe nghttp2_session_want_write(raw.pointer) != 0
+    }
+
+    /// False once no relevant input can arrive: after GOAWAY, when the last stream has ended.
+    var wantsRead: Bool {
+        unsafe nghttp2_session_want_read(raw.pointer) != 0
     }
 
     /// The initial window of each new stream for a body, in bytes, as the peer set it.
@@ -132,6 +142,18 @@ extension HTTP2ClientSession {
 }
 
 extension HTTP2ServerSession {
+    /// Whether output is pending.
+    var wantsWrite: Bool {
+        unsafe !holdsOutput && nghttp2_session_want_write(raw.pointer) != 0
+    }
+
+    @discardableResult
+    func respond(
+        stream: Int32, status: UInt16, headers: [HTTP2Header] = [], body: [UInt8] = []
+    ) throws(HTTP2Error) -> Bool {
+        try respond(stream: stream, HTTP2ServerResponse(status: status, headers: headers, body: body))
+    }
+
     /// Sends an interim response, such as 100 or 103 (RFC 9110, section 15.2).
     ///
     /// - Returns: false when the stream is closed or has been answered.
@@ -153,4 +175,17 @@ extension HTTP2ServerSession {
     func growWindow(stream: Int32 = 0, by increment: Int32) throws(HTTP2Error) {
         try check(unsafe nghttp2_submit_window_update(raw.pointer, 0, stream, increment))
     }
+}
+
+extension ErrorCode<HTTP2Error> {
+    /// All stream IDs up to 2^31 - 1 are used: a new connection is needed (RFC 9113, section 5.1.1).
+    static var streamIDNotAvailable: Self { Self(rawValue: "NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE") }
+    /// The peer sent GOAWAY, or the connection is closing: no new requests are accepted.
+    static var startStreamNotAllowed: Self { Self(rawValue: "NGHTTP2_ERR_START_STREAM_NOT_ALLOWED") }
+    /// The peer requests PING or SETTINGS acknowledgements faster than it reads them.
+    static var flooded: Self { Self(rawValue: "NGHTTP2_ERR_FLOODED") }
+    /// The header block exceeds nghttp2's limit.
+    static var frameSizeError: Self { Self(rawValue: "NGHTTP2_ERR_FRAME_SIZE_ERROR") }
+    /// The peer is not an HTTP/2 client.
+    static var badClientMagic: Self { Self(rawValue: "NGHTTP2_ERR_BAD_CLIENT_MAGIC") }
 }

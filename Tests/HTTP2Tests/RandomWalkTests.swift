@@ -79,7 +79,7 @@ private final class Walk {
             let name = (["apns-topic", "apns-id", "apns-priority"] as [StaticString]).randomElement(using: &random)!
             let value = ["1", "com.example.app", String(repeating: "x", count: 900)].randomElement(using: &random)!
             let indexing = [HTTP2ClientSession.Indexing.automatic, .never].randomElement(using: &random)!
-            client.add(name, Array(value).span, indexing: indexing)
+            client.fields.add(name, Array(value).span, indexing: indexing)
             expected.append(HTTP2Header(name.description, value))
         }
         let size = [nil, 0, 10, 4096, 20_000].randomElement(using: &random)!

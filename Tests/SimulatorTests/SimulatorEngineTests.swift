@@ -139,20 +139,20 @@ struct SimulatorEngineTests {
     func indexing() throws {
         let provider = try Provider()
         for _ in 0..<3 {
-            provider.http.beginRequest()
+            provider.http.fields.removeAll()
             for header in Samples.headers() {
                 switch header.nameText {
-                case ":method": provider.http.add(":method", header.value.span)
-                case ":scheme": provider.http.add(":scheme", header.value.span)
-                case ":path": provider.http.add(":path", header.value.span)
-                case "host": provider.http.add("host", header.value.span)
-                case "authorization": provider.http.add("authorization", header.value.span, indexing: .never)
+                case ":method": provider.http.fields.add(":method", header.value.span)
+                case ":scheme": provider.http.fields.add(":scheme", header.value.span)
+                case ":path": provider.http.fields.add(":path", header.value.span)
+                case "host": provider.http.fields.add("host", header.value.span)
+                case "authorization": provider.http.fields.add("authorization", header.value.span, indexing: .never)
                 default: continue
                 }
             }
             let id = Array(provider.context.makeID().description.utf8)
-            provider.http.add("apns-id", id.span)
-            provider.http.add("apns-topic", "com.example.MyApp")
+            provider.http.fields.add("apns-id", id.span)
+            provider.http.fields.add("apns-topic", "com.example.MyApp")
             _ = try provider.http.submit(body: Samples.payload[...], handle: 99)
             try provider.exchange()
         }

@@ -97,7 +97,7 @@ extension APNsEngine {
 
     private mutating func responded(_ handle: Handle, _ http: HTTP2Response) {
         var response = APNsResponse(status: http.status)
-        if http.bodyTruncated { limitCounts.responseBodyLimitHits += 1 }
+        if http.bodyTruncated { counters[.responseBodyLimitHits] += 1 }
         if !http.headers.isEmpty { response.take(http.headers) }
         if !http.body.isEmpty { response.take(http.body) }
         // Until APNs has accepted a provider token, a connection has one stream. Source: "Sending notification
@@ -151,7 +151,7 @@ extension APNsEngine {
                 // A request that was never written counts as refused.
                 let isWritten = http2.isWritten(oldest.stream)
                 ending.lossDetail = "no response in time"
-                limitCounts.requestTimeouts += 1
+                counters[.requestTimeouts] += 1
                 defer { ending.lossDetail = "" }
                 try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
                 takeHTTP2Events()

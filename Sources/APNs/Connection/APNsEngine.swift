@@ -70,30 +70,12 @@ package struct APNsEngine: ~Copyable {
         }
     }
 
-    /// How often an engine hit its limits. Limits that end it are the code of its ``Event/closed(_:)``.
-    package struct LimitCounts: Sendable {
-        package var requestTimeouts = 0
-        package var responseBodyLimitHits = 0
-        package var stallPings = 0
-        package var idlePings = 0
-    }
-
     /// The requests without an event yet.
     struct OpenRequests {
         /// The streams in the order of their timeouts. The first is open; others may have ended.
         var timeouts = Deque<(stream: Int32, deadline: Instant)>()
         /// The requests whose success needs a response body.
         var resultsInBody: Set<Handle> = []
-    }
-
-    /// The engine's callbacks.
-    private struct Callbacks {
-        /// See ``APNsEngine/onEvents``.
-        var onEvents: (() -> Void)?
-        /// Wakes the network that drives the engine.
-        var wake: (() -> Void)?
-        /// Whether the network was woken for requests since the last drain.
-        var hasUndrained = false
     }
 
     /// The reason for the connection's end, as far as it is known.
@@ -109,11 +91,17 @@ package struct APNsEngine: ~Copyable {
     let tls: TLSSession
     var http2: HTTP2ClientSession
     var writer: RequestWriter
-    var machine = APNsConnectionMachine.connecting
+    var machine = APNsConnectionMachine()
     var open = OpenRequests()
     var liveness: Liveness
     var events = Deque<Event>()
-    private var callbacks = Callbacks()
+    /// Called after the transport or a deadline has called: there may be events, and streams, window or phase may have
+    /// changed.
+    var onEvents: (() -> Void)?
+    /// Wakes the network that drives the engine.
+    private var wake: (() -> Void)?
+    /// Whether the network was woken for requests since the last drain.
+    private var hasUndrained = false
     /// Data between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
     /// The limit of outgoing plaintext at a time, in bytes: two full TLS records and the end of a frame. It keeps a
@@ -124,8 +112,8 @@ package struct APNsEngine: ~Copyable {
     /// The time of the last call.
     var now = Instant(nanoseconds: 0)
     package internal(set) var isEstablished = false
-    /// How often it hit its limits.
-    package internal(set) var limitCounts = LimitCounts()
+    /// How often it hit its limits. Limits that end it are the code of its ``Event/closed(_:)``.
+    var counters = PoolCounters()
 
     package init(configuration: Configuration, tls context: TLSContext) throws(APNsError) {
         self.configuration = configuration
@@ -147,24 +135,13 @@ package struct APNsEngine: ~Copyable {
             pongLimit: configuration.pongTimeout, at: now)
     }
 
-    /// Called after the transport or a deadline has called: there may be events, and streams, window or phase may have
-    /// changed.
-    var onEvents: (() -> Void)? {
-        get { callbacks.onEvents }
-        set { callbacks.onEvents = newValue }
-    }
-
-    package var phase: APNsConnectionMachine.Phase {
-        machine.phase
-    }
+    package var phase: APNsConnectionMachine.Phase { machine.phase }
 
     /// The TLS parameters; `nil` before the handshake.
     package var security: TLSSummary? { tls.summary }
 
     /// Requests without an event yet.
-    package var inFlight: Int {
-        http2.openStreams
-    }
+    package var inFlight: Int { http2.openStreams }
 
     /// The peer's current stream limit, at most ``Configuration/maximumStreams``.
     package var maximumConcurrentStreams: Int {
@@ -182,14 +159,10 @@ package struct APNsEngine: ~Copyable {
     }
 
     /// Whether APNs has not yet accepted a provider token on this connection.
-    package var awaitsAuthentication: Bool {
-        !isAuthenticated
-    }
+    package var awaitsAuthentication: Bool { !isAuthenticated }
 
     /// The connection's remaining flow-control window, in bytes of payload.
-    package var window: Int {
-        http2.remoteConnectionWindow
-    }
+    package var window: Int { http2.remoteConnectionWindow }
 
     /// Its room for requests, if the owner grants so many permits.
     func capacity(permits: Int) -> Placement.Capacity {
@@ -206,14 +179,14 @@ package struct APNsEngine: ~Copyable {
         _ request: borrowing APNsRequest, handle: Handle, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
         self.now = now
-        if !callbacks.hasUndrained {
-            callbacks.hasUndrained = true
-            callbacks.wake?()
+        if !hasUndrained {
+            hasUndrained = true
+            wake?()
         }
         precondition(freeStreams > 0, "a request needs a free stream")
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
         if inFlight == 0 { liveness.becameBusy(at: now) }
-        writer.write(request, authorization: authorization, to: &http2)
+        writer.write(request, authorization: authorization, to: &http2.fields)
         let payload = request.hasBody ? request.payload : nil
         do throws(HTTP2Error) {
             let stream = try http2.submit(body: payload, handle: handle)
@@ -228,10 +201,10 @@ package struct APNsEngine: ~Copyable {
     /// Accepts no more requests. Closes when the open ones have ended, at the latest at the drain deadline.
     package mutating func retire(at now: Instant) {
         self.now = now
-        callbacks.wake?()
+        wake?()
         perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
         endIfDrained()
-        if !events.isEmpty { callbacks.onEvents?() }
+        if !events.isEmpty { onEvents?() }
     }
 
     package mutating func nextEvent() -> Event? {
@@ -248,7 +221,7 @@ package struct APNsEngine: ~Copyable {
 
     private mutating func called(at now: Instant) {
         self.now = now
-        callbacks.onEvents?()
+        onEvents?()
     }
 
     package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
@@ -278,11 +251,11 @@ package struct APNsEngine: ~Copyable {
 
     /// See ``Engine/announceChanges(to:)``.
     package mutating func announceChanges(to wake: @escaping () -> Void) {
-        callbacks.wake = wake
+        self.wake = wake
     }
 
     package mutating func drain(into output: inout ByteQueue) {
-        callbacks.hasUndrained = false
+        hasUndrained = false
         if machine.speaksHTTP2 {
             do throws(APNsError) {
                 while try writePart() { tls.drain(into: &output) }
@@ -293,7 +266,7 @@ package struct APNsEngine: ~Copyable {
             }
         }
         tls.drain(into: &output)
-        if !events.isEmpty { callbacks.onEvents?() }
+        if !events.isEmpty { onEvents?() }
     }
 
     package var wantsDisconnect: Bool { ending.wantsDisconnect }
@@ -319,7 +292,7 @@ package struct APNsEngine: ~Copyable {
         switch liveness.check(isBusy: isBusy, at: now) {
         case .none: break
         case .ping:
-            if isBusy { limitCounts.stallPings += 1 } else { limitCounts.idlePings += 1 }
+            counters[isBusy ? .stallPings : .idlePings] += 1
             ping()
         case .giveUp:
             fail(APNsError(.stalled, "\(configuration.endpoint) did not respond to a PING in time"))

@@ -38,64 +38,64 @@ struct RequestWriter {
     }
 
     mutating func write(
-        _ request: borrowing APNsRequest, authorization: ProviderToken?, to http2: inout HTTP2ClientSession
+        _ request: borrowing APNsRequest, authorization: ProviderToken?, to fields: inout HeaderFields
     ) {
         switch request.target {
         case .device(let token):
-            prepare(request, authorization: authorization, in: &http2)
+            prepare(request, authorization: authorization, in: &fields)
             let idIndex = authorization == nil ? 4 : 5
             scratch.removeAll(keepingCapacity: true)
             scratch.append("/3/device/")
             scratch.append(contentsOf: token.hex)
-            http2.replaceValue(at: 2, scratch.span)
+            fields.replaceValue(at: 2, scratch.span)
             let idIndexing = Self.onlyOnce(&knowsID)
             format(request.id)
-            http2.replaceValue(at: idIndex, scratch.span, indexing: idIndexing)
+            fields.replaceValue(at: idIndex, scratch.span, indexing: idIndexing)
             if let expiration = request.expiration {
                 let indexing = Self.onlyOnce(&knowsExpiration)
                 format(expiration)
-                http2.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
+                fields.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
             }
             if let collapseID = request.collapseID {
-                http2.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
+                fields.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
             }
         case .channel(let channelID):
-            begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: &http2)
-            http2.add("apns-channel-id", channelID.span)
-            addRequestID(request.id, to: &http2)
-            http2.add("apns-push-type", request.pushType.name)
+            begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: &fields)
+            fields.add("apns-channel-id", channelID.span)
+            addRequestID(request.id, to: &fields)
+            fields.add("apns-push-type", request.pushType.name)
             if let expiration = request.expiration {
                 let indexing = Self.onlyOnce(&knowsExpiration)
                 format(expiration)
-                http2.add("apns-expiration", scratch.span, indexing: indexing)
+                fields.add("apns-expiration", scratch.span, indexing: indexing)
             }
-            if let priority = request.priority { http2.add("apns-priority", priority.name) }
+            if let priority = request.priority { fields.add("apns-priority", priority.name) }
         case .management(let operation):
             let collection: StaticString = operation == .list ? "/all-channels" : "/channels"
-            begin(operation.method, path: "/1/apps/", request.topic, collection, authorization, in: &http2)
-            if let channelID = operation.channelID { http2.add("apns-channel-id", channelID.span) }
-            addRequestID(request.id, to: &http2)
+            begin(operation.method, path: "/1/apps/", request.topic, collection, authorization, in: &fields)
+            if let channelID = operation.channelID { fields.add("apns-channel-id", channelID.span) }
+            addRequestID(request.id, to: &fields)
         }
     }
 
     /// Starts a notification with the kept fields, or prepares them, in the order of Apple's example. The values of
     /// `:path`, `apns-id` and `apns-expiration` are empty.
     private mutating func prepare(
-        _ request: borrowing APNsRequest, authorization: ProviderToken?, in http2: inout HTTP2ClientSession
+        _ request: borrowing APNsRequest, authorization: ProviderToken?, in fields: inout HeaderFields
     ) {
         if let prepared, prepared.pushType == request.pushType, prepared.priority == request.priority,
             prepared.expires == (request.expiration != nil), prepared.tokenGeneration == authorization?.generation,
             request.topic.elementsEqual(prepared.topic)
         {
-            return http2.beginSimilarRequest()
+            return fields.removeAdded()
         }
-        begin("POST", path: "", [], "", authorization, in: &http2)
-        http2.add("apns-id", "")
-        http2.add("apns-push-type", request.pushType.name)
-        if request.expiration != nil { http2.add("apns-expiration", "") }
-        if let priority = request.priority { http2.add("apns-priority", priority.name) }
-        http2.add("apns-topic", request.topic.span)
-        http2.keepFields()
+        begin("POST", path: "", [], "", authorization, in: &fields)
+        fields.add("apns-id", "")
+        fields.add("apns-push-type", request.pushType.name)
+        if request.expiration != nil { fields.add("apns-expiration", "") }
+        if let priority = request.priority { fields.add("apns-priority", priority.name) }
+        fields.add("apns-topic", request.topic.span)
+        fields.keep()
         prepared = Prepared(
             topic: Array(request.topic), pushType: request.pushType, priority: request.priority,
             expires: request.expiration != nil, tokenGeneration: authorization?.generation)
@@ -104,26 +104,26 @@ struct RequestWriter {
     /// Starts a request whose path is `path`, `bundleID` and `collection`.
     private mutating func begin(
         _ method: StaticString, path: StaticString, _ bundleID: ArraySlice<UInt8>, _ collection: StaticString,
-        _ authorization: ProviderToken?, in http2: inout HTTP2ClientSession
+        _ authorization: ProviderToken?, in fields: inout HeaderFields
     ) {
         prepared = nil
-        http2.beginRequest()
-        http2.add(":method", method)
-        http2.add(":scheme", "https")
+        fields.removeAll()
+        fields.add(":method", method)
+        fields.add(":scheme", "https")
         scratch.removeAll(keepingCapacity: true)
         scratch.append(path)
         scratch.append(contentsOf: bundleID)
         scratch.append(collection)
-        http2.add(":path", scratch.span)
-        http2.add(":authority", authority.span)
-        if let authorization { http2.add("authorization", authorization.headerValue.span) }
+        fields.add(":path", scratch.span)
+        fields.add(":authority", authority.span)
+        if let authorization { fields.add("authorization", authorization.headerValue.span) }
     }
 
     /// Adds the id of a request without a device.
-    private mutating func addRequestID(_ id: NotificationID, to http2: inout HTTP2ClientSession) {
+    private mutating func addRequestID(_ id: NotificationID, to fields: inout HeaderFields) {
         let indexing = Self.onlyOnce(&knowsRequestID)
         format(id)
-        http2.add("apns-request-id", scratch.span, indexing: indexing)
+        fields.add("apns-request-id", scratch.span, indexing: indexing)
     }
 
     /// Writes the UUID into ``scratch``.

@@ -13,16 +13,16 @@ extension APNsPool {
     }
 
     private func noteSuccess(_ success: (inout Dialer) -> Void) {
-        let wasOpen = connector.dialer.isBreakerOpen
-        success(&connector.dialer)
-        if wasOpen, !connector.dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
+        let wasOpen = dialer.isBreakerOpen
+        success(&dialer)
+        if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
     }
 
     /// Counts a connection that has lived long enough as a success, even without requests.
     ///
     /// - Returns: When that is due, if there are failures to reset.
     private func noteAge(of connection: PoolConnection, at now: Instant) -> Instant? {
-        guard connector.dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
+        guard dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
         guard due <= now else { return due }
         connection.trial.provenByAge()
         noteSuccess { $0.succeeded() }
@@ -30,23 +30,23 @@ extension APNsPool {
     }
 
     func noteFailure(at now: Instant) {
-        let wasOpen = connector.dialer.isBreakerOpen
-        connector.failed(at: now)
+        let wasOpen = dialer.isBreakerOpen
+        dialer.failed(at: now, using: &random)
         if !wasOpen { noteBreaker() }
     }
 
     /// Counts the breaker's opening if it was closed before the newest failure.
     private func noteBreaker() {
-        guard connector.dialer.isBreakerOpen else { return }
+        guard dialer.isBreakerOpen else { return }
         counters[.breakerOpenings] += 1
-        events.append(.alarm(.unreachable(failures: connector.dialer.failures)))
+        events.append(.alarm(.unreachable(failures: dialer.failures)))
     }
 
     /// The peer ends a connection. If many end early, the next attempts are delayed.
     func peerClosed(_ connection: PoolConnection, at now: Instant) {
         guard connection.trial.peerClosed(at: now) else { return }
-        let wasOpen = connector.dialer.isBreakerOpen
-        if connector.peerClosedEarly(at: now) {
+        let wasOpen = dialer.isBreakerOpen
+        if dialer.peerClosedEarly(at: now, using: &random) {
             connection.trial.countEnd()
             counters[.earlyEnds] += 1
         }
@@ -55,8 +55,8 @@ extension APNsPool {
 
     func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
-        connector.lastDivisor = connection.brake.divisor
-        counters.add(connection.engine.limitCounts)
+        lastDivisor = connection.brake.divisor
+        counters.add(connection.engine.counters)
         counters.count(disconnect: error)
         if let error, !isConnected { outage = .after(outage, error, at: now) }
         if error != nil, connection.trial.isUseless(at: now) {
@@ -70,7 +70,7 @@ extension APNsPool {
 
     func retire(_ connection: PoolConnection, at now: Instant) {
         // A transport that is not open yet cannot carry GOAWAY or close_notify.
-        if connection.engine.phase == .connecting { connector.network.disconnect(connection.link) }
+        if connection.engine.phase == .connecting { network.disconnect(connection.link) }
         connection.engine.retire(at: now)
     }
 
@@ -101,8 +101,8 @@ extension APNsPool {
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound {
                 // Until then the oldest connection serves the others.
-                if connector.dialer.nextAttempt > now {
-                    due = min(due, connector.dialer.nextAttempt)
+                if dialer.nextAttempt > now {
+                    due = min(due, dialer.nextAttempt)
                 } else if retireOldest(at: now) {
                     ready -= 1
                 }
@@ -113,13 +113,16 @@ extension APNsPool {
             wanted = configuration.connections.upperBound
             counters[.turnsAtMaximumConnections] += 1
         }
-        connector.forgetCap(at: now)
+        isCapped = isCapped && dialer.isCapped(at: now)
         while connecting + ready < wanted {
             // After a failure, a single attempt tests the path.
-            if connector.dialer.failures > 0, connecting > 0 { break }
-            guard connector.dialer.nextAttempt <= now else {
-                due = min(due, connector.dialer.nextAttempt)
-                if connector.becameCapped(at: now) { counters[.connectCapHits] += 1 }
+            if dialer.failures > 0, connecting > 0 { break }
+            guard dialer.nextAttempt <= now else {
+                due = min(due, dialer.nextAttempt)
+                if !isCapped, dialer.isCapped(at: now) {
+                    isCapped = true
+                    counters[.connectCapHits] += 1
+                }
                 break
             }
             connect(at: now)
@@ -181,23 +184,24 @@ extension APNsPool {
     }
 
     private var brakeDivisor: Int {
-        connections.isEmpty ? connector.lastDivisor : connections.reduce(1) { max($0, $1.brake.divisor) }
+        connections.isEmpty ? lastDivisor : connections.reduce(1) { max($0, $1.brake.divisor) }
     }
 
     private func connect(at now: Instant) {
-        connector.dialer.attempted(at: now)
+        dialer.attempted(at: now)
         counters[.connects] += 1
         do throws(APNsError) {
-            var engine = try APNsEngine(configuration: configuration.engine, tls: connector.context)
+            var engine = try APNsEngine(configuration: configuration.engine, tls: context)
             engine.onEvents = { [weak self] in self?.becomeDue() }
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
             let brake = ErrorBrake(limits: configuration.errorBrake, divisor: divisor, at: now)
             let connection = PoolConnection(
-                engine: engine, serial: connector.takeSerial(), limiter: limiter, brake: brake)
+                engine: engine, serial: nextSerial, limiter: limiter, brake: brake)
+            nextSerial += 1
             connections.append(connection)
-            connector.network.connect(
+            network.connect(
                 connection.link, to: configuration.engine.endpoint, through: configuration.proxy,
                 timeout: configuration.connectTimeout)
         } catch {
@@ -252,7 +256,7 @@ extension APNsPool {
         }
         guard let longest, let since = longest.streamCut.since else { return nil }
         guard since + configuration.streamCutTimeout <= now else { return since + configuration.streamCutTimeout }
-        longest.replacedBy = connector.nextSerial
+        longest.replacedBy = nextSerial
         return nil
     }
 

@@ -9,25 +9,25 @@ extension APNsPool {
 
     /// Performs all due work.
     package func step(at now: Moment) {
-        schedule.isStepDue = false
+        isStepDue = false
         receiveEvents(at: now)
         place(at: now)
         var deadline = dial(at: now.instant)
         if shortage != nil {
             sweep(at: now)
-            deadline = min(deadline ?? .distantFuture, schedule.nextSweep)
+            deadline = min(deadline ?? .distantFuture, nextSweep)
         }
         if shortage != nil, let permit = nextPermit(at: now.instant) {
             deadline = min(deadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
         }
-        schedule.deadline = deadline
+        stepDeadline = deadline
     }
 
     /// Work is due immediately. The owner is notified once per step.
     func becomeDue() {
-        guard !schedule.isStepDue else { return }
-        schedule.isStepDue = true
-        schedule.onDue?()
+        guard !isStepDue else { return }
+        isStepDue = true
+        onDue?()
     }
 
     // MARK: Events
@@ -78,7 +78,7 @@ extension APNsPool {
             if rule.closesConnection { retire(connection, at: now.instant) }
             if rule.action == .resend, resends(handle, after: .responded(response), at: now.instant) { return }
         }
-        let entry = end(handle)
+        let entry = entries.remove(handle)
         if entry.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }
         events.append(.responded(handle: handle, response, sentAt: entry.sentAt ?? now.instant))
     }
@@ -110,7 +110,11 @@ extension APNsPool {
     }
 
     func enqueueAgain(_ handle: Handle) {
-        waiting.append(sentBefore: handle, toFreshConnection: entries[handle].needsFreshConnection)
+        if entries[handle].needsFreshConnection {
+            waiting.rebinding.append(handle)
+        } else {
+            waiting.queue.appendAhead(handle)
+        }
     }
 
     private func brake(_ connection: PoolConnection, at now: Instant) {
@@ -142,14 +146,14 @@ extension APNsPool {
 
     /// The notification has expired: sending it would only waste a permit.
     private func expire(_ handle: Handle) {
-        _ = end(handle)
+        _ = entries.remove(handle)
         events.append(.expired(handle: handle))
     }
 
     /// Expires requests that wait behind an unexpired one.
     private func sweep(at now: Moment) {
-        guard schedule.nextSweep <= now.instant else { return }
-        schedule.nextSweep = now.instant + Self.sweepInterval
+        guard nextSweep <= now.instant else { return }
+        nextSweep = now.instant + Self.sweepInterval
         for handle in entries.handles {
             if isExpired(entries[handle], at: now), waiting.remove(handle) { expire(handle) }
         }
@@ -161,7 +165,7 @@ extension APNsPool {
     }
 
     func lose(_ handle: Handle, _ loss: Loss) {
-        let entry = end(handle)
+        let entry = entries.remove(handle)
         events.append(.lost(handle: handle, loss, sentAt: entry.sentAt))
     }
 

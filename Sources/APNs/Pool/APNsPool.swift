@@ -126,20 +126,18 @@ package final class APNsPool {
         case other
     }
 
-    /// When the pool has work to do.
-    struct Schedule {
-        /// Called when ``APNsPool/step(at:)`` becomes due immediately.
-        var onDue: (() -> Void)?
-        var isStepDue = true
-        /// When ``APNsPool/step(at:)`` is due without an event; `nil` for never.
-        var deadline: Instant?
-        /// The next time to remove expired requests from the queue.
-        var nextSweep = Instant.distantPast
-    }
-
     package let configuration: Configuration
     let tokens: ProviderTokenSource?
-    var connector: Connector
+    let context: TLSContext
+    let network: any Network
+    var dialer: Dialer
+    var random: any RandomNumberGenerator
+    /// Whether the limit of connects per minute was already counted as reached.
+    var isCapped = false
+    /// The number of the next connection. Serial numbers follow the order of the attempts.
+    var nextSerial: UInt32 = 0
+    /// The rate divisor of the connection that ended last. The next one starts with it while no other is open.
+    var lastDivisor = 1
     var connections: [PoolConnection] = []
     /// By the owner's handles.
     var entries = Slab<Entry>(givesHandles: false)
@@ -154,7 +152,11 @@ package final class APNsPool {
     package internal(set) var outage: Outage?
     /// `nil` if no request waits for a connection.
     var shortage: Shortage?
-    var schedule = Schedule()
+    var isStepDue = true
+    /// When ``step(at:)`` is due without an event; `nil` for never.
+    var stepDeadline: Instant?
+    /// The next time to remove expired requests from the queue.
+    var nextSweep = Instant.distantPast
     package private(set) var isDraining = false
     /// Whether APNs refuses the credential for every app of the pool: only a probe opens a connection.
     package var isPaused = false {
@@ -163,13 +165,10 @@ package final class APNsPool {
     var minimumConnections: Int { isPaused ? 0 : configuration.connections.lowerBound }
 
     /// Called when ``step(at:)`` becomes due immediately, so that the owner need not poll.
-    package var onDue: (() -> Void)? {
-        get { schedule.onDue }
-        set { schedule.onDue = newValue }
-    }
+    package var onDue: (() -> Void)?
 
     /// When ``step(at:)`` is due: in the past if immediately, `nil` if only after an event.
-    package var nextDeadline: Instant? { schedule.isStepDue ? .distantPast : schedule.deadline }
+    package var nextDeadline: Instant? { isStepDue ? .distantPast : stepDeadline }
 
     /// - Parameters:
     ///   - context: a client context with `h2` as its protocol, and the provider's certificate if that is the
@@ -184,11 +183,13 @@ package final class APNsPool {
         precondition((tokens != nil) == configuration.engine.usesProviderToken, "one credential per pool")
         self.configuration = configuration
         self.tokens = tokens
-        let dialer = Dialer(
+        self.context = context
+        self.network = network
+        self.random = random
+        dialer = Dialer(
             maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
             breakerThreshold: configuration.breakerThreshold,
             toleratedEarlyCloses: configuration.connections.upperBound)
-        connector = Connector(dialer, context: context, network: network, random: random)
         surplus = PoolShrinkPolicy(period: configuration.surplusTime, at: now)
     }
 
@@ -267,11 +268,6 @@ package final class APNsPool {
         becomeDue()
     }
 
-    /// Removes a request that has ended.
-    func end(_ handle: Handle) -> Entry {
-        entries.remove(handle)
-    }
-
     /// Whether ``drain(at:)`` has finished and the owner has taken every event.
     package var isDrained: Bool {
         isDraining && connections.isEmpty && entries.count == 0 && events.isEmpty
@@ -280,7 +276,7 @@ package final class APNsPool {
     package func statistics(at now: Instant) -> PoolStatistics {
         var statistics = PoolStatistics(waiting: waitingCount, counters: counters)
         for connection in connections {
-            statistics.counters.add(connection.engine.limitCounts)
+            statistics.counters.add(connection.engine.counters)
             statistics.streams += connection.engine.inFlight
             switch connection.engine.phase {
             case .connecting, .handshaking: statistics.connecting += 1

@@ -106,13 +106,6 @@ package struct PoolCounters: Sendable {
         disconnects[error?.code.rawValue ?? "none", default: 0] += 1
     }
 
-    mutating func add(_ limitCounts: APNsEngine.LimitCounts) {
-        self[.requestTimeouts] += limitCounts.requestTimeouts
-        self[.responseBodyLimitHits] += limitCounts.responseBodyLimitHits
-        self[.stallPings] += limitCounts.stallPings
-        self[.idlePings] += limitCounts.idlePings
-    }
-
     // MARK: GOAWAY
 
     /// GOAWAYs by reason, otherwise by the name of HTTP/2's code.
@@ -123,7 +116,7 @@ package struct PoolCounters: Sendable {
 
     package init() {}
 
-    /// Adds the counters of another pool.
+    /// Adds the counters of another pool, or of a connection.
     package mutating func add(_ other: PoolCounters) {
         for index in counts.indices { counts[index] += other.counts[index] }
         disconnects.merge(other.disconnects, uniquingKeysWith: +)

@@ -100,11 +100,6 @@ struct WaitingRequests {
         queue.count + rebinding.count
     }
 
-    /// Adds a resend: it precedes all requests that have not been sent yet.
-    mutating func append(sentBefore handle: Handle, toFreshConnection: Bool) {
-        if toFreshConnection { rebinding.append(handle) } else { queue.appendAhead(handle) }
-    }
-
     /// Removes a request that is not sent.
     ///
     /// - Returns: `false` if it is not waiting.

@@ -9,12 +9,6 @@ package struct ProviderToken: Equatable, Sendable {
     package let generation: UInt32
     /// `iat`, in whole seconds.
     package let issuedAt: WallTime
-
-    fileprivate init(headerValue: [UInt8], generation: UInt32, issuedAt: WallTime) {
-        self.headerValue = headerValue
-        self.generation = generation
-        self.issuedAt = issuedAt
-    }
 }
 
 /// The provider tokens of one signing key, shared by all workers of the process.

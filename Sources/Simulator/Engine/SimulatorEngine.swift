@@ -198,7 +198,7 @@ package final class SimulatorEngine: Engine {
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
             case .pong: ledger.count { $0.pongs += 1 }
-            case .headers, .settings, .settingsAcknowledged, .goaway: continue
+            case .settings, .settingsAcknowledged, .goaway: continue
             }
         }
     }

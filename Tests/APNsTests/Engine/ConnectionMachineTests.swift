@@ -11,14 +11,16 @@ struct ConnectionMachineTests {
         case connecting, handshaking, speaking, ready, draining, closed
 
         func machine() -> APNsConnectionMachine {
-            switch self {
-            case .connecting: .connecting
-            case .handshaking: .handshaking(deadline: .seconds(10), speaksHTTP2: false)
-            case .speaking: .handshaking(deadline: .seconds(10), speaksHTTP2: true)
-            case .ready: .ready
-            case .draining: .draining(deadline: .seconds(10))
-            case .closed: .closed
-            }
+            var machine = APNsConnectionMachine()
+            if self == .connecting { return machine }
+            _ = machine.transportOpened(handshakeDeadline: .seconds(10))
+            if self == .handshaking { return machine }
+            _ = machine.protocolNegotiated(isHTTP2: true)
+            if self == .speaking { return machine }
+            _ = machine.settingsReceived()
+            if self == .ready { return machine }
+            _ = self == .draining ? machine.retire(drainDeadline: .seconds(10)) : machine.failed()
+            return machine
         }
     }
 

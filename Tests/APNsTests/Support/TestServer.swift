@@ -48,7 +48,8 @@ final class TestServer: Engine {
     // MARK: Test actions
 
     func respond(_ stream: Int32, _ status: UInt16 = 200, _ body: String = "", headers: [HTTP2Header] = []) {
-        attempt { try http2.respond(stream: stream, status: status, headers: headers, body: Array(body.utf8)) }
+        let response = HTTP2ServerResponse(status: status, headers: headers, body: Array(body.utf8))
+        attempt { try http2.respond(stream: stream, response) }
     }
 
     func reset(_ stream: Int32, _ code: HTTP2ErrorCode) {
@@ -99,7 +100,7 @@ final class TestServer: Engine {
         case .ping: pings += 1
         case .goaway: hasGoaway = true
         case .priorityFrame: priorityFrames += 1
-        case .settings, .settingsAcknowledged, .headers, .pong: break
+        case .settings, .settingsAcknowledged, .pong: break
         }
     }
 

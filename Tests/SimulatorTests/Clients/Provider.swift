@@ -73,9 +73,9 @@ final class Provider {
     @discardableResult
     func submit(_ headers: [HTTP2Header] = Samples.headers(), _ body: [UInt8] = Samples.payload) throws -> Handle {
         nextHandle = nextHandle.advanced(by: 1)
-        http.beginRequest()
+        http.fields.removeAll()
         for header in headers {
-            http.add(Self.name(header.nameText), header.value.span, indexing: Self.indexing(header.nameText))
+            http.fields.add(Self.name(header.nameText), header.value.span, indexing: Self.indexing(header.nameText))
         }
         _ = try http.submit(body: body.isEmpty ? nil : body[...], handle: nextHandle)
         return nextHandle
@@ -148,7 +148,8 @@ final class Provider {
 
     private func speaks() throws -> Bool {
         guard !isClosed, tls.isEstablished else { return false }
-        return http.wantsWrite
+        try http.drain(into: &plaintext)
+        return !plaintext.isEmpty
     }
 
     private func read() throws {
