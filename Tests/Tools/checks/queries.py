@@ -1,10 +1,12 @@
 """Asks a Prometheus that watches a worker.
 
 queries.py URL wait EXPRESSION    until it has a result
-queries.py URL check              every expression of the dashboard and of the alert rules
+queries.py URL check              every expression of the dashboard and of the alert rules; the dashboard has to show
+                                  every metric, and nothing else
 """
 
 import json
+import re
 import sys
 import time
 import urllib.error
@@ -13,12 +15,12 @@ import urllib.request
 
 import yaml
 
-from findings import ROOT, end
+from findings import ROOT, end, metrics, misused_metrics
 
 # Panels that are empty while a worker has no faults.
 QUIET = {
     "Paused apps and topics", "Certificate expiry", "Next certificate expiry", "GOAWAYs by reason",
-    "Closed connections by cause", "Limits reached", "Access token expiry",
+    "Closed connections by cause", "Limits reached", "Access token expiry", "Queues that take no publishes",
 }
 VARIABLES = {
     "$job": "harebell", "$instance": ".*", "$environment": ".*", "$topic": ".*", "$queue": ".*",
@@ -51,10 +53,13 @@ def wait(expression):
 
 def check():
     dashboard = json.loads((ROOT / "deploy/grafana/dashboards/harebell.json").read_text())
+    shown = ""
     for panel in dashboard["panels"]:
         results = []
         for target in panel.get("targets", []):
             query = target["expr"]
+            shown += query
+            yield from misused_metrics(query, panel["title"])
             for name, value in VARIABLES.items():
                 query = query.replace(name, value)
             answer = ask("query", query=query)
@@ -64,6 +69,9 @@ def check():
                 results += answer["result"]
         if not results and panel["type"] != "row" and panel["title"] not in QUIET:
             yield f"{panel['title']}: it has nothing to show"
+    for name in sorted({re.sub("_(bucket|sum|count)$", "", name) for name in metrics()}):
+        if name not in shown:
+            yield f"no panel shows {name}"
     rules = yaml.safe_load((ROOT / "deploy/prometheus/alerts.yaml").read_text())
     for rule in (rule for group in rules["groups"] for rule in group["rules"]):
         answer = ask("query", query=rule["expr"])
