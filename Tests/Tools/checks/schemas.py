@@ -13,9 +13,12 @@ schemas.py --types                 writes the types of the producers' examples
 """
 
 import copy
+import functools
 import json
+import operator
 import pathlib
 import random
+import re
 import sys
 import warnings
 
@@ -220,20 +223,8 @@ def check_asyncapi(path):
         from asyncapi3 import AsyncAPI3
     document = json.loads(pathlib.Path(path).read_text())
     AsyncAPI3.model_validate(document)
-
-    def resolve(reference):
-        target = document
-        for part in reference.removeprefix("#/").split("/"):
-            target = target[part]
-        return target
-
-    def walk(node):
-        for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else []:
-            walk(value)
-        if isinstance(node, dict) and isinstance(node.get("$ref"), str):
-            resolve(node["$ref"])
-
-    walk(document)
+    for reference in re.findall(r'"\$ref": "#/([^"]*)"', json.dumps(document)):
+        functools.reduce(operator.getitem, reference.split("/"), document)
     count = 0
     for message in document["components"]["messages"].values():
         for part in ("payload", "headers"):
