@@ -4,7 +4,7 @@ import random
 import signal
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 
 from bridge import CALM
 from cluster import NODES, ClusterError
@@ -69,7 +69,7 @@ class RandomFaults:
         short, long = draw.uniform(1, 10), draw.uniform(10, 30)
         choices = [
             (4, f"kill node {node}, away for {short:.0f} s", lambda: self._kill_node(node, short)),
-            (3, f"restart node {node}", lambda: self._on_nodes([node], lambda: self._run.cluster.restart(node))),
+            (3, f"restart node {node}", lambda: self._restart_node(node)),
             (3, f"freeze node {node} for {long:.0f} s", lambda: self._freeze_node(node, long)),
             (2, f"kill nodes {node} and {other}", lambda: self._kill_two(node, other, short)),
             (1, "kill all nodes", self._kill_all),
@@ -130,69 +130,62 @@ class RandomFaults:
 
     # MARK: The broker
 
-    def _on_nodes(self, nodes, action):
+    @contextmanager
+    def _alone_on(self, *nodes):
+        """Without another fault of these nodes."""
         with ExitStack() as stack:
             for node in sorted(nodes):
                 stack.enter_context(self._nodes[node])
             self._pause(0)
-            action()
+            yield self._run.cluster
 
     def _kill_node(self, node, seconds):
-        def kill():
-            self._run.cluster.kill(node)
+        with self._alone_on(node) as cluster:
+            cluster.kill(node)
             self._pause(seconds)
-            self._run.cluster.start(node)
-
-        self._on_nodes([node], kill)
+            cluster.start(node)
 
     def _kill_two(self, node, other, seconds):
-        def kill():
-            self._run.cluster.kill(node)
-            self._run.cluster.kill(other)
+        with self._alone_on(node, other) as cluster:
+            cluster.kill(node)
+            cluster.kill(other)
             self._pause(seconds)
-            self._run.cluster.start_all([node, other])
-
-        self._on_nodes([node, other], kill)
+            cluster.start_all([node, other])
 
     def _kill_all(self):
-        def kill():
-            self._run.cluster.kill_all()
-            self._run.cluster.start_all()
+        with self._alone_on(*NODES) as cluster:
+            cluster.kill_all()
+            cluster.start_all()
 
-        self._on_nodes(NODES, kill)
+    def _restart_node(self, node):
+        with self._alone_on(node) as cluster:
+            cluster.restart(node)
 
     def _freeze_node(self, node, seconds):
-        def freeze():
-            self._run.cluster.freeze(node)
+        with self._alone_on(node) as cluster:
+            cluster.freeze(node)
             self._pause(seconds)
-            self._run.cluster.thaw(node)
-
-        self._on_nodes([node], freeze)
+            cluster.thaw(node)
 
     def _alarm(self, node, seconds):
-        def alarm():
-            self._run.cluster.raise_alarm(node)
+        with self._alone_on(node) as cluster:
+            cluster.raise_alarm(node)
             self._pause(seconds)
-            self._run.cluster.clear_alarm(node)
-
-        self._on_nodes([node], alarm)
+            cluster.clear_alarm(node)
 
     def _cut(self, node, seconds):
         """Runs without other faults of the broker: Mnesia cannot start a node that is cut off."""
-
-        def cut():
-            self._run.cluster.cut(node)
+        with self._alone_on(*NODES) as cluster:
+            cluster.cut(node)
             self._pause(seconds)
-            self._run.cluster.mend(node)
+            cluster.mend(node)
             try:
-                self._run.cluster.wait_until_complete(120)
+                cluster.wait_until_complete(120)
             except ClusterError:
                 # Mnesia does not finish a start during which the partition began.
                 self._say(f"node {node} does not come back by itself and is restarted")
-                self._run.cluster.restart(node)
-                self._run.cluster.wait_until_complete()
-
-        self._on_nodes(NODES, cut)
+                cluster.restart(node)
+                cluster.wait_until_complete()
 
     # MARK: The workers and APNs
 
