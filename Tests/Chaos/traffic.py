@@ -1,11 +1,14 @@
 """Producers with confirms, collectors of results, and the ledger of both."""
 
+import asyncio
+import contextlib
 import json
 import threading
 import time
 from array import array
 from collections import Counter
 
+import aio_pika
 import pika
 import pika.exceptions
 from pika.adapters.utils.connection_workflow import AMQPConnectorException
@@ -22,6 +25,9 @@ TOPIC = "com.example.chaos"
 QUORUM = {"x-queue-type": "quorum"}
 # The errors of pika when a connection ends or cannot be opened, in any phase.
 CONNECTION_ERRORS = (pika.exceptions.AMQPError, AMQPConnectorException, OSError)
+# The same of aio-pika; an unconfirmed request of an ended connection is cancelled.
+PUBLISHING_ERRORS = (
+    aio_pika.exceptions.AMQPError, RuntimeError, OSError, asyncio.TimeoutError, asyncio.CancelledError)
 
 SENT, CONFIRMED, REFUSED, UNKNOWN = range(4)
 
@@ -50,8 +56,6 @@ class Ledger:
         # Results redelivered to a collector because its acknowledgement was lost: not caused by the worker.
         self.redelivered = 0
         self.strangers = []
-        # Requests returned as unroutable although the queue exists.
-        self.returned = 0
         self._mark = None
 
     def add(self):
@@ -158,6 +162,8 @@ class Producer(threading.Thread):
     TICK = 0.01
     # Requests without a confirm.
     WINDOW = 500
+    # Seconds: short, so that a frozen node does not delay the run.
+    CONNECTION_LIMIT = 5
 
     def __init__(self, url, rate, ledger, message):
         super().__init__(name=f"producer {url}")
@@ -166,13 +172,7 @@ class Producer(threading.Thread):
         self._ledger = ledger
         self._message = message
         self._is_stopping = threading.Event()
-        self._deadline = None
-        self._connection = None
-        self._channel = None
-        self._unconfirmed = {}
-        self._returned = set()
-        self._last_tag = 0
-        self._due = 0.0
+        self._deadline = 0.0
         self.start()
 
     def stop(self, patience):
@@ -181,83 +181,57 @@ class Producer(threading.Thread):
         self._is_stopping.set()
 
     def run(self):
+        asyncio.run(self._produce())
+
+    async def _produce(self):
         while not self._is_stopping.is_set():
-            self._connection = pika.SelectConnection(
-                parameters(self._url), on_open_callback=self._opened,
-                on_open_error_callback=lambda connection, _: connection.ioloop.stop(),
-                on_close_callback=lambda connection, _: connection.ioloop.stop(),
-            )
-            try:
-                self._connection.ioloop.start()
-            finally:
-                self._channel = None
-                self._ledger.settle(self._unconfirmed.values(), UNKNOWN)
-                self._unconfirmed = {}
-            self._is_stopping.wait(0.3)
+            with contextlib.suppress(*PUBLISHING_ERRORS):
+                connection = await aio_pika.connect(f"{self._url}?heartbeat=6", timeout=self.CONNECTION_LIMIT)
+                try:
+                    await self._publish_all(connection)
+                finally:
+                    await asyncio.wait_for(connection.close(), self.CONNECTION_LIMIT)
+            await asyncio.sleep(0.3)
 
-    def _opened(self, connection):
-        connection.channel(on_open_callback=self._channel_opened)
+    async def _publish_all(self, connection):
+        channel = await connection.channel(on_return_raises=True)
+        unconfirmed = set()
+        due = time.monotonic()
+        while not connection.is_closed and not channel.is_closed:
+            now = time.monotonic()
+            if self._is_stopping.is_set():
+                if not unconfirmed or now > self._deadline:
+                    return
+            else:
+                # After a pause, missed messages are not made up for.
+                due = max(due, now - 0.1)
+                while due <= now and len(unconfirmed) < self.WINDOW:
+                    task = asyncio.create_task(self._publish(channel))
+                    unconfirmed.add(task)
+                    task.add_done_callback(unconfirmed.discard)
+                    due += 1 / self._rate
+            await asyncio.sleep(self.TICK)
 
-    def _channel_opened(self, channel):
-        self._channel = channel
-        self._last_tag = 0
-        self._due = time.monotonic()
-        self._returned.clear()
-        channel.add_on_return_callback(self._was_returned)
-        channel.add_on_close_callback(self._channel_closed)
-        channel.confirm_delivery(self._confirmed)
-        self._tick()
-
-    def _was_returned(self, _channel, _method, properties, _body):
-        # Its acknowledgement follows.
-        self._returned.add(properties.message_id)
-        self._ledger.returned += 1
-
-    def _channel_closed(self, _channel, _reason):
-        self._channel = None
-        if self._connection.is_open:
-            self._connection.close()
-
-    def _confirmed(self, frame):
-        method = frame.method
-        state = CONFIRMED if isinstance(method, pika.spec.Basic.Ack) else REFUSED
-        tags = [method.delivery_tag]
-        if method.multiple:
-            tags = [tag for tag in self._unconfirmed if tag <= method.delivery_tag]
-        for number in [self._unconfirmed.pop(tag) for tag in tags]:
-            is_returned = self._ledger.message_id(number) in self._returned
-            self._ledger.settle([number], REFUSED if is_returned else state)
-
-    def _tick(self):
-        if self._channel is None:
-            return
-        now = time.monotonic()
-        if self._is_stopping.is_set():
-            if not self._unconfirmed or now > self._deadline:
-                self._connection.close()
-                return
-        else:
-            # After a pause, missed messages are not made up for.
-            self._due = max(self._due, now - 0.1)
-            while self._due <= now and len(self._unconfirmed) < self.WINDOW:
-                self._publish()
-                self._due += 1 / self._rate
-        self._connection.ioloop.call_later(self.TICK, self._tick)
-
-    def _publish(self):
+    async def _publish(self, channel):
         number = self._ledger.add()
-        self._last_tag += 1
-        self._unconfirmed[self._last_tag] = number
         token, reply_to = self._message(number)
         body = {
             "device-token": token, "apns-topic": TOPIC, "apns-push-type": "alert",
             "payload": {"aps": {"alert": f"{number}"}},
         }
-        properties = pika.BasicProperties(
-            content_type="application/json", delivery_mode=2, message_id=self._ledger.message_id(number),
-            reply_to=reply_to,
-        )
-        self._channel.basic_publish("", REQUESTS, json.dumps(body).encode(), properties, mandatory=True)
+        message = aio_pika.Message(
+            json.dumps(body).encode(), content_type="application/json", reply_to=reply_to,
+            delivery_mode=aio_pika.DeliveryMode.PERSISTENT, message_id=self._ledger.message_id(number))
+        state = UNKNOWN
+        try:
+            await channel.default_exchange.publish(message, REQUESTS, mandatory=True)
+            state = CONFIRMED
+        except aio_pika.exceptions.DeliveryError:
+            state = REFUSED
+        except PUBLISHING_ERRORS:
+            pass
+        finally:
+            self._ledger.settle([number], state)
 
 
 class Collector(threading.Thread):
