@@ -4,13 +4,10 @@ a picture in the folder."""
 import json
 import subprocess
 import sys
-import time
 
 from browser import LOOKS, check_look, chromium, expect, page
 
 HOSTILE = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
-COUNT = 10_000
-
 
 
 class Simulator:
@@ -46,14 +43,6 @@ class Simulator:
                            "badge": 3, "sound": "default", "interruption-level": "time-sensitive",
                            "thread-id": "orders"}})
         self.push({"aps": {"alert": "x"}}, topic=None)
-
-    def flood(self):
-        """A push to each of many devices."""
-        command = ["curl", "--config", self.configuration, "--parallel", "--parallel-max", "100", "--data",
-                   '{"aps":{"alert":{"title":"One of many","body":"Like all the others"}}}', "--header",
-                   "apns-topic: com.example.many", "--output", "/dev/null",
-                   f"{self.apns}/3/device/00[100000-{100000 + COUNT}]"]
-        subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
 
 
 CARDS = "#list > li"
@@ -101,22 +90,13 @@ def look(browser, simulator, scheme, width, folder):
         expect(tab.locator("#notice")).to_contain_text("not an even number of hexadecimal digits")
 
 
-def crowd(browser, simulator):
-    """The page shows the newest of ten thousand notifications as they arrive."""
+def live(browser, simulator):
+    """The page shows a notification as it arrives, and clears the list."""
     with page(browser, simulator.inbox, "light", 1280) as tab:
         cards = tab.locator(CARDS)
         expect(cards).to_have_count(len(CONTENTS))
         simulator.push({"aps": {"alert": "Live"}})
         expect(cards.first).to_contain_text("Live")
-        simulator.flood()
-        expect(tab.locator("#count")).to_contain_text(f"{COUNT:,} stored")
-        assert cards.count() <= 100, "the page shows more than a hundred at once"
-        tab.click("#older")
-        expect(cards).to_have_count(200)
-        started = time.monotonic()
-        tab.evaluate("restart()")
-        seconds = time.monotonic() - started
-        assert seconds < 5, f"a reload of the list takes {seconds} s"
         tab.click("#clear")
         expect(cards).to_have_count(0)
         expect(tab.locator("#empty")).to_be_visible()
@@ -128,4 +108,4 @@ simulator.fill()
 with chromium() as browser:
     for scheme, width in LOOKS:
         look(browser, simulator, scheme, width, folder)
-    crowd(browser, simulator)
+    live(browser, simulator)
