@@ -112,8 +112,6 @@ def at_random(folder, options):
     finally:
         cluster.stop()
     row.broken += faults.errors
-    for name, count in sorted(faults.counts.items()):
-        say(f"{count:5}  {name}")
     report(row)
     return [row]
 

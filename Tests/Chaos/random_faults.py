@@ -57,7 +57,6 @@ class RandomFaults:
         self._begun = time.monotonic()
         self._threads = []
         self._is_ending = threading.Event()
-        self.counts = {}
         self.errors = []
 
     def _draw(self):
@@ -92,8 +91,6 @@ class RandomFaults:
             if time.monotonic() + pause > self._begun + self._seconds - CALM_END:
                 break
             self._pause(pause)
-            kind = " ".join(word for word in name.split(",")[0].split(" for ")[0].split() if not word.isdigit())
-            self.counts[kind] = self.counts.get(kind, 0) + 1
             thread = threading.Thread(target=self._perform, args=(name, action))
             self._threads.append(thread)
             thread.start()
