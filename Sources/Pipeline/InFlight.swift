@@ -131,14 +131,10 @@ package final class InFlightRequest {
     /// that expire in a queue; this covers requests that expire while held or parked.
     var expiresAt: WallTime? {
         if let known = history.expiresAt { return known }
-        guard let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)), lifetime > 0
-        else { return nil }
-        // Timestamps may be whole seconds, rounded down.
-        let expires = delivery.published(before: arrived.wall)?.adding(milliseconds: 999)?.adding(
-            milliseconds: lifetime)
-        // The broker drops what expires in a queue, so a timestamp that says so is not the time of publishing.
-        if let expires, expires > arrived.wall { return expires }
-        return arrived.wall.adding(milliseconds: lifetime)
+        guard let lifetime = delivery.lifetime, lifetime > 0 else { return nil }
+        // The timestamp may be in whole seconds, rounded down.
+        let published = delivery.published(before: arrived.wall)?.adding(milliseconds: 999)
+        return (published ?? arrived.wall).adding(milliseconds: lifetime)
     }
 }
 

@@ -136,13 +136,24 @@ package struct Delivery: Sendable {
 
     /// When the message was published, by its `timestamp`, of which the unit is guessed.
     ///
-    /// - Returns: `nil` for 0 and for a time more than a day after `arrival`, which are mistakes.
+    /// - Returns: `nil` for 0 and for a time more than a day after `arrival`, which are mistakes. Also if the message
+    ///   would have expired before `arrival`: the broker drops what expires in a queue, so that is not the time.
     package func published(before arrival: WallTime) -> WallTime? {
         guard let timestamp = timestamp.flatMap({ Int64(exactly: $0) }), timestamp > 0 else { return nil }
         // Seconds reach this number in the year 5138.
         let isMilliseconds = timestamp >= 100_000_000_000
         let time = WallTime(milliseconds: isMilliseconds ? timestamp : timestamp * 1000)
-        return time.milliseconds <= arrival.milliseconds + 86_400_000 ? time : nil
+        let age = arrival.milliseconds - time.milliseconds
+        guard age >= -86_400_000 else { return nil }
+        // It may be in whole seconds, rounded down.
+        if let lifetime, age - 999 >= lifetime { return nil }
+        return time
+    }
+
+    /// `expiration` in milliseconds; `nil` unless it is a number of at least 0.
+    package var lifetime: Int64? {
+        guard let expiration, let lifetime = Int64(String(decoding: expiration, as: UTF8.self)) else { return nil }
+        return lifetime >= 0 ? lifetime : nil
     }
 
     /// `priority`; 0 if absent, as in the broker.

@@ -14,14 +14,9 @@ package struct Timings: Sendable, Equatable {
     package init() {}
 
     /// Records the queue wait of a delivery with a timestamp. A timestamp in the future is ignored: a clock or the unit
-    /// is wrong. So is one after which the delivery would have expired in its queue.
+    /// is wrong.
     mutating func arrived(_ delivery: borrowing Delivery, at now: WallTime) {
         guard let published = delivery.published(before: now), published <= now else { return }
-        if let text = delivery.expiration, let lifetime = Int64(String(decoding: text, as: UTF8.self)),
-            now.milliseconds - published.milliseconds > max(lifetime, 0) + 999
-        {
-            return
-        }
         queueWait.record(nanoseconds: (now.milliseconds - published.milliseconds) * 1_000_000)
     }
 
