@@ -112,25 +112,23 @@ package struct FieldSource: Equatable, Sendable {
             switch part {
             case .text(let bytes): json += bytes
             case .value(let reference, let fallback, let isInString):
-                if let value = try self.json(of: reference, in: message, isInString: isInString) {
-                    json += value
-                } else if let fallback {
-                    json += fallback
-                } else {
-                    throw DecodingFailure("payload: \(reference.description) is missing")
-                }
+                guard try !append(reference, in: message, isInString: isInString, to: &json) else { continue }
+                guard let fallback else { throw DecodingFailure("payload: \(reference.description) is missing") }
+                json += fallback
             }
         }
         return json
     }
 
-    /// A value with characters for escapes, or as a part of a string; `nil` if it is missing.
-    private func json(
-        of reference: FieldReference, in message: MappedMessage, isInString: Bool
-    ) throws(DecodingFailure) -> ArraySlice<UInt8>? {
-        var json: [UInt8] = []
+    /// Appends a value with characters for escapes, or as a part of a string.
+    ///
+    /// - Returns: `false` if it is missing.
+    private func append(
+        _ reference: FieldReference, in message: MappedMessage, isInString: Bool, to json: inout [UInt8]
+    ) throws(DecodingFailure) -> Bool {
+        let start = json.count
         if case .pointer(let pointer) = reference.place {
-            guard let part = message.part(at: pointer) else { return nil }
+            guard let part = message.part(at: pointer) else { return false }
             guard !isInString || part.kind != .object && part.kind != .array else {
                 throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
             }
@@ -139,10 +137,14 @@ package struct FieldSource: Equatable, Sendable {
             switch message.value(of: reference) {
             case .text(let text): json.appendJSON(string: text)
             case .integer(let value): json.append(decimal: Int(value))
-            case .missing, .other: return nil
+            case .missing, .other: return false
             }
         }
-        return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json[...]
+        if isInString, json[start] == UInt8(ascii: "\"") {
+            json.removeLast()
+            json.remove(at: start)
+        }
+        return true
     }
 }
 
