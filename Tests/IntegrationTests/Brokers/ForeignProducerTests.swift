@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Simulator
 import TestSupport
 import Testing
@@ -34,8 +33,7 @@ extension ProcessTests {
             }
             for (id, result) in results { #expect(result.outcome == "accepted", "\(id): \(result)") }
             #expect(expected.count { results[String($0)] == nil } == expected.count { $0.contains(" ") }, "\(results)")
-            worker.signal(SIGTERM)
-            #expect(try worker.waitForExit(within: .seconds(30)) == .exited(0), "\(worker.report)")
+            try worker.end()
             #expect(stage.simulator.ledger.statistics.accepted == expected.count)
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
             try stage.removeQueues()

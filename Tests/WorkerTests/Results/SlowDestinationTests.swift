@@ -14,15 +14,15 @@ import Testing
 struct SlowDestinationTests {
     private static let silent = "silent"
 
-    /// A world whose queue `silent` has no majority. A tenth of its prefetch are 100 requests.
+    /// A running world whose queue `silent` has no majority. A tenth of its prefetch are 100 requests.
     private static func world(
-        prefetch: UInt16 = 1000, _ configure: (inout Configuration) -> Void = { _ in }
+        prefetch: UInt16 = 1000, log: LogLines? = nil, _ configure: (inout Configuration) -> Void = { _ in }
     ) throws -> World {
-        let world = try World {
+        let world = try World.started(declares: World.queues + [silent], log: log) {
             $0.queues[0].prefetch = prefetch
             configure(&$0)
         }
-        world.broker.declare(silent).hasNoMajority = true
+        world.broker.queues[silent]?.hasNoMajority = true
         return world
     }
 
@@ -33,7 +33,6 @@ struct SlowDestinationTests {
     @Test("A few results to a queue without a majority wait for 30 seconds, twice, and other results do not wait")
     func timeLimit() throws {
         let world = try Self.world()
-        try world.start()
         for round in 1...2 {
             try world.put((round * 10)..<(round * 10 + 5), replyTo: Self.silent)
             for second in 0..<29 {
@@ -59,7 +58,6 @@ struct SlowDestinationTests {
     @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
     func attempts() throws {
         let world = try Self.world()
-        try world.start()
         for round in 1...2 {
             let first = round * 100
             try world.put(first..<(first + 1), replyTo: Self.silent)
@@ -82,7 +80,6 @@ struct SlowDestinationTests {
     @Test("More than a tenth of the prefetch go elsewhere as soon as the queue counts as slow")
     func share() throws {
         let world = try Self.world(prefetch: 200)
-        try world.start()
         for round in 1...2 {
             try world.put((round * 100)..<(round * 100 + 30), replyTo: Self.silent)
             for _ in 0..<7 {
@@ -120,9 +117,7 @@ struct SlowDestinationTests {
     @Test("A queue without a majority that stops the connection costs others a few seconds once, and loses nothing")
     func stopsConnection() throws {
         let lines = LogLines()
-        let world = try Self.world(prefetch: 5000)
-        world.log = Logger(label: "world") { _ in lines }
-        try world.start()
+        let world = try Self.world(prefetch: 5000, log: lines)
         for round in 1...2 {
             let first = round * 100_000
             try world.put(first..<(first + 400), replyTo: Self.silent)
@@ -144,9 +139,7 @@ struct SlowDestinationTests {
     @Test("A queue without a leader stops its channel at the first publish: others wait a few seconds, once")
     func stopsChannel() throws {
         let lines = LogLines()
-        let world = try Self.world(prefetch: 5000)
-        world.log = Logger(label: "world") { _ in lines }
-        try world.start()
+        let world = try Self.world(prefetch: 5000, log: lines)
         for round in 1...2 {
             let first = round * 100_000
             world.broker.queues[Self.silent]?.hasNoMajority = true
@@ -175,7 +168,6 @@ struct SlowDestinationTests {
     func deadLetter() throws {
         let world = try Self.world()
         world.broker.queues["push.results"]?.hasNoMajority = true
-        try world.start()
         for round in 1...2 {
             try world.put(round..<(round + 1), replyTo: Self.silent)
             for _ in 0..<66 {
@@ -192,7 +184,6 @@ struct SlowDestinationTests {
     @Test("A dead letter has one way: it waits, /readyz names the queue, and results go on")
     func deadLettersWait() throws {
         let world = try Self.world()
-        try world.start()
         for round in 1...2 {
             world.broker.queues["push.dead"]?.hasNoMajority = true
             for number in 0..<3 { try world.request("no JSON", id: "bad\(round)\(number)", replyTo: "replies") }
@@ -213,7 +204,6 @@ struct SlowDestinationTests {
     @Test("A drain does not wait for a queue that confirms nothing, slow before or not", arguments: [0, 10])
     func drain(before: Int) throws {
         let world = try Self.world()
-        try world.start()
         try world.put(0..<20, replyTo: Self.silent)
         for _ in 0..<before {
             try world.request(World.body(0), replyTo: "replies")
@@ -229,9 +219,7 @@ struct SlowDestinationTests {
     @Test("A drain during a memory alarm says how many results the broker has not confirmed")
     func blockedDrain() throws {
         let lines = LogLines()
-        let world = try Self.world()
-        world.log = Logger(label: "world") { _ in lines }
-        try world.start()
+        let world = try Self.world(log: lines)
         world.broker.setAlarm(true)
         try world.put(0..<20, replyTo: "replies")
         let worker = try #require(world.worker)
@@ -246,7 +234,6 @@ struct SlowDestinationTests {
     @Test("A broker that confirms nothing to anybody for six seconds blames no destination")
     func wholeBroker() throws {
         let world = try Self.world()
-        try world.start()
         for round in 1...2 {
             let attempts = world.network.attempts
             world.broker.holdsConfirms = true
@@ -267,7 +254,6 @@ struct SlowDestinationTests {
     @Test("While the broker blocks publishers, no destination is slow")
     func blocked() throws {
         let world = try Self.world()
-        try world.start()
         for round in 1...2 {
             let attempts = world.network.attempts
             world.broker.setAlarm(true)
@@ -286,7 +272,6 @@ struct SlowDestinationTests {
     func straggler(count: Int) throws {
         let world = try Self.world(prefetch: 100)
         world.broker.holdsConfirms = true
-        try world.start()
         try world.put(0..<1, replyTo: "replies")
         world.broker.holdsConfirms = false
         try world.put(1..<count, replyTo: "replies")
