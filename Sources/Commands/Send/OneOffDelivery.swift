@@ -58,8 +58,7 @@ package struct OneOffDelivery {
     package var delivery: Delivery {
         Delivery(
             epoch: 0, tag: 1, redelivered: false, queue: QueueID(0), timestamp: timestamp, storage: storage,
-            layout: layout,
-            headers: headers)
+            layout: layout, headers: headers)
     }
 
     private mutating func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {

@@ -32,7 +32,7 @@ final class OneOffExchange: Run {
     ///   - app: determines the endpoint and the credential.
     ///   - limits: the timeouts for connecting and for the response.
     ///   - tokens: the signers; they must include the app's key.
-    ///   - patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    ///   - timeLimit: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     /// - Throws: if the credential's files cannot be used.
     init(
         _ request: APNsRequest, for app: Configuration.App, _ limits: Configuration.APNs, tokens: ProviderTokens,

@@ -1,7 +1,7 @@
 import AMQP
 import Core
 
-/// Publishes requests, collects the replies from a queue of its own, and keeps a ledger of both.
+/// Publishes requests, collects the replies from a temporary queue, and records both in a ledger.
 ///
 /// Sans-IO like a worker. It reopens lost connections and repeats unconfirmed publishes, so a run survives a restart of
 /// the broker. Duplicate replies are counted. The reply queue is declared once and deleted at the end.

@@ -48,7 +48,7 @@ package struct TopologyPlan: Sendable {
     ///
     /// The default of RabbitMQ 4 is 20, which restarts of workers, dead-letter commands and looks at a queue in the
     /// management interface use up. RabbitMQ 3 has none, and then requeues a returned message at the end of the queue.
-    /// The worker gives up a request long before this limit (`broker.poison_deliveries`, at most 1000). It publishes a
+    /// The worker gives up a request long before this limit (`RequestPipeline.poisonDeliveries`). It publishes a
     /// result for it; the broker does not. "No limit" (-1) does not work in both versions: RabbitMQ 3 drops a message
     /// after its first failed delivery.
     /// Sources: rabbitmq.com/docs/3.13/quorum-queues (repeated requeues), rabbitmq.com/docs/quorum-queues (poison

@@ -137,8 +137,8 @@ extension Setting {
             "A PING is sent after this time without traffic on a connection."),
         Setting(
             "apns.proxy", .text(bytes: 1...2048), default: "null",
-            "http://user:password@host:port of an HTTP proxy (CONNECT) for every connection to APNs; none or null for no proxy."
-        ),
+            "http://user:password@host:port of an HTTP proxy (CONNECT) for every connection to APNs; none or null for "
+                + "no proxy."),
         Setting(
             "apns.bad_token_pause", .boolean, default: "true",
             "Whether many refused device tokens pause their app, because the environment may be wrong."),

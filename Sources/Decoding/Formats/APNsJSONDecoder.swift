@@ -36,7 +36,7 @@ package struct APNsJSONDecoder: RefusingDecoder {
         return try envelope.fields.request(payload: payload)
     }
 
-    /// The elements of an array in valid JSON. One that is not a string becomes empty, which is not a valid device token.
+    /// The elements of an array in valid JSON. One that is not a string becomes empty, which is not a device token.
     private static func texts(of array: JSONValue, in body: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         let bytes = body.span
         var scanner = JSONScanner(at: array.range.lowerBound)

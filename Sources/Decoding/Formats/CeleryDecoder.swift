@@ -155,7 +155,8 @@ private struct CeleryMessage {
             guard let time = WallTime(rfc3339: text + [UInt8(ascii: "Z")]) else { break }
             guard isUTC else {
                 throw DecodingFailure(
-                    "\(name): it has no offset, and utc is false, so its time is not known; set enable_utc or a timezone"
+                    "\(name): it has no offset, and utc is false, so its time is not known; set enable_utc or a "
+                        + "timezone"
                 )
             }
             return time

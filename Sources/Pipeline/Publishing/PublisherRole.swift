@@ -4,8 +4,8 @@ import DequeModule
 
 /// The publishing connection for a publish.
 ///
-/// A direct reply may cause the broker to close its connection, so direct replies use a separate one. So do attempts: a
-/// channel's first publish to a quorum queue waits for the queue's leader, and all later ones of the channel wait with it.
+/// A direct reply may cause the broker to close its connection, so direct replies use a separate one. So do attempts:
+/// a channel's first publish to a quorum queue waits for the queue's leader, and delays the rest of the channel.
 /// Source: rabbitmq.com/docs/direct-reply-to; rabbitmq-server, `rabbit_fifo_client:enqueue` (register_enqueuer).
 package enum PublisherRole: Int, CaseIterable, Sendable {
     /// Results to queues, dead letters and retries.

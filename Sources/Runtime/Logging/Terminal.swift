@@ -5,7 +5,6 @@ package enum Terminal {
     /// By its SGR parameter. Source: ECMA-48, section 8.3.117.
     package enum Colour: Int, Sendable {
         case red = 31
-        case green = 32
         case yellow = 33
     }
 

@@ -64,8 +64,8 @@ struct CredentialBinding {
         }
         guard token.issuedAt <= now.wall.seconds + clockSkew else {
             throw PresentedToken.invalid(
-                "iat is \(token.issuedAt), more than \(clockSkew) s ahead of the simulator's clock (\(now.wall.seconds))"
-            )
+                "iat is \(token.issuedAt), more than \(clockSkew) s ahead of the simulator's clock "
+                    + "(\(now.wall.seconds))")
         }
     }
 
