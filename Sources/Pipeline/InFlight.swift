@@ -113,8 +113,8 @@ package final class InFlightRequest {
         return (mayReturn || isOrphan) && isUntouched ? .requeue : .retry
     }
 
-    /// Whether its only notification was not sent.
-    var isUnsent: Bool { started == 1 && parts == 1 }
+    /// Whether none of its notifications has ended.
+    var isWhole: Bool { parts == started }
 
     /// Whether all notifications of this delivery only waited, so that a redelivery is equivalent.
     var isUntouched: Bool {

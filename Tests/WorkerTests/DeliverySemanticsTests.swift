@@ -202,6 +202,27 @@ struct DeliverySemanticsTests {
         #expect(world.sent == 1 && world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
+    @Test("the same with a fan-out that waits for a paused app")
+    func otherWorkerAndUnsentFanOut() throws {
+        let world = try World.started(script: "topic com.example.app: 403 InvalidProviderToken") {
+            $0.queues[0].prefetch = 100
+        }
+        try world.request(World.body(token: "7"), id: "m1")
+        world.pass(.seconds(1))
+        try world.request(World.fanOut(["1a", "1b", "1c"]), id: "m2")
+        world.pass(.seconds(1))
+        try world.start()
+        let link = try #require(
+            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 2 })
+        try world.setScript("")
+        world.network.cut(link)
+        #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
+        for device in ["1a", "1b", "1c"] {
+            #expect(world.published(in: "push.results").count { $0.body.contains(World.token(device)) } == 1)
+        }
+        #expect(world.running.map { $0.counters.unsettled } == [0, 0])
+    }
+
     @Test(
         "consuming connection lost, and two requests look the same: each has one result and one settlement",
         arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])

@@ -127,7 +127,9 @@ extension RequestPipeline {
     }
 
     package mutating func decoded(_ handle: Handle, _ decoded: Decoded, at now: Moment) {
-        take(decoded, of: asked.remove(handle), at: now)
+        let request = asked.remove(handle)
+        guard !request.isOrphan else { return drop(request) }
+        take(decoded, of: request, at: now)
     }
 
     private mutating func take(_ decoded: Decoded, of request: InFlightRequest, at now: Moment) {

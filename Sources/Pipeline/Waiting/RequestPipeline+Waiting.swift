@@ -150,7 +150,9 @@ extension RequestPipeline {
         switch destination {
         case .park: parkWaiting(handle, at: now)
         case .requeue: parkWaiting(handle, requeues: true, at: now)
-        case .drop: drop(remove(handle).request)
+        case .drop:
+            let request = remove(handle).request
+            if case .complete = request.end() { drop(request) }
         }
     }
 
@@ -241,12 +243,20 @@ extension RequestPipeline {
 
     // MARK: A lost connection to the broker, and the drain
 
-    /// Drops requests that the broker redelivers and that were never sent: the redelivery may reach another worker, and
-    /// both would send it.
+    /// Drops requests that the broker redelivers and of which nothing was sent: the redelivery may reach another worker,
+    /// and both would send it. A fan-out of which a part is in a pool stays: that part may have been sent.
     mutating func dropUnsentOrphans(at now: Moment) {
-        let unsent = notifications.handles.filter { handle in
-            let entry = notifications[handle]
-            return entry.request.isOrphan && entry.request.isUnsent && entry.isUnattempted
+        let unattempted = notifications.handles.filter {
+            notifications[$0].request.isOrphan && notifications[$0].isUnattempted
+        }
+        var outsidePools: [ObjectIdentifier: Int] = [:]
+        for handle in unattempted where notifications[handle].place != .pool {
+            outsidePools[ObjectIdentifier(notifications[handle].request), default: 0] += 1
+        }
+        let unsent = unattempted.filter { handle in
+            let request = notifications[handle].request
+            guard request.isWhole else { return false }
+            return request.started == 1 || outsidePools[ObjectIdentifier(request)] == request.started
         }
         stopWaiting(.drop, unsent, at: now)
     }

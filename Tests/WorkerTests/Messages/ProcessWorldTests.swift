@@ -130,6 +130,24 @@ struct ProcessWorldTests {
         #expect(world.sent == 1 && world.isQuiet)
     }
 
+    @Test("A request that another worker gets while the first one's program reads it is sent once, twice in a row")
+    func orphanOfOtherWorker() throws {
+        let world = try Self.world()
+        try world.start()
+        try world.start()
+        for round in 1...2 {
+            world.programs.conduct = { _ in .hang }
+            try world.request(Self.envelope("\(round)"), id: "m\(round)")
+            let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+            world.network.cut(link)
+            world.pass(.seconds(1))
+            world.programs.conduct = { .response(#""requests":[\#($0)]"#) }
+            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+            world.pass(.seconds(60))
+            #expect(world.sent == round && world.running.map(\.counters.unsettled) == [0, 0])
+        }
+    }
+
     @Test(
         "A program killed repeatedly loses nothing, and quarantines a message only by bad luck",
         arguments: 1...6 as ClosedRange<UInt64>)
