@@ -134,7 +134,7 @@ package struct Waiting {
     }
 
     mutating func releaseProbe(_ handle: Handle, of place: Place) {
-        guard !isOpen(place) else { return }
+        guard !isOpen(place), self[place].gate.isProbe(handle) else { return }
         self[place].gate.withdrawn(handle)
         scheduleProbe(place)
     }
@@ -284,6 +284,9 @@ package struct Waiting {
     mutating func popDue(at now: Instant) -> Place? {
         releases.earliest <= now ? releases.popFirst() : nil
     }
+
+    /// The number of scheduled checks, for tests: a few for each closed lane.
+    var scheduledChecks: Int { releases.count }
 
     /// ``Instant/distantFuture`` while no check is scheduled.
     var nextDeadline: Instant { releases.earliest }
