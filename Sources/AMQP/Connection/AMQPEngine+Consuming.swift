@@ -185,7 +185,7 @@ extension AMQPEngine {
     }
 
     mutating func consumerChannelCloseOk(_ index: Int) {
-        guard consumers[index].machine.state == .closing else { return }
+        guard index < consumers.count, consumers[index].machine.state == .closing else { return }
         consumers[index].responseDue = nil
         consumers[index].machine.channelCloseOkReceived(retryAt: nextRetry(index))
     }
