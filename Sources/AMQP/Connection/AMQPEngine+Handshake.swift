@@ -184,6 +184,7 @@ extension AMQPEngine {
         if Int(channelMax) == consumers.count {
             for index in consumers.indices { consumers[index].isUncountable = true }
         }
+        handshake.channelMax = channelMax == 0 ? UInt16(channels.count) : min(UInt16(channels.count), channelMax)
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
         handshake.frameMax = offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered)
         handshake.heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
@@ -192,10 +193,10 @@ extension AMQPEngine {
 
     private mutating func writeTuneOkAndOpen() {
         didTune()
-        let (handshake, channels) = (handshake, channels.count)
+        let handshake = handshake
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
             amqp_connection_tune_ok_t(
-                channel_max: UInt16(channels), frame_max: handshake.frameMax, heartbeat: handshake.heartbeat)
+                channel_max: handshake.channelMax, frame_max: handshake.frameMax, heartbeat: handshake.heartbeat)
         }
         let virtualHost = configuration.address.virtualHost
         unsafe writeOrFail(AMQP_CONNECTION_OPEN_METHOD, channel: 0) { writer throws(AMQPError) in

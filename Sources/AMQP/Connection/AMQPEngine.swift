@@ -43,6 +43,8 @@ package struct AMQPEngine: ~Copyable {
         var isEstablished = false
         /// The maximum size of a frame in either direction, in bytes.
         var frameMax = AMQPConfiguration.frameMin
+        /// The highest channel number that the connection uses.
+        var channelMax: UInt16 = 1
         /// The negotiated interval in seconds; 0 for none.
         var heartbeat: UInt16 = 0
         /// The size of our `start-ok`, in bytes.

@@ -36,6 +36,14 @@ extension BrokerEngine {
             guard let channelMax = fields.number(UInt16.self), let frameMax = fields.number(UInt32.self),
                 let heartbeat = fields.number(UInt16.self)
             else { return nil }
+            guard broker.channelMax == 0 || channelMax != 0 && channelMax <= broker.channelMax else {
+                closeConnection(
+                    code: 530,
+                    text:
+                        "NOT_ALLOWED - negotiated channel_max = \(channelMax) is higher than the maximum allowed value "
+                        + "(\(broker.channelMax))")
+                return true
+            }
             self.channelMax = channelMax == 0 ? .max : channelMax
             self.frameMax = Int(frameMax)
             startHeartbeats(heartbeat)
