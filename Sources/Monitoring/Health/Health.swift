@@ -166,11 +166,13 @@ package struct Health: Sendable, Equatable {
     }
 
     private mutating func findConsuming(_ snapshots: [WorkerSnapshot]) {
-        let outage = Self.outage(.consuming, snapshots)
+        let outage = [BrokerPurpose.consuming, .inquiring].lazy.map { Self.outage($0, snapshots) }.first { !$0.isEmpty }
         // A worker that stands still, because no app can send, takes probes only.
         let consuming = workers - snapshots.count(where: \.isSuspended)
         for queue in queues where queue.consumers < consuming {
-            note("queue \(queue.name) is consumed by \(queue.consumers) of \(workers) workers\(outage)", .notConsuming)
+            note(
+                "queue \(queue.name) is consumed by \(queue.consumers) of \(workers) workers\(outage ?? "")",
+                .notConsuming)
         }
         var decoders: Set<String> = []
         for snapshot in snapshots {

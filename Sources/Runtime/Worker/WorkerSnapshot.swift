@@ -108,6 +108,11 @@ extension Worker {
         pipeline.requests.map(\.arrived.instant).min()
     }
 
+    /// Whether deliveries wait because the broker cannot be asked what kind of queue it is.
+    private func isInquiryStuck(_ queue: ConsumedQueue) -> Bool {
+        queue.suspicion.isOpen && outages[.inquiring] != nil
+    }
+
     /// Takes time in proportion to the requests in flight, connections and configured apps; the message path only pays
     /// for this call.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
@@ -124,7 +129,8 @@ extension Worker {
             queues: pipeline.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
-                    isConsuming: queues[index].isConsuming, messages: messages(inQueue: QueueID(index)),
+                    isConsuming: queues[index].isConsuming && !isInquiryStuck(queues[index]),
+                    messages: messages(inQueue: QueueID(index)),
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
             isSuspended: pipeline.isSuspended, isPublisherOpen: readiness.isPublisherOpen,

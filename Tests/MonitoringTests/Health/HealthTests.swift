@@ -1,3 +1,4 @@
+import AMQP
 import Admin
 import Core
 import Foundation
@@ -60,6 +61,19 @@ struct HealthTests {
         for which in ["consuming", "publishing"] {
             #expect(lines.all.count { $0.message == "the \(which) connection is open again" } == 2)
         }
+    }
+
+    @Test("A queue whose broker cannot be asked whether it is a stream is not consumed until it answers")
+    func inquiry() throws {
+        let world = try World()
+        try world.start()
+        world.isBrokerDown = true
+        try world.request(Self.body, id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
+        world.pass(.seconds(20))
+        let problem = try #require(health(world).problems.first)
+        #expect(problem.runbook == .notConsuming && problem.text.contains(" since "), "\(problem)")
+        world.isBrokerDown = false
+        #expect(world.pass(atMost: .seconds(90)) { self.health(world).problems.isEmpty && world.isQuiet })
     }
 
     @Test("Without APNs no app is usable")
