@@ -8,15 +8,19 @@ import TLS
 /// Reloads the configuration. All steps that can fail happen here, before a worker receives the new plan.
 extension Application {
     /// The stamps of the files that exist, by path.
-    static func stamps(_ paths: [String]) -> [String: FileStamp] {
+    static func stamps(_ paths: some Sequence<String>) -> [String: FileStamp] {
         paths.reduce(into: [:]) { $0[$1] = FileStamp($1) }
+    }
+
+    /// The files whose change causes a reload: of the plan, and of the configuration that was refused since.
+    private var watchedFiles: Set<String> {
+        Set(plan.configuration.files(file.path)).union(file.refused)
     }
 
     /// Reloads if a file has changed and appears completely written.
     func checkFiles(at now: Moment) {
         guard !shutdown.isDraining, file.watch.nextCheck <= now.instant else { return }
-        let paths = plan.configuration.files(file.path)
-        guard file.watch.checked(Self.stamps(paths), at: now.instant) else { return }
+        guard file.watch.checked(Self.stamps(watchedFiles), at: now.instant) else { return }
         log.notice("a file has changed or is gone: reloading the configuration")
         reload(at: now)
     }
@@ -47,13 +51,11 @@ extension Application {
     func reload(at now: Moment) {
         guard !shutdown.isDraining else { return log.warning("draining: the configuration is not reloaded") }
         checkPasswordFile(isComplete: true, at: now)
-        // Files that change during the reload are read once more.
-        let before = Self.stamps(plan.configuration.files(file.path))
+        // From before they are read: files that change during the reload are read once more.
+        var stamps = Self.stamps(watchedFiles)
         defer {
-            let stamps = Self.stamps(plan.configuration.files(file.path)).reduce(into: [:]) {
-                $0[$1.key] = before[$1.key] ?? $1.value
-            }
-            file.watch = FileWatch(reading: stamps, at: now.instant)
+            let watched = watchedFiles
+            file.watch = FileWatch(reading: stamps.filter { watched.contains($0.key) }, at: now.instant)
         }
         // A process that is not ready yet reports ready later.
         if hasReportedReady { service.notify(.reloading(since: now.instant)) }
@@ -65,6 +67,8 @@ extension Application {
             return refuse(
                 error.inspectingFiles(now: now.wall).problems.filter { $0.severity == .error }.map(\.description))
         }
+        file.refused = document.configuration.files(file.path)
+        stamps.merge(Self.stamps(file.refused)) { before, _ in before }
         let problems = document.inspect(now: now.wall).problems
         let errors = problems.filter { $0.severity == .error }
         guard errors.isEmpty else { return refuse(errors.map(\.description)) }
@@ -91,6 +95,7 @@ extension Application {
         log.notice("reloaded", metadata: changes.mapValues { .array($0.map { "\($0)" }) })
         plan = next
         file.failure = nil
+        file.refused = []
     }
 
     private func refuse(_ problems: [String]) {

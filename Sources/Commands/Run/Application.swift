@@ -35,6 +35,8 @@ package final class Application: LoopOwner {
         var watch: FileWatch
         /// Why the last reload failed; `nil` after a success.
         var failure: String?
+        /// The files of the configuration that was refused since.
+        var refused: [String] = []
         /// `nil` where the broker's password is not in a file.
         var password: SecretWatch?
     }
