@@ -44,8 +44,10 @@ package final class Application: LoopOwner {
     /// The state of the shutdown.
     struct Shutdown {
         fileprivate(set) var isDraining = false
+        /// Whether a signal has asked for the end; a failed worker drains the others without one.
+        fileprivate var isRequested = false
         /// The end of the wait for the workers.
-        fileprivate var deadline: Instant?
+        fileprivate(set) var deadline: Instant?
         fileprivate var end = End.drained
     }
 
@@ -147,14 +149,14 @@ package final class Application: LoopOwner {
 
     // MARK: Events
 
-    private func signalled(_ signal: Int32) {
-        if signal == SIGHUP {
-            reload(at: loop.now)
-        } else if shutdown.isDraining {
+    func signalled(_ signal: Int32) {
+        if signal == SIGHUP { return reload(at: loop.now) }
+        defer { shutdown.isRequested = true }
+        if shutdown.isRequested {
             log.warning("stopping at once: requests in flight return to their queue")
             shutdown.deadline = loop.now.instant + Self.endTimeout
             workers.post(.stop)
-        } else {
+        } else if !shutdown.isDraining {
             log.notice(
                 "draining",
                 metadata: ["deadline_seconds": .stringConvertible(plan.configuration.drainDeadline.inSeconds)])
@@ -170,7 +172,7 @@ package final class Application: LoopOwner {
         workers.post(.drain(within: limit))
     }
 
-    private func workerReported(_ report: WorkerReport) {
+    func workerReported(_ report: WorkerReport) {
         switch report.event {
         case .ready:
             workers.becameReady(report.worker, true)

@@ -80,6 +80,21 @@ struct ApplicationTests {
         #expect(elapsed < DrainMachine.closeTimeout + Application.endTimeout + .seconds(20))
     }
 
+    @Test("After a worker has failed, the first signal changes nothing and the second one stops the others")
+    func signalAfterFailure() throws {
+        let world = try World()
+        let application = try Application(
+            try AppPlan(world.configuration), file: "harebell.yaml",
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info)
+        ) {}
+        application.workerReported(WorkerReport(worker: 0, event: .failed(.internal, message: "as a test wants it")))
+        let drained = try #require(application.shutdown.deadline)
+        application.signalled(SIGTERM)
+        #expect(application.shutdown.deadline == drained)
+        application.signalled(SIGTERM)
+        #expect(try #require(application.shutdown.deadline) < drained)
+    }
+
     @Test("The watchdog is notified twice in its interval while every worker responds, and not while one is stuck")
     func signsOfLife() throws {
         let world = try World()
