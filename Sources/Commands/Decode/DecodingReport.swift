@@ -95,7 +95,11 @@ struct DecodingReport {
 
     /// Whether a worker would refuse it, or a part of it.
     var isRefused: Bool {
-        if case .reject = decoded { true } else { !failures.isEmpty }
+        switch decoded {
+        case .reject: true
+        case .request(let request): !request.refusals.isEmpty || !failures.isEmpty
+        case .ignore, .later: false
+        }
     }
 
     var json: [(String, JSONOutput)] {

@@ -58,6 +58,13 @@ extension ProcessTests {
                     + "device-tokens or apns-channel-id\n")
         }
 
+        @Test("So does a fan-out with a device that would be refused", arguments: ["", "\"abcd\","])
+        func refusedDevice(others: String) throws {
+            let process = try run(
+                #"{"device-tokens":[\#(others)"zz"],"apns-topic":"x.y","payload":{"aps":{"badge":1}}}"#, [])
+            #expect(process.exit == .exited(65) && process.text().contains("device-tokens["), "\(process.report)")
+        }
+
         @Test("The app is the one that a worker would choose, and 65 if it would choose none")
         func app() throws {
             let body = #"{"device-token":"\#(Self.token)","apns-push-type":"voip","payload":{"aps":{}}}"#
