@@ -39,6 +39,7 @@ final class OneOffNotification: Run {
         var settings = PipelineSettings(configuration, worker: "")
         settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), prefetch: 1)]
         settings.feedback = nil
+        settings.resultsPer = .notification
         var apps: [PipelineApp] = []
         for (index, app) in configuration.apps.enumerated() {
             let pool = PoolID(index)

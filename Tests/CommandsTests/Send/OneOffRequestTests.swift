@@ -60,6 +60,12 @@ struct OneOffRequestTests {
         #expect(result.outcome == outcome && result.reason == reason, "\(Self.text(result))")
     }
 
+    @Test("It is one result, even where a worker publishes an array for each request")
+    func resultsPerRequest() throws {
+        let world = try World { $0.results.per = .request }
+        #expect(Self.text(try Self.send(world, Self.request())).hasPrefix("{\"apns-id\":"))
+    }
+
     @Test(
         "A request that a worker would not send is not sent either",
         arguments: [
