@@ -21,6 +21,8 @@ package struct CloudEventsDecoder: RefusingDecoder {
     private let inner: any Decoder
     private let types: [String]
 
+    package var usesReplyTo: Bool { inner.usesReplyTo }
+
     init(_ inner: any Decoder, types: [String] = []) {
         self.inner = inner
         self.types = types

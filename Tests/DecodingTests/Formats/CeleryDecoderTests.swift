@@ -116,6 +116,8 @@ struct CeleryDecoderTests {
         #expect(!decoder.usesReplyTo)
         let using = Self.decoders.replacing("celery:\n", with: "celery:\n      results: reply_to\n")
         #expect(try #require(try DecoderSample.set(using)["tasks"]).usesReplyTo)
+        let wrapped = Self.decoders + "\n  - name: events\n    cloudevents: { decoder: tasks }"
+        #expect(try #require(try DecoderSample.set(wrapped)["events"]).usesReplyTo == false)
         let world = try Self.world()
         try world.request(#"[[], {"push": \#(Self.push)}, {}]"#, id: "m1", replyTo: "bea97849-19a8-3e53") {
             $0.headers = ["task": .string("app.tasks.push"), "id": .string("t1"), "eta": .void, "expires": .void]
