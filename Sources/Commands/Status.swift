@@ -91,9 +91,15 @@ private func write(_ line: String, to descriptor: Int32) {
     var rest = ArraySlice((line + "\n").utf8)
     while !rest.isEmpty {
         let written = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        guard written >= 0 || errno == EINTR else {
+        let failure = written < 0 ? errno : 0
+        if failure == EAGAIN {
+            // Another program has made the common pipe or terminal non-blocking.
+            var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            unsafe poll(&request, 1, -1)
+            continue
+        }
+        guard written >= 0 || failure == EINTR else {
             // A reader that has closed its pipe has what it wanted.
-            let failure = errno
             if descriptor == STDOUT_FILENO, failure != EPIPE {
                 outputFailure.withLock { $0 = $0 ?? failure }
             }

@@ -84,6 +84,31 @@ extension ProcessTests {
             }
         }
 
+        @Test("a full pipe that does not block gets everything")
+        func fullPipe() throws {
+            let process = try ChildProcess(
+                "/usr/bin/python3", ["-c", Self.fullPipe, binary, "schema", "asyncapi"])
+            #expect(try process.waitForExit() == .exited(0), "\(process.report)")
+            #expect(process.text() == (try run(["schema", "asyncapi"]).text()))
+        }
+
+        /// Runs a command with a full, non-blocking pipe as its standard output, and prints what comes out of it.
+        private static let fullPipe = """
+            import os, subprocess, sys
+            reading, writing = os.pipe()
+            os.set_blocking(writing, False)
+            filling = 0
+            while True:
+                try: filling += os.write(writing, b"-" * 4096)
+                except BlockingIOError: break
+            child = subprocess.Popen(sys.argv[1:], stdout=writing)
+            os.close(writing)
+            try: child.wait(1)
+            except subprocess.TimeoutExpired: pass
+            with os.fdopen(reading, "rb") as pipe: sys.stdout.buffer.write(pipe.read()[filling:])
+            sys.exit(child.wait())
+            """
+
         @Test("check names the broker and the queues, and says that they are the default")
         func checked() throws {
             let process = try run(["check", "--config", try configuration()])
