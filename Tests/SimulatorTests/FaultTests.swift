@@ -53,6 +53,18 @@ struct FaultTests {
         #expect(provider.status(second) == 200)
     }
 
+    @Test("Of two delays that overlap, the longer one counts")
+    func overlappingHolds() throws {
+        let provider = try Provider(script: "token 01*: hold 5s\ntoken 02*: hold 2s")
+        // Before the first response a connection has one stream.
+        try provider.send()
+        let requests = try [provider.send(token: "01"), provider.send(token: "02")]
+        try provider.advance(by: .milliseconds(4999))
+        #expect(requests.allSatisfy { provider.responses[$0] == nil })
+        try provider.advance(by: .milliseconds(1))
+        #expect(requests.allSatisfy { provider.status($0) == 200 })
+    }
+
     @Test("Any number of PINGs can be sent")
     func pings() throws {
         let provider = try Provider(script: "token 01*: ping 100")

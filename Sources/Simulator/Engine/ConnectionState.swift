@@ -8,6 +8,8 @@ struct StreamTable {
     var resets: [(stream: Int32, code: HTTP2ErrorCode)] = []
     /// Streams without a response.
     var silent: Set<Int32> = []
+    /// When the longest delay of all output ends.
+    var heldUntil = Instant(nanoseconds: 0)
     /// The highest stream that is processed.
     var lastAllowed = Int32.max
 }

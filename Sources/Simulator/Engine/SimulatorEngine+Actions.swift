@@ -74,6 +74,7 @@ extension SimulatorEngine {
             case .settings(let settings): change(settings)
             case .hold(let duration):
                 http.holdsOutput = true
+                streams.heldUntil = max(streams.heldUntil, now + duration)
                 timers.insert(.release, due: now + duration)
             case .ping(let count):
                 attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }

@@ -153,7 +153,7 @@ package final class SimulatorEngine: Engine {
                 if let prepared = streams.waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
             case .goaway(let goaway, let last): sendGoaway(goaway, last: last, at: now)
-            case .release: http.holdsOutput = false
+            case .release: http.holdsOutput = now < streams.heldUntil
             }
         }
         while let index = scriptRun.popIdleRule(at: now) { perform(context.script.rules[index].actions, at: now) }
