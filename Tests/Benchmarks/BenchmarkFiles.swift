@@ -22,33 +22,43 @@ struct BenchmarkFiles {
         try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
     }
 
-    /// - Parameter idleApps: the number of further apps, each with its own credential and hence its own connection.
-    func configuration(idleApps: Int = 0) throws -> Configuration {
-        let idle = (0..<idleApps).map { number in
-            """
-              - topic: com.example.idle\(number)
-                endpoint: https://\(Self.apns)
-                ca_file: authority.pem
-                token: { key_file: AuthKey.p8, key_id: K\(100_000_000 + number), team_id: DEF123GHIJ }
-            """
-        }
+    /// The names of so many queues.
+    func queues(_ count: Int) -> [String] {
+        (0..<count).map { $0 == 0 ? "push.requests" : "push.requests\($0)" }
+    }
+
+    /// - Parameter trustsSystem: whether the apps trust the system's authorities, and not ``simulator()``'s.
+    func configuration(
+        _ load: WorkerBenchmarks.Load = .init(), trustsSystem: Bool = false
+    ) throws -> Configuration {
         let path = try folder.write(
             """
             broker: { endpoints: ["amqp://guest:guest@\(Self.broker)/%2f"] }
-            queues: [{ name: push.requests, prefetch: 256 }]
+            queues:
+            \(queues(load.queues).map { "  - { name: \($0), prefetch: \(load.prefetch) }" }.joined(separator: "\n"))
             results: { routing_key: push.results }
             apns:
               connections: { min: 1, max: 1 }
               rate_limit: { per_second: 1000000, burst: 1000000 }
             apps:
-              - topic: com.example.app
-                endpoint: https://\(Self.apns)
-                ca_file: authority.pem
-                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
-            \(idle.joined(separator: "\n"))
+            \(apps(load, authority: trustsSystem ? "null" : "authority.pem"))
             \(Samples.decoders)
             """, to: "harebell.yaml")
         return try ConfigurationDocument.load(path: path).configuration
+    }
+
+    private func apps(_ load: WorkerBenchmarks.Load, authority: String) -> String {
+        func app(_ topic: String, keyID: String) -> String {
+            """
+              - topic: com.example.\(topic)
+                endpoint: https://\(Self.apns)
+                ca_file: \(authority)
+                token: { key_file: AuthKey.p8, key_id: \(keyID), team_id: DEF123GHIJ }
+            """
+        }
+        let busy = (0..<load.apps).map { app($0 == 0 ? "app" : "app\($0)", keyID: "ABC123DEFG") }
+        let idle = (0..<load.idleApps).map { app("idle\($0)", keyID: "K\(100_000_000 + $0)") }
+        return (busy + idle).joined(separator: "\n")
     }
 
     /// An APNs that accepts everything.

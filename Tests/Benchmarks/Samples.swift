@@ -7,6 +7,12 @@ enum Samples {
     static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
     static let size = 1024
 
+    /// The token of another device.
+    static func token(_ number: Int) -> String {
+        let digits = String(number, radix: 16)
+        return String(repeating: "0", count: token.utf8.count - digits.utf8.count) + digits
+    }
+
     struct Sample {
         let name: String
         /// The decoder's name, in `decoders` or without options.
