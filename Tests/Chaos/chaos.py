@@ -12,6 +12,7 @@ simulator.
 """
 
 import argparse
+import logging
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 from cluster import Cluster
@@ -53,13 +55,10 @@ def one_by_one(folder, options):
     chosen = [fault for fault in FAULTS if not options.fault or fault.name in options.fault]
     rows = []
     for handling in dict.fromkeys(fault.partition_handling for fault in chosen):
-        cluster = start_cluster(folder / f"cluster-{handling}", options.release, handling)
-        try:
+        with closing(start_cluster(folder / f"cluster-{handling}", options.release, handling)) as cluster:
             for fault in chosen:
                 if fault.partition_handling == handling:
                     rows.append(strike(fault, folder, cluster, options))
-        finally:
-            cluster.stop()
     return rows
 
 
@@ -73,15 +72,12 @@ def start_cluster(folder, release, handling):
 
 def strike(fault, folder, cluster, options):
     say(f"chaos: {fault.title}")
-    run = Run(fault.title, folder / fault.name, cluster, options.binary, options.rate, fault.message or calm_message)
-    try:
+    with closing(Run(fault.title, folder / fault.name, cluster, options, fault.message or calm_message)) as run:
         time.sleep(BEFORE)
         mark = fault.strike(run)
         cluster.wait_until_complete()
         time.sleep(AFTER)
         row = run.finish(mark)
-    finally:
-        run.end()
     if not fault.allows_duplicates and (row.duplicate_results or row.duplicate_notifications):
         row.broken.append("results or notifications came twice although no connection was lost")
     if fault.longest_gap and row.gap > fault.longest_gap:
@@ -94,23 +90,16 @@ def at_random(folder, options):
     seed = options.seed if options.seed is not None else random.randrange(1 << 32)
     handling = random.Random(seed).choice(("pause_minority", "autoheal"))
     say(f"chaos: seed {seed}, {options.minutes:g} minutes")
-    cluster = start_cluster(folder / "cluster", options.release, handling)
-    try:
-        run = Run(f"at random, seed {seed}", folder / "random", cluster, options.binary, options.rate, varied_message)
-        try:
-            time.sleep(BEFORE)
-            faults = RandomFaults(run, seed, options.minutes, say)
-            mark = run.ledger.mark()
-            try:
-                faults.strike()
-            finally:
-                faults.end()
-            cluster.wait_until_complete()
-            row = run.finish(mark)
-        finally:
-            run.end()
-    finally:
-        cluster.stop()
+    with (
+        closing(start_cluster(folder / "cluster", options.release, handling)) as cluster,
+        closing(Run(f"at random, seed {seed}", folder / "random", cluster, options, varied_message)) as run,
+    ):
+        time.sleep(BEFORE)
+        mark = run.ledger.mark()
+        with closing(RandomFaults(run, seed, options.minutes, say)) as faults:
+            faults.strike()
+        cluster.wait_until_complete()
+        row = run.finish(mark)
     row.broken += faults.errors
     report(row)
     return [row]
@@ -130,6 +119,8 @@ def terminate(*_):
 
 def main():
     options = arguments()
+    # aio-pika reports each connection that it loses.
+    logging.disable(logging.CRITICAL)
     signal.signal(signal.SIGTERM, terminate)
     folder = Path(tempfile.mkdtemp(prefix="harebell-chaos."))
     try:

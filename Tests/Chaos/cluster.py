@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,7 @@ class Cluster:
             self.urls = self._broker("cluster", folder, "--nodes", str(len(NODES)), "--release", release).split()
             self.version = self.control(1, "-q", "version").strip()
         except BaseException:
-            self.stop()
+            self.close()
             raise
 
     def _start_relay(self):
@@ -83,21 +84,17 @@ class Cluster:
             index = next(node for node in NODES if node not in self._unavailable)
         return self._broker("ctl", self.node(index), *arguments, limit=limit)
 
-    def leader(self, queue):
-        """The node with the queue's leader."""
-        for row in json.loads(self.control(None, "-q", "list_queues", "name", "leader", "--formatter", "json")):
-            if row["name"] == queue:
-                return int(row["leader"].split("@")[0].removeprefix("harebell"))
-        raise ClusterError(f"there is no queue {queue}")
-
     def members(self, queue):
         """The nodes with a member of the queue, its leader first."""
-        for row in json.loads(
-                self.control(None, "-q", "list_queues", "name", "leader", "members", "--formatter", "json")):
+        columns = ("name", "leader", "members")
+        for row in json.loads(self.control(None, "-q", "list_queues", *columns, "--formatter", "json")):
             if row["name"] == queue:
                 names = sorted(row["members"], key=lambda name: name != row["leader"])
                 return [int(name.split("@")[0].removeprefix("harebell")) for name in names]
         raise ClusterError(f"there is no queue {queue}")
+
+    def leader(self, queue):
+        return self.members(queue)[0]
 
     def wait_until_complete(self, limit=240):
         """Waits until each node sees the other two. One rabbitmqctl asks all: on a busy machine each takes many
@@ -148,21 +145,8 @@ class Cluster:
 
     def start_all(self, nodes=NODES):
         """At the same time: Mnesia makes a node wait for the one that stopped last."""
-        failures = []
-
-        def start(index):
-            try:
-                self.start(index)
-            except (ClusterError, subprocess.TimeoutExpired) as error:
-                failures.append(error)
-
-        threads = [threading.Thread(target=start, args=(index,)) for index in nodes]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if failures:
-            raise failures[0]
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(self.start, nodes))
 
     def freeze(self, index):
         self._unavailable.add(index)
@@ -192,7 +176,7 @@ class Cluster:
             self.relay.stdin.write(line + "\n")
             self.relay.stdin.flush()
 
-    def stop(self):
+    def close(self):
         for index in NODES:
             try:
                 self.thaw(index)

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 from typing import Callable
 
-from cluster import NODES
+from cluster import NODES, Cluster
 from traffic import LIMITED, PAIR, REPLIES, REQUESTS
 
 # Seconds that a killed node or worker stays down.
@@ -18,18 +18,23 @@ BURST = 400
 MINORITY = 45
 
 
+def of_leader(begin, seconds, end):
+    """A fault of the node with the leader of the request queue, from `begin` to `end`."""
+
+    def strike(run):
+        leader = run.cluster.leader(REQUESTS)
+        begin(run.cluster, leader)
+        mark = run.ledger.mark()
+        time.sleep(seconds)
+        end(run.cluster, leader)
+        return mark
+
+    return strike
+
+
 def nothing(run):
     mark = run.ledger.mark()
     time.sleep(AWAY)
-    return mark
-
-
-def kill_leader(run):
-    leader = run.cluster.leader(REQUESTS)
-    run.cluster.kill(leader)
-    mark = run.ledger.mark()
-    time.sleep(AWAY)
-    run.cluster.start(leader)
     return mark
 
 
@@ -42,27 +47,10 @@ def restart_each(run):
     return mark
 
 
-def freeze_leader(run):
-    leader = run.cluster.leader(REQUESTS)
-    run.cluster.freeze(leader)
-    mark = run.ledger.mark()
-    time.sleep(FREEZE)
-    run.cluster.thaw(leader)
-    return mark
-
-
 def kill_all(run):
     run.cluster.kill_all()
     mark = run.ledger.mark()
     run.cluster.start_all()
-    return mark
-
-
-def memory_alarm(run):
-    run.cluster.raise_alarm(1)
-    mark = run.ledger.mark()
-    time.sleep(ALARM)
-    run.cluster.clear_alarm(1)
     return mark
 
 
@@ -115,15 +103,6 @@ def kill_workers(run):
     return mark
 
 
-def cut_leader(run):
-    leader = run.cluster.leader(REQUESTS)
-    run.cluster.cut(leader)
-    mark = run.ledger.mark()
-    time.sleep(CUT)
-    run.cluster.mend(leader)
-    return mark
-
-
 @dataclass
 class Fault:
     name: str
@@ -137,13 +116,16 @@ class Fault:
     longest_gap: float | None = None
 
 
+cut_leader = of_leader(Cluster.cut, CUT, Cluster.mend)
 FAULTS = [
     Fault("none", "no fault", nothing, allows_duplicates=False),
-    Fault("leader", "the leader of the request queue killed", kill_leader),
+    Fault("leader", "the leader of the request queue killed", of_leader(Cluster.kill, AWAY, Cluster.start)),
     Fault("restart-each", "all nodes restarted one by one", restart_each),
-    Fault("freeze", f"the leader frozen for {FREEZE} s", freeze_leader),
+    Fault("freeze", f"the leader frozen for {FREEZE} s", of_leader(Cluster.freeze, FREEZE, Cluster.thaw)),
     Fault("kill-all", "all three nodes killed at once", kill_all),
-    Fault("alarm", f"memory alarm for {ALARM} s", memory_alarm, allows_duplicates=False),
+    Fault(
+        "alarm", f"memory alarm for {ALARM} s", of_leader(Cluster.raise_alarm, ALARM, Cluster.clear_alarm),
+        allows_duplicates=False),
     Fault(
         "reply-queue", f"a reply queue of 200 unread for {UNREAD} s", reply_queue, half_limited,
         allows_duplicates=False),

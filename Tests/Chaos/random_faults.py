@@ -4,7 +4,9 @@ import random
 import signal
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Callable
 
 from bridge import CALM
 from cluster import NODES, ClusterError
@@ -42,66 +44,82 @@ class Interrupted(Exception):
     """The run ends early."""
 
 
+@dataclass
+class Fault:
+    weight: int
+    name: str
+    # What it befalls: nodes, workers, APNs. None of them has another fault meanwhile.
+    things: tuple
+    begin: Callable
+    seconds: float = 0
+    end: Callable = lambda: None
+
+
 class RandomFaults:
     """The faults, their times and durations depend only on the seed. A node, a worker or the simulator that has a fault
     already gets the next one afterwards."""
 
     def __init__(self, run, seed, minutes, log):
-        self._run = run
+        self._cluster = run.cluster
+        self._bridge = run.bridge
         self._random = random.Random(seed)
         self._seconds = minutes * 60
         self._log = log
-        self._nodes = {index: threading.Lock() for index in NODES}
-        self._workers = {index: threading.Lock() for index in range(len(run.bridge.workers))}
-        self._apns = threading.Lock()
+        self._locks = {thing: threading.Lock() for thing in (*NODES, "worker 1", "worker 2", "APNs")}
         self._begun = time.monotonic()
         self._threads = []
         self._is_ending = threading.Event()
         self.errors = []
 
     def _draw(self):
-        """The name of the next fault, and its action."""
-        draw = self._random
+        draw, cluster, apns = self._random, self._cluster, self._bridge.simulator
         node, other = draw.sample(NODES, 2)
-        worker = draw.randrange(len(self._workers))
+        index = draw.randrange(len(self._bridge.workers))
+        worker, name = self._bridge.workers[index], f"worker {index + 1}"
         script = draw.choice(SCRIPTS)
         short, long = draw.uniform(1, 10), draw.uniform(10, 30)
-        choices = [
-            (4, f"kill node {node}, away for {short:.0f} s", lambda: self._kill_node(node, short)),
-            (3, f"restart node {node}", lambda: self._restart_node(node)),
-            (3, f"freeze node {node} for {long:.0f} s", lambda: self._freeze_node(node, long)),
-            (2, f"kill nodes {node} and {other}", lambda: self._kill_two(node, other, short)),
-            (1, "kill all nodes", self._kill_all),
-            (2, f"memory alarm of node {node} for {short:.0f} s", lambda: self._alarm(node, short)),
-            (1, f"cut node {node} off for {3 * long:.0f} s", lambda: self._cut(node, 3 * long)),
-            (4, f"kill worker {worker + 1}, away for {short:.0f} s", lambda: self._kill_worker(worker, short)),
-            (3, f"freeze worker {worker + 1} for {long:.0f} s", lambda: self._freeze_worker(worker, long)),
-            (2, f"drain worker {worker + 1}", lambda: self._drain_worker(worker)),
-            (4, f"kill APNs, away for {short:.0f} s, then {script!r}", lambda: self._kill_apns(short, script)),
-            (3, f"replace APNs, then {script!r}", lambda: self._replace_apns(script)),
+        faults = [
+            Fault(4, f"kill node {node}", (node,), lambda: cluster.kill(node), short, lambda: cluster.start(node)),
+            Fault(3, f"restart node {node}", (node,), lambda: cluster.restart(node)),
+            Fault(3, f"freeze node {node}", (node,), lambda: cluster.freeze(node), long, lambda: cluster.thaw(node)),
+            Fault(
+                2, f"kill nodes {node} and {other}", tuple(sorted((node, other))),
+                lambda: (cluster.kill(node), cluster.kill(other)), short, lambda: cluster.start_all([node, other])),
+            Fault(1, "kill all nodes", NODES, cluster.kill_all, 0, cluster.start_all),
+            Fault(
+                2, f"memory alarm of node {node}", (node,),
+                lambda: cluster.raise_alarm(node), short, lambda: cluster.clear_alarm(node)),
+            # Without other faults of the broker: Mnesia cannot start a node that is cut off.
+            Fault(1, f"cut node {node} off", NODES, lambda: cluster.cut(node), 3 * long, lambda: self._mend(node)),
+            Fault(4, f"kill {name}", (name,), worker.kill, short, worker.start),
+            Fault(
+                3, f"freeze {name}", (name,),
+                lambda: worker.signal(signal.SIGSTOP), long, lambda: worker.signal(signal.SIGCONT)),
+            # 70: the broker or APNs was down until the drain deadline, and open requests were requeued.
+            Fault(2, f"drain {name}", (name,), lambda: worker.stop((0, 70)), 0, worker.start),
+            Fault(4, f"kill APNs, then {script!r}", ("APNs",), apns.kill, short, lambda: apns.start(script)),
+            Fault(3, f"replace APNs, then {script!r}", ("APNs",), apns.stop, 0, lambda: apns.start(script)),
         ]
-        _, name, action = draw.choices(choices, [weight for weight, _, _ in choices])[0]
-        return name, action
+        return draw.choices(faults, [fault.weight for fault in faults])[0]
 
     def strike(self):
         """Returns when the time is over and every fault has passed."""
         while True:
             pause = self._random.uniform(*INTERVAL)
-            name, action = self._draw()
+            fault = self._draw()
             if time.monotonic() + pause > self._begun + self._seconds - CALM_END:
                 break
             self._pause(pause)
-            thread = threading.Thread(target=self._perform, args=(name, action))
+            thread = threading.Thread(target=self._perform, args=(fault,))
             self._threads.append(thread)
             thread.start()
         for thread in self._threads:
             thread.join()
-        with self._apns:
-            self._run.bridge.simulator.kill()
-            self._run.bridge.simulator.start(LAST_SCRIPT)
+        self._bridge.simulator.kill()
+        self._bridge.simulator.start(LAST_SCRIPT)
         self._pause(max(0.0, self._begun + self._seconds - time.monotonic()))
 
-    def end(self):
+    def close(self):
         """Starts no new faults, and waits for the running ones, so that no node starts after the end of the run."""
         self._is_ending.set()
         for thread in self._threads:
@@ -111,109 +129,32 @@ class RandomFaults:
         if self._is_ending.wait(seconds):
             raise Interrupted
 
-    def _perform(self, name, action):
-        self._say(name)
+    def _perform(self, fault):
+        self._say(f"{fault.name}, for {fault.seconds:.0f} s" if fault.seconds else fault.name)
         try:
-            action()
-            self._say(f"{name}: over")
+            with ExitStack() as stack:
+                for thing in fault.things:
+                    stack.enter_context(self._locks[thing])
+                self._pause(0)
+                fault.begin()
+                self._pause(fault.seconds)
+                fault.end()
+            self._say(f"{fault.name}: over")
         except Interrupted:
             pass
         except Exception as error:  # A fault that could not be caused is a finding; the others continue.
-            self.errors.append(f"{name}: {error}")
-            self._say(f"{name}: FAILED: {error}")
+            self.errors.append(f"{fault.name}: {error}")
+            self._say(f"{fault.name}: FAILED: {error}")
 
     def _say(self, text):
         self._log(f"{time.monotonic() - self._begun:7.1f} s  {text}")
 
-    # MARK: The broker
-
-    @contextmanager
-    def _alone_on(self, *nodes):
-        """Without another fault of these nodes."""
-        with ExitStack() as stack:
-            for node in sorted(nodes):
-                stack.enter_context(self._nodes[node])
-            self._pause(0)
-            yield self._run.cluster
-
-    def _kill_node(self, node, seconds):
-        with self._alone_on(node) as cluster:
-            cluster.kill(node)
-            self._pause(seconds)
-            cluster.start(node)
-
-    def _kill_two(self, node, other, seconds):
-        with self._alone_on(node, other) as cluster:
-            cluster.kill(node)
-            cluster.kill(other)
-            self._pause(seconds)
-            cluster.start_all([node, other])
-
-    def _kill_all(self):
-        with self._alone_on(*NODES) as cluster:
-            cluster.kill_all()
-            cluster.start_all()
-
-    def _restart_node(self, node):
-        with self._alone_on(node) as cluster:
-            cluster.restart(node)
-
-    def _freeze_node(self, node, seconds):
-        with self._alone_on(node) as cluster:
-            cluster.freeze(node)
-            self._pause(seconds)
-            cluster.thaw(node)
-
-    def _alarm(self, node, seconds):
-        with self._alone_on(node) as cluster:
-            cluster.raise_alarm(node)
-            self._pause(seconds)
-            cluster.clear_alarm(node)
-
-    def _cut(self, node, seconds):
-        """Runs without other faults of the broker: Mnesia cannot start a node that is cut off."""
-        with self._alone_on(*NODES) as cluster:
-            cluster.cut(node)
-            self._pause(seconds)
-            cluster.mend(node)
-            try:
-                cluster.wait_until_complete(120)
-            except ClusterError:
-                # Mnesia does not finish a start during which the partition began.
-                self._say(f"node {node} does not come back by itself and is restarted")
-                cluster.restart(node)
-                cluster.wait_until_complete()
-
-    # MARK: The workers and APNs
-
-    def _kill_worker(self, index, seconds):
-        with self._workers[index]:
-            worker = self._run.bridge.workers[index]
-            worker.kill()
-            self._pause(seconds)
-            worker.start()
-
-    def _freeze_worker(self, index, seconds):
-        with self._workers[index]:
-            worker = self._run.bridge.workers[index]
-            worker.signal(signal.SIGSTOP)
-            self._pause(seconds)
-            worker.signal(signal.SIGCONT)
-
-    def _drain_worker(self, index):
-        with self._workers[index]:
-            worker = self._run.bridge.workers[index]
-            # 70: the broker or APNs was down until the drain deadline, and open requests were requeued.
-            worker.stop((0, 70))
-            worker.start()
-
-    def _kill_apns(self, seconds, script):
-        with self._apns:
-            self._run.bridge.simulator.kill()
-            self._pause(seconds)
-            self._run.bridge.simulator.start(script)
-
-    def _replace_apns(self, script):
-        with self._apns:
-            self._run.bridge.simulator.stop()
-            self._run.bridge.simulator.start(script)
+    def _mend(self, node):
+        self._cluster.mend(node)
+        try:
+            self._cluster.wait_until_complete(120)
+        except ClusterError:
+            # Mnesia does not finish a start during which the partition began.
+            self._say(f"node {node} does not come back by itself and is restarted")
+            self._cluster.restart(node)
+            self._cluster.wait_until_complete()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from bridge import Bridge, BridgeError
 from traffic import (
-    CONFIRMED, DEAD, LIMITED, PAIR, QUORUM, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer,
+    CONFIRMED, DEAD, LIMITED, PAIR, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer,
     messages, take_all, with_channel)
 
 # Seconds.
@@ -69,10 +69,10 @@ class Row:
 class Run:
     """Producers and collectors on each node, two workers, and the simulator."""
 
-    def __init__(self, name, folder, cluster, binary, rate, message=calm_message):
+    def __init__(self, name, folder, cluster, options, message):
         self.name = name
         self.cluster = cluster
-        self.bridge = Bridge(folder, binary, cluster.urls)
+        self.bridge = Bridge(folder, options.binary, cluster.urls)
         self.ledger = Ledger(folder.name)
         self._collectors = []
         self._producers = []
@@ -82,17 +82,19 @@ class Run:
             self.bridge.start()
             self.collect([REPLIES, RESULTS, DEAD])
             self._producers = [
-                Producer(url, rate / len(cluster.urls), self.ledger, message) for url in cluster.urls]
+                Producer(url, options.rate / len(cluster.urls), self.ledger, message) for url in cluster.urls]
         except BaseException:
-            self.end()
+            self.close()
             raise
 
     @staticmethod
-    def _declare(channel):
-        channel.queue_declare(REPLIES, durable=True, arguments=QUORUM)
-        channel.queue_declare(
-            LIMITED, durable=True, arguments={**QUORUM, "x-max-length": 200, "x-overflow": "reject-publish"})
-        channel.queue_declare(PAIR, durable=True, arguments={**QUORUM, "x-quorum-initial-group-size": 2})
+    async def _declare(channel):
+        for name, arguments in {
+            REPLIES: {},
+            LIMITED: {"x-max-length": 200, "x-overflow": "reject-publish"},
+            PAIR: {"x-quorum-initial-group-size": 2},
+        }.items():
+            await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum", **arguments})
 
     def collect(self, queues):
         self._collectors += [Collector(url, self.ledger, queues) for url in self.cluster.urls]
@@ -133,11 +135,7 @@ class Run:
                 worker.stop()
             except BridgeError as error:
                 row.broken.append(str(error))
-        self.wait_for(
-            lambda: with_channel(
-                self.cluster.urls,
-                lambda channel: not any(messages(channel, queue) for queue in (REPLIES, RESULTS, DEAD))),
-            QUEUES_LIMIT)
+        self.wait_for(lambda: with_channel(self.cluster.urls, self._is_collected), QUEUES_LIMIT)
         for collector in self._collectors:
             collector.stop()
         for collector in self._collectors:
@@ -147,6 +145,10 @@ class Run:
             row.duplicate_notifications = self.bridge.simulator.seen()["duplicates"]
         except (BridgeError, KeyError) as error:
             row.broken.append(f"the simulator: {error}")
+
+    @staticmethod
+    async def _is_collected(channel):
+        return not any([await messages(channel, queue) for queue in (REPLIES, RESULTS, DEAD)])
 
     def _account(self, row):
         queued = {}
@@ -176,12 +178,10 @@ class Run:
         if row.confirmed == 0:
             row.broken.append("nothing was published")
 
-    def end(self):
+    def close(self):
         """Ends all remaining processes."""
-        for producer in self._producers:
-            producer.stop(0)
-        for collector in self._collectors:
-            collector.stop()
+        for client in [*self._producers, *self._collectors]:
+            client.stop()
         self.bridge.kill()
-        for thread in [*self._producers, *self._collectors]:
-            thread.join(30)
+        for client in [*self._producers, *self._collectors]:
+            client.join(30)

@@ -5,13 +5,9 @@ import contextlib
 import json
 import threading
 import time
-from array import array
 from collections import Counter
 
 import aio_pika
-import pika
-import pika.exceptions
-from pika.adapters.utils.connection_workflow import AMQPConnectorException
 
 REQUESTS = "push.requests"
 REPLIES = "chaos.replies"
@@ -22,24 +18,12 @@ PAIR = "chaos.pair"
 RESULTS = "push.results"
 DEAD = "push.dead"
 TOPIC = "com.example.chaos"
-QUORUM = {"x-queue-type": "quorum"}
-# The errors of pika when a connection ends or cannot be opened, in any phase.
-CONNECTION_ERRORS = (pika.exceptions.AMQPError, AMQPConnectorException, OSError)
-# The same of aio-pika; an unconfirmed request of an ended connection is cancelled.
-PUBLISHING_ERRORS = (
-    aio_pika.exceptions.AMQPError, RuntimeError, OSError, asyncio.TimeoutError, asyncio.CancelledError)
+# When a connection ends or cannot be opened, in any phase; an unconfirmed request of an ended one is cancelled.
+CONNECTION_ERRORS = (aio_pika.exceptions.AMQPError, RuntimeError, OSError, asyncio.TimeoutError, asyncio.CancelledError)
+# Seconds: short, so that a frozen node does not delay the run.
+CONNECTION_LIMIT = 5
 
 SENT, CONFIRMED, REFUSED, UNKNOWN = range(4)
-
-
-def parameters(url):
-    """The timeout in seconds is short, so that a frozen node does not delay the run."""
-    result = pika.URLParameters(url)
-    result.heartbeat = 6
-    result.socket_timeout = 3
-    result.stack_timeout = 5
-    result.blocked_connection_timeout = None
-    return result
 
 
 class Ledger:
@@ -48,7 +32,6 @@ class Ledger:
     def __init__(self, run):
         self.run = run
         self.states = bytearray()
-        self._sent_at = array("d")
         self._results = bytearray()
         self._dead = bytearray()
         self._lock = threading.Lock()
@@ -62,15 +45,13 @@ class Ledger:
         """The number of a new request."""
         with self._lock:
             self.states.append(SENT)
-            self._sent_at.append(time.monotonic())
             self._results.append(0)
             self._dead.append(0)
             return len(self.states) - 1
 
-    def settle(self, numbers, state):
+    def settle(self, number, state):
         with self._lock:
-            for number in numbers:
-                self.states[number] = state
+            self.states[number] = state
 
     def message_id(self, number):
         return f"{self.run}-{number}"
@@ -155,45 +136,57 @@ class Mark:
             self.first = now - self.begun
 
 
-class Producer(threading.Thread):
-    """Publishes to one node with confirms, and reconnects without limit. Requests unconfirmed when a connection
-    ended are not published again, so that each request is in the queue at most once."""
+@contextlib.asynccontextmanager
+async def connected(url):
+    connection = await aio_pika.connect(f"{url}?heartbeat=6", timeout=CONNECTION_LIMIT)
+    try:
+        yield connection
+    finally:
+        await asyncio.wait_for(connection.close(), CONNECTION_LIMIT)
+
+
+class Client(threading.Thread):
+    """Is connected to one node, and reconnects without limit."""
 
     TICK = 0.01
-    # Requests without a confirm.
-    WINDOW = 500
-    # Seconds: short, so that a frozen node does not delay the run.
-    CONNECTION_LIMIT = 5
 
-    def __init__(self, url, rate, ledger, message):
-        super().__init__(name=f"producer {url}")
+    def __init__(self, kind, url, ledger):
+        super().__init__(name=f"{kind} {url}")
         self._url = url
-        self._rate = rate
         self._ledger = ledger
-        self._message = message
         self._is_stopping = threading.Event()
         self._deadline = 0.0
-        self.start()
 
-    def stop(self, patience):
-        """Publishes nothing more, and waits for the outstanding confirms for so many seconds."""
+    def stop(self, patience=0):
+        """Ends it, after the outstanding confirms or so many seconds."""
         self._deadline = time.monotonic() + patience
         self._is_stopping.set()
 
     def run(self):
-        asyncio.run(self._produce())
+        asyncio.run(self._reconnect())
 
-    async def _produce(self):
+    async def _reconnect(self):
         while not self._is_stopping.is_set():
-            with contextlib.suppress(*PUBLISHING_ERRORS):
-                connection = await aio_pika.connect(f"{self._url}?heartbeat=6", timeout=self.CONNECTION_LIMIT)
-                try:
-                    await self._publish_all(connection)
-                finally:
-                    await asyncio.wait_for(connection.close(), self.CONNECTION_LIMIT)
+            with contextlib.suppress(*CONNECTION_ERRORS):
+                async with connected(self._url) as connection:
+                    await self._work(connection)
             await asyncio.sleep(0.3)
 
-    async def _publish_all(self, connection):
+
+class Producer(Client):
+    """Publishes with confirms. Requests unconfirmed when a connection ended are not published again, so that each
+    request is in the queue at most once."""
+
+    # Requests without a confirm.
+    WINDOW = 500
+
+    def __init__(self, url, rate, ledger, message):
+        super().__init__("producer", url, ledger)
+        self._rate = rate
+        self._message = message
+        self.start()
+
+    async def _work(self, connection):
         channel = await connection.channel(on_return_raises=True)
         unconfirmed = set()
         due = time.monotonic()
@@ -228,99 +221,71 @@ class Producer(threading.Thread):
             state = CONFIRMED
         except aio_pika.exceptions.DeliveryError:
             state = REFUSED
-        except PUBLISHING_ERRORS:
+        except CONNECTION_ERRORS:
             pass
         finally:
-            self._ledger.settle([number], state)
+            self._ledger.settle(number, state)
 
 
-class Collector(threading.Thread):
-    """Takes results and dead letters through one node, and reconnects without limit."""
+class Collector(Client):
+    """Takes results and dead letters."""
 
     # Deliveries without an acknowledgement.
     PREFETCH = 200
 
     def __init__(self, url, ledger, queues):
-        super().__init__(name=f"collector {url}")
-        self._url = url
-        self._ledger = ledger
+        super().__init__("collector", url, ledger)
         self._queues = queues
-        self._is_stopping = threading.Event()
-        self._tag = 0
-        self._taken = 0
         self.start()
 
-    def stop(self):
-        self._is_stopping.set()
+    async def _work(self, connection):
+        channel = await connection.channel()
+        await channel.set_qos(self.PREFETCH)
+        for name in self._queues:
+            queue = await channel.get_queue(name, ensure=False)
+            await queue.consume(self._take)
+        consumers = (await channel.get_underlay_channel()).consumers
+        # The broker may cancel a consumer.
+        while len(consumers) == len(self._queues) and not channel.is_closed and not self._is_stopping.is_set():
+            await asyncio.sleep(self.TICK)
 
-    def run(self):
-        while not self._is_stopping.is_set():
-            try:
-                self._collect()
-            except CONNECTION_ERRORS:
-                self._is_stopping.wait(0.3)
-
-    def _collect(self):
-        connection = pika.BlockingConnection(parameters(self._url))
-        try:
-            channel = connection.channel()
-            channel.basic_qos(prefetch_count=self.PREFETCH)
-            channel.add_on_cancel_callback(lambda _: connection.close())
-            for queue in self._queues:
-                channel.basic_consume(queue, self._take)
-            self._tag = self._taken = 0
-            while not self._is_stopping.is_set():
-                connection.process_data_events(time_limit=0.1)
-                self._acknowledge(channel)
-        finally:
-            if connection.is_open:
-                connection.close()
-
-    def _take(self, channel, method, properties, body):
-        if method.routing_key == DEAD:
-            self._ledger.add_dead_letter(properties.message_id)
+    async def _take(self, message):
+        if message.routing_key == DEAD:
+            self._ledger.add_dead_letter(message.message_id)
         else:
-            self._ledger.add_result(properties.correlation_id, json.loads(body)["outcome"], method.redelivered)
-        self._tag = method.delivery_tag
-        self._taken += 1
-        if self._taken >= self.PREFETCH // 4:
-            self._acknowledge(channel)
-
-    def _acknowledge(self, channel):
-        if self._taken:
-            channel.basic_ack(self._tag, multiple=True)
-            self._taken = 0
+            outcome = json.loads(message.body)["outcome"]
+            self._ledger.add_result(message.correlation_id, outcome, message.redelivered)
+        with contextlib.suppress(*CONNECTION_ERRORS):
+            await message.ack()
 
 
 def with_channel(urls, action, limit=60):
     """Runs `action` with a channel of the first node that responds, and again if the connection ends meanwhile."""
+
+    async def once(url):
+        async with connected(url) as connection:
+            return await action(await connection.channel())
+
     deadline = time.monotonic() + limit
     while True:
         for url in urls:
             try:
-                connection = pika.BlockingConnection(parameters(url))
-                try:
-                    return action(connection.channel())
-                finally:
-                    if connection.is_open:
-                        connection.close()
+                return asyncio.run(once(url))
             except CONNECTION_ERRORS:
                 if time.monotonic() > deadline:
                     raise
         time.sleep(0.5)
 
 
-def messages(channel, queue):
+async def messages(channel, queue):
     """The number of ready messages in a queue, queried from its leader."""
-    return channel.queue_declare(queue, passive=True).method.message_count
+    return (await channel.declare_queue(queue, passive=True)).declaration_result.message_count
 
 
-def take_all(channel, queue):
+async def take_all(channel, name):
     """The message ids in a queue, which is empty afterwards."""
+    queue = await channel.get_queue(name, ensure=False)
     found = []
-    while True:
-        method, properties, _ = channel.basic_get(queue)
-        if method is None:
-            return found
-        found.append(properties.message_id)
-        channel.basic_ack(method.delivery_tag)
+    while message := await queue.get(no_ack=True, fail=False):
+        found.append(message.message_id)
+    return found
