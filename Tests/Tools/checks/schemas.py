@@ -28,7 +28,6 @@ import pika
 FOLDER = pathlib.Path("docs/reference/schemas")
 TYPES = pathlib.Path("docs/produce/examples/producers/node/harebell.d.ts")
 REQUESTS = 400
-TOKEN = "00fc13adff785122b4ad28809a342098"
 ABSENT = object()
 
 
@@ -46,43 +45,33 @@ def check(validator, instance, what):
 
 # Requests
 
-PAYLOADS = [
-    {"aps": {"alert": "Hello"}},
-    {"aps": {"alert": {"title": "A", "body": "B"}, "sound": "default"}, "custom": [1, {"x": None}]},
-    {"aps": {"badge": 0}},
-    {"aps": {"content-available": 1}},
-    {"aps": {"event": "update", "content-state": {"a": 1}, "timestamp": 1}},
-]
-VALUES = {
-    "apns-push-type": ["alert", "background", "complication", "fileprovider", "location", "voip", "liveactivity"],
-    "apns-id": ["123e4567-e89b-12d3-a456-426655440000", "123E4567-E89B-12D3-A456-426655440000"],
-    "apns-priority": [1, 5, 10, 10.0],
-    "apns-request-id": ["123e4567-e89b-12d3-a456-426655440001"],
-    "apns-expiration": [0, 1000000000, 4102444800, 4102444800.0, 99999999999],
-    # Times that have passed: a request does not wait for them.
-    "not-before": [0, 1000000000, 1700000000],
-    "apns-collapse-id": ["a", "score 42", "x" * 64, "\u00e9"],
-    "environment": ["production"],
-}
 # What may stand in the place of a value; which of it is valid is for schema and worker to say.
-DAMAGE = {
-    "device-token": ["", "0", "zz", "0x00", 1, [TOKEN], {}, "ab" * 513, " 00"],
-    "device-tokens": [[], "00", {}, 1, [TOKEN, "zz"], [TOKEN, 1], [None], ["00"] * 501, ["00", "01"]],
+VALUES = {
+    "device-token": ["", "0", "zz", "0x00", 1, ["00"], {}, "ab" * 513, " 00"],
+    "device-tokens": [[], "00", {}, 1, ["00", "zz"], ["00", 1], [None], ["00"] * 501, ["00", "01"]],
     "apns-channel-id": ["", "a b", 1, "a" * 257, "dHN0", {}],
     "apns-topic": ["", "a b", "com.example.\u00e4", 1, "x" * 256, [], {}],
-    "apns-push-type": ["", "alarm", 1, True, [], "liveactivity", "background"],
-    "apns-id": ["", "x", 1, "123e4567e89b12d3a456426655440000", []],
-    "apns-priority": [0, 7, -5, 255, "10", 1.5, 10.5, True, 10, 5],
-    "apns-expiration": [-1, 1.5, "1", True, [], 1, 999999999, 100000000000, 2**63 - 1, 2**63],
-    "not-before": [-1, 1.5, "1", True, [], 1, 999999999, 100000000000, 2**63, 0, 1700000000],
-    "apns-collapse-id": ["", " a", "a ", "a\tb", "x" * 65, "\u007f", 1, []],
-    "environment": ["staging", "Production", 1, [], ""],
-    "payload": [{}, [], "x", 1, True, {"aps": {}}, {"aps": 1}, {"aps": {"alert": None}}, {"x": 1},
+    "apns-push-type": ["alert", "background", "complication", "fileprovider", "location", "voip", "liveactivity", "",
+                       "alarm", 1, True, []],
+    "apns-id": ["123E4567-E89B-12D3-A456-426655440000", "", "x", 1, "123e4567e89b12d3a456426655440000", []],
+    "apns-request-id": ["123e4567-e89b-12d3-a456-426655440001"],
+    "apns-priority": [1, 5, 10, 10.0, 0, 7, -5, 255, "10", 1.5, 10.5, True],
+    "apns-expiration": [0, 1000000000, 4102444800, 4102444800.0, 99999999999, -1, 1.5, "1", True, [], 1, 999999999,
+                        100000000000, 2**63 - 1, 2**63],
+    # Times that have passed: a request does not wait for them.
+    "not-before": [0, 1000000000, 1700000000, -1, 1.5, "1", True, [], 1, 999999999, 100000000000, 2**63],
+    "apns-collapse-id": ["a", "score 42", "x" * 64, "\u00e9", "", " a", "a ", "a\tb", "x" * 65, "\u007f", 1, []],
+    "environment": ["production", "staging", "Production", 1, [], ""],
+    "payload": [{"aps": {"alert": {"title": "A", "body": "B"}, "sound": "default"}, "custom": [1, {"x": None}]},
+                {"aps": {"badge": 0}}, {"aps": {"event": "update", "content-state": {"a": 1}, "timestamp": 1}},
+                {}, [], "x", 1, True, {"aps": {}}, {"aps": 1}, {"aps": {"alert": None}}, {"x": 1},
                 {"aps": {"event": "end"}}, {"aps": {"event": 1}}, {"aps": {"event": None, "alert": "x"}}],
     "channel": [
+        {"operation": "create", "message-storage-policy": 0}, {"operation": "list"}, {"operation": "read"},
+        {"operation": "read", "apns-channel-id": "dHN0"}, {"operation": "delete", "apns-channel-id": "dHN0"},
         {}, [], 1, {"operation": "create"}, {"operation": "create", "message-storage-policy": 2}, {"operation": "make"},
-        {"operation": "create", "message-storage-policy": "1"}, {"operation": "read"}, {"operation": "list"},
-        {"operation": "delete", "apns-channel-id": "a b"}, {"operation": 1}, {"operation": "list", "more": 1},
+        {"operation": "create", "message-storage-policy": "1"}, {"operation": "delete", "apns-channel-id": "a b"},
+        {"operation": 1}, {"operation": "list", "more": 1},
     ],
     "unknown": [1, {"a": []}],
 }
@@ -94,48 +83,22 @@ def device_token(source):
     return source.choice(["00", "00", "00", "dead", "bad0", "0" * 992]) + source.choice([token, token, token.upper()])
 
 
-def valid_request(source):
-    request = {"apns-topic": "com.example.app"}
-    kind = source.choice(["device", "device", "devices", "broadcast", "channel"])
-    if kind == "channel":
-        request["channel"] = source.choice([
-            {"operation": "create", "message-storage-policy": source.choice([0, 1])}, {"operation": "list"},
-            {"operation": "read", "apns-channel-id": "dHN0"}, {"operation": "delete", "apns-channel-id": "dHN0"},
-        ])
-        add(request, ["apns-request-id"], source)
-        return request
-    request["payload"] = copy.deepcopy(source.choice(PAYLOADS))
-    add(request, ["apns-id", "apns-priority", "apns-expiration", "not-before", "environment"], source)
-    if kind == "broadcast":
-        request["apns-channel-id"] = "dHN0LXNyY2gtY2hubA=="
-        add(request, ["apns-request-id"], source)
-        return request
-    if kind == "device":
+def generated(source, examples):
+    """An example with other device tokens, and with other values at up to three places."""
+    request = copy.deepcopy(source.choice(examples))
+    if "device-token" in request:
         request["device-token"] = device_token(source)
-    else:
+    if "device-tokens" in request:
         request["device-tokens"] = [device_token(source) for _ in range(source.choice([1, 2, 5]))]
-    add(request, ["apns-push-type", "apns-collapse-id"], source)
-    return request
-
-
-def add(request, names, source):
-    for name in names:
-        if source.random() < 0.4:
-            request[name] = source.choice(VALUES[name])
-
-
-def generated(source):
-    request = valid_request(source)
-    for _ in range(source.choice([0, 1, 1, 1, 2])):
-        name = source.choice(list(DAMAGE))
-        value = source.choice(DAMAGE[name] + [None, ABSENT])
+    for name in source.sample(list(VALUES), source.choice([0, 1, 1, 2, 3])):
+        value = source.choice(VALUES[name] + [None, ABSENT])
         if value is ABSENT:
             request.pop(name, None)
         else:
             request[name] = copy.deepcopy(value)
-    if not request.get("apns-topic"):
+    if request.get("apns-topic") is None:
         # Whether it may be missing depends on the configuration, not on the request.
-        request["apns-topic"] = "com.example.app" if request.get("apns-topic") is None else request["apns-topic"]
+        request["apns-topic"] = "com.example.app"
     return request
 
 
@@ -180,9 +143,10 @@ def check_requests(broker, kind):
     source = random.Random(seed)
     validator, dead_letter_schema = load("request"), load("dead-letter")
     body_schemas = [load("result"), load("result", kind)]
-    for example in validator.schema["examples"]:
+    examples = validator.schema["examples"]
+    for example in examples:
         check(validator, example, "an example")
-    requests = validator.schema["examples"] + [generated(source) for _ in range(REQUESTS)]
+    requests = examples + [generated(source, examples) for _ in range(REQUESTS)]
     bodies, dead_letters = ask(broker, requests)
     counts = {True: 0, False: 0}
     outcomes = set()
@@ -199,11 +163,6 @@ def check_requests(broker, kind):
             sys.exit(
                 f"schemas: seed {seed}: the schema {'accepts' if is_valid else 'refuses'} and the worker does not: "
                 f"{json.dumps(request)[:2000]}: {[result['detail'] for result in results]}")
-        # Nothing is retried here: an array has all results, in the order of the device tokens.
-        if kind == "results" and len(results) > 1:
-            pairs = zip(results, request["device-tokens"], strict=True)
-            if any(result["device-token"] not in (None, str(token).lower()) for result, token in pairs):
-                sys.exit(f"schemas: seed {seed}: not in the order of the request: {json.dumps(results)[:2000]}")
         lengths.add(len(results))
         outcomes.update(result["outcome"] for result in results)
     for headers in dead_letters:
