@@ -43,20 +43,21 @@ end() {
 
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
 
-# begin_demo_bridge FILE: the worker of deploy/docker/compose.yaml with its simulated APNs, at home here; the file is
-# deploy/docker/harebell.yaml or like it. Sets `broker`, the broker's address, and `admin`, the port of the admin
-# server.
+# begin_demo_bridge FILE [OPTIONS OF THE SIMULATOR...]: the worker of deploy/docker/compose.yaml with its simulated APNs,
+# at home here; the file is deploy/docker/harebell.yaml or like it. Sets `broker`, the broker's address, and `admin`, the
+# port of the admin server.
 begin_demo_bridge() {
-    local port
+    local port configuration=$1
+    shift
     broker=$(./deploy/broker start "$folder/broker")
     ./deploy/docker/make-credentials "$folder/credentials"
-    begin simulate --port 0 --log none \
+    begin simulate --port 0 --log none "$@" \
         --public-key "$folder/credentials/AuthKey.pub" --key-id DEMO123456 --team-id DEMOTEAM01 \
         --certificate "$folder/credentials/simulator.pem" --private-key "$folder/credentials/simulator.key"
     port=$(sed -n 's/^port //p' "$folder/simulate.log")
     admin=$(free_port)
     sed -e "s|amqp://harebell:[^\"]*|$broker|" -e "s|https://simulator:8443|https://localhost:$port|" \
-        -e "s|0.0.0.0:9464|127.0.0.1:$admin|" "$1" > "$folder/harebell.yaml"
+        -e "s|0.0.0.0:9464|127.0.0.1:$admin|" "$configuration" > "$folder/harebell.yaml"
     "$harebell" topology --config "$folder/harebell.yaml" --apply > "$folder/topology.log"
     begin run --config "$folder/harebell.yaml"
 }
