@@ -4,6 +4,7 @@ Each is guarded by its number, so that one build holds many and one file says wh
 becomes `if !__mutant(7) { ... }`, a literal `__mutated(7, 5, 6)`, an operator a custom one that asks for number 7.
 """
 
+import difflib
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,18 +123,9 @@ class Mutant:
         return self.text.count("\n", 0, self.start) + 1, self.text.count("\n", 0, self.end) + 1
 
     def diff(self) -> str:
-        text = self.text
-        first = text.rfind("\n", 0, self.start) + 1
-        line = text.count("\n", 0, first)
-        last = text.find("\n", self.end)
-        before = text[:first].splitlines()[-3:]
-        old = text[first:last].splitlines()
-        new = (text[first:self.start] + self.new + text[self.end:last]).splitlines()
-        after = text[last + 1:].splitlines()[:3]
-        rows = [f"--- {self.path}:{line + 1} ({self.kind})"]
-        rows += [" " + row for row in before] + ["-" + row for row in old]
-        rows += ["+" + row for row in new if row.strip()] + [" " + row for row in after]
-        return "\n".join(rows)
+        mutated = self.text[:self.start] + self.new + self.text[self.end:]
+        return "\n".join(difflib.unified_diff(
+            self.text.splitlines(), mutated.splitlines(), str(self.path), self.kind, lineterm=""))
 
 
 def masked(text: str) -> str:
