@@ -47,7 +47,8 @@ class Process:
         """Starts it, repeatedly until it is ready: a worker without its broker ends, and its service manager restarts
         it."""
         deadline = time.monotonic() + START_LIMIT
-        while True:
+        status = 69
+        while status == 69 and time.monotonic() < deadline:
             begin = self._log.stat().st_size if self._log.exists() else 0
             with self._log.open("ab") as log:
                 self._process = subprocess.Popen(
@@ -57,11 +58,9 @@ class Process:
                     return
                 time.sleep(0.05)
             status = self._process.poll()
-            if status != 69 or time.monotonic() >= deadline:
-                if status is None:
-                    self.kill()
-                raise BridgeError(f"{self._log.name}: not ready, exit status {status}\n{self.tail()}")
             time.sleep(1)
+        self.kill()
+        raise BridgeError(f"{self._log.name}: not ready, exit status {status}\n{self.tail()}")
 
     def tail(self):
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
@@ -119,19 +118,13 @@ class Worker(Process):
         return self._ended + self._latest
 
     def kill(self):
-        self.metrics()
+        self._ended, self._latest = self.metrics(), Counter()
         self.was_killed = True
         super().kill()
-        self._carry()
 
     def stop(self, statuses=(0,)):
-        self.metrics()
+        self._ended, self._latest = self.metrics(), Counter()
         super().stop(statuses)
-        self._carry()
-
-    def _carry(self):
-        self._ended += self._latest
-        self._latest = Counter()
 
 
 class Simulator(Process):

@@ -13,30 +13,27 @@ from pathlib import Path
 # processes with another environment use it, too.
 PRELUDE = """import Glibc
 
-@usableFromInline let __mutants: Set<Int> = {
-    guard let file = fopen("{file}", "r") else { return [] }
+@usableFromInline let __active: Int32 = {
+    guard let file = fopen("{file}", "r") else { return 0 }
     defer { fclose(file) }
-    var numbers: Set<Int> = []
     var number: Int32 = 0
-    while withUnsafeMutablePointer(to: &number, { withVaList([$0]) { vfscanf(file, "%d", $0) } }) == 1 {
-        numbers.insert(Int(number))
-    }
-    return numbers
+    _ = withUnsafeMutablePointer(to: &number, { withVaList([$0]) { vfscanf(file, "%d", $0) } })
+    return number
 }()
 
-@usableFromInline func __mutant(_ number: Int) -> Bool {
-    !__mutants.isEmpty && __mutants.contains(number)
+@usableFromInline func __mutant(_ number: Int32) -> Bool {
+    number == __active
 }
 
-@usableFromInline func __mutated<T>(_ number: Int, _ original: T, _ mutated: @autoclosure () -> T) -> T {
+@usableFromInline func __mutated<T>(_ number: Int32, _ original: T, _ mutated: @autoclosure () -> T) -> T {
     __mutant(number) ? mutated() : original
 }
 
-@usableFromInline func __smaller<T: Comparable>(_ number: Int, _ one: T, _ other: T) -> T {
+@usableFromInline func __smaller<T: Comparable>(_ number: Int32, _ one: T, _ other: T) -> T {
     __mutant(number) ? Swift.max(one, other) : Swift.min(one, other)
 }
 
-@usableFromInline func __larger<T: Comparable>(_ number: Int, _ one: T, _ other: T) -> T {
+@usableFromInline func __larger<T: Comparable>(_ number: Int32, _ one: T, _ other: T) -> T {
     __mutant(number) ? Swift.min(one, other) : Swift.max(one, other)
 }
 """
