@@ -128,11 +128,4 @@ def run_proton():
 
 
 for client in clients:
-    {
-        "pika": run_pika,
-        "aio-pika": run_aio_pika,
-        "kombu": run_kombu,
-        "php": run_php,
-        "celery": run_celery,
-        "proton": run_proton,
-    }[client]()
+    globals()["run_" + client.replace("-", "_")]()

@@ -83,6 +83,14 @@ PATH = r"[a-z]\w*(?:\.[a-z]\w*)*"
 PAIR = re.compile(rf"(?<=[(,])(\s?(?:\w+: )?)({PATH})(, (?:\w+: )?)({PATH})(?=[,)])")
 LITERAL = re.compile(r"(?<![\w.$#\"])\d[\d_]*(?:\.\d+)?(?![\w\"]|\.\d)")
 MAXIMUM_LINES = 8
+# Comments, and string literals with what they interpolate, which has parentheses and strings of its own.
+STRING = r'"(?:\\[^\n]|[^"\\\n])*"'
+INTERPOLATED = r"\([^()\n]*\)"
+for _ in range(3):
+    INTERPOLATED = rf'\((?:[^()"\n]|{STRING}|{INTERPOLATED})*\)'
+HIDDEN = re.compile(
+    r'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|(#+)"[^\n]*?"\2'
+    rf'|"(?:\\{INTERPOLATED}|\\[^\n]|[^"\\\n])*"', re.DOTALL)
 
 
 @dataclass
@@ -127,42 +135,12 @@ class Mutant:
 
 def masked(text: str) -> str:
     """The text with everything in comments and string literals replaced by spaces, in the same places."""
-    token = re.compile(r'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|(#+)"[^\n]*?"\2', re.DOTALL)
-    result, position = [], 0
-    while position < len(text):
-        match = token.match(text, position)
-        if match:
-            end = match.end()
-        elif text[position] == '"':
-            end = string_end(text, position)
-        else:
-            result.append(text[position])
-            position += 1
-            continue
-        quote = '"' if text[position] == '"' and end - position > 1 else " "
-        inner = re.sub(r"[^\n]", " ", text[position:end])
-        result.append(quote + inner[1:-1] + quote if end - position > 1 else inner)
-        position = end
-    return "".join(result)
 
+    def blank(match: re.Match) -> str:
+        quote = '"' if match[0].startswith('"') else " "
+        return quote + re.sub(r"[^\n]", " ", match[0][1:-1]) + quote
 
-def string_end(text: str, start: int) -> int:
-    """The end of a string literal of one line, with what it interpolates."""
-    position, depth = start + 1, 0
-    while position < len(text) and text[position] != "\n":
-        if text.startswith("\\(", position):
-            depth += 1
-            position += 1
-        elif text[position] == "\\":
-            position += 1
-        elif depth and text[position] in "()":
-            depth += 1 if text[position] == "(" else -1
-        elif text[position] == '"' and not depth:
-            return position + 1
-        elif text[position] == '"':
-            position = string_end(text, position) - 1
-        position += 1
-    return position
+    return HIDDEN.sub(blank, text)
 
 
 def mutants_of(path: Path, target: str, text: str) -> list[Mutant]:

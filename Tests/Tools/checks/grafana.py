@@ -1,5 +1,5 @@
-"""grafana.py FILE: writes a test for promtool, by which each panel of the dashboard has something to show. The dashboard
-shows every metric, and nothing else.
+"""grafana.py FILE: writes a test for promtool, by which each query of the dashboard has something to show. The panels
+show every metric, and nothing else.
 
 The test has a series for each selector of the queries, with the labels that docs/reference/metrics.md gives its metric.
 """

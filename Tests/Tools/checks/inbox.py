@@ -10,39 +10,35 @@ from browser import LOOKS, check_look, chromium, expect, page
 HOSTILE = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 
 
-class Simulator:
-    def __init__(self, inbox, apns, configuration):
-        self.inbox, self.apns, self.configuration = inbox, apns, configuration
+ALERT = {"title": "Order shipped", "subtitle": "Number 4711", "body": "It arrives on Friday between 8 and 12."}
+BROADCAST = ["apns-channel-id: dHN0LXNyY2gtY2hubA==", "apns-expiration: 0", "apns-priority: 5"]
 
-    def push(self, payload, target="3/device/00fc13adff785122", topic="com.example.app", kind="alert", more=()):
-        headers = [f"apns-push-type: {kind}", *([f"apns-topic: {topic}"] if topic else []), *more]
-        command = ["curl", "--config", self.configuration, "--data", json.dumps(payload),
-                   "--output", "/dev/null", f"{self.apns}/{target}"]
-        subprocess.run(command + [part for header in headers for part in ("--header", header)], check=True)
 
-    def fill(self):
-        self.push({"aps": {"alert": {"title": HOSTILE, "body": HOSTILE}, "sound": HOSTILE, "category": HOSTILE},
-                   HOSTILE: HOSTILE}, target="3/device/00baddad")
-        self.push({"aps": {"content-available": 1}, "sync": 42}, kind="background", more=["apns-priority: 5"])
-        self.push({"aps": {"alert": {"title-loc-key": "INVITE_TITLE", "loc-key": "INVITE",
-                                     "loc-args": ["Ada", "chess"]},
-                           "badge": 0, "mutable-content": 1}}, topic="com.example.games")
-        self.push({"aps": {"alert": "Smoke in the kitchen", "interruption-level": "critical",
-                           "sound": {"critical": 1, "name": "alarm.caf", "volume": 0.8}}}, topic="com.example.home")
-        self.push({"aps": {"timestamp": 1795219200, "event": "update",
-                           "content-state": {"home": 2, "away": 1, "minute": "87"}}},
-                  target="4/broadcasts/apps/com.example.scores", topic=None, kind="liveactivity",
-                  more=["apns-channel-id: dHN0LXNyY2gtY2hubA==", "apns-expiration: 0", "apns-priority: 5"])
-        self.push({"aps": {"timestamp": 1795219200, "event": "start", "attributes-type": "Delivery",
-                           "attributes": {"order": 4711},
-                           "content-state": {"driver": "Mika", "stops": 3, "eta": "18:40"},
-                           "alert": {"title": "On its way", "body": "Three stops before you."}}},
-                  topic="com.example.app.push-type.liveactivity", kind="liveactivity")
-        self.push({"aps": {"alert": {"title": "Order shipped", "subtitle": "Number 4711",
-                                     "body": "It arrives on Friday between 8 and 12."},
-                           "badge": 3, "sound": "default", "interruption-level": "time-sensitive",
-                           "thread-id": "orders"}})
-        self.push({"aps": {"alert": "x"}}, topic=None)
+def push(payload, target="3/device/00fc13adff785122", topic="com.example.app", kind="alert", more=()):
+    headers = [f"apns-push-type: {kind}", *([f"apns-topic: {topic}"] if topic else []), *more]
+    command = ["curl", "--config", configuration, "--data", json.dumps(payload), "--output", "/dev/null",
+               f"{apns}/{target}"]
+    subprocess.run(command + [part for header in headers for part in ("--header", header)], check=True)
+
+
+def fill():
+    push({"aps": {"alert": {"title": HOSTILE, "body": HOSTILE}, "sound": HOSTILE, "category": HOSTILE},
+          HOSTILE: HOSTILE}, target="3/device/00baddad")
+    push({"aps": {"content-available": 1}, "sync": 42}, kind="background", more=["apns-priority: 5"])
+    push({"aps": {"alert": {"title-loc-key": "INVITE_TITLE", "loc-key": "INVITE", "loc-args": ["Ada", "chess"]},
+                  "badge": 0, "mutable-content": 1}}, topic="com.example.games")
+    push({"aps": {"alert": "Smoke in the kitchen", "interruption-level": "critical",
+                  "sound": {"critical": 1, "name": "alarm.caf", "volume": 0.8}}}, topic="com.example.home")
+    push({"aps": {"timestamp": 1795219200, "event": "update", "content-state": {"home": 2, "away": 1, "minute": "87"}}},
+         target="4/broadcasts/apps/com.example.scores", topic=None, kind="liveactivity", more=BROADCAST)
+    push({"aps": {"timestamp": 1795219200, "event": "start", "attributes-type": "Delivery",
+                  "attributes": {"order": 4711},
+                  "content-state": {"driver": "Mika", "stops": 3, "eta": "18:40"},
+                  "alert": {"title": "On its way", "body": "Three stops before you."}}},
+         topic="com.example.app.push-type.liveactivity", kind="liveactivity")
+    push({"aps": {"alert": ALERT, "badge": 3, "sound": "default", "interruption-level": "time-sensitive",
+                  "thread-id": "orders"}})
+    push({"aps": {"alert": "x"}}, topic=None)
 
 
 CARDS = "#list > li"
@@ -59,8 +55,8 @@ CONTENTS = (
 )
 
 
-def look(browser, simulator, scheme, width, folder):
-    with page(browser, simulator.inbox, scheme, width, expected=["status of 400"]) as tab:
+def look(browser, scheme, width):
+    with page(browser, inbox, scheme, width, expected=["status of 400"]) as tab:
         cards = tab.locator(CARDS)
         expect(tab.locator("#status")).to_have_text("live")
         expect(cards).to_have_count(len(CONTENTS))
@@ -90,12 +86,12 @@ def look(browser, simulator, scheme, width, folder):
         expect(tab.locator("#notice")).to_contain_text("not an even number of hexadecimal digits")
 
 
-def live(browser, simulator):
+def live(browser):
     """The page shows a notification as it arrives, and clears the list."""
-    with page(browser, simulator.inbox, "light", 1280) as tab:
+    with page(browser, inbox, "light", 1280) as tab:
         cards = tab.locator(CARDS)
         expect(cards).to_have_count(len(CONTENTS))
-        simulator.push({"aps": {"alert": "Live"}})
+        push({"aps": {"alert": "Live"}})
         expect(cards.first).to_contain_text("Live")
         tab.click("#clear")
         expect(cards).to_have_count(0)
@@ -103,9 +99,8 @@ def live(browser, simulator):
 
 
 inbox, apns, configuration, folder = sys.argv[1:]
-simulator = Simulator(inbox, apns, configuration)
-simulator.fill()
+fill()
 with chromium() as browser:
     for scheme, width in LOOKS:
-        look(browser, simulator, scheme, width, folder)
-    live(browser, simulator)
+        look(browser, scheme, width)
+    live(browser)

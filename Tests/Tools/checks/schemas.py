@@ -105,7 +105,6 @@ def generated(source, examples):
 def ask(broker, requests):
     """Publishes the requests and returns the bodies of each one's result messages, and the dead letters' headers."""
     bodies = [[] for _ in requests]
-    counts = [0 for _ in requests]
     with pika.BlockingConnection(pika.URLParameters(broker)) as connection:
         channel = connection.channel()
         channel.confirm_delivery()
@@ -116,20 +115,14 @@ def ask(broker, requests):
                 properties=pika.BasicProperties(
                     content_type="application/vnd.harebell.request+json", message_id=f"{index}",
                     correlation_id=f"{index}", reply_to=replies))
-        missing = set(range(len(requests)))
-        for _, properties, body in channel.consume(replies, auto_ack=True, inactivity_timeout=60):
+        for _, properties, body in channel.consume(replies, auto_ack=True, inactivity_timeout=10):
             if properties is None:
-                sys.exit(f"schemas: no result within 60 s for {[requests[index] for index in sorted(missing)][:3]}")
-            index = int(properties.correlation_id)
-            bodies[index].append(json.loads(body))
-            counts[index] += properties.headers.get("harebell-results", 1)
-            # The results of a fan-out have the position in their message ID.
-            is_part = len(properties.message_id or "") > 36
-            if not is_part or counts[index] == len(requests[index]["device-tokens"]):
-                missing.discard(index)
-            if not missing:
                 break
+            bodies[int(properties.correlation_id)].append(json.loads(body))
         channel.cancel()
+        for request, answers in zip(requests, bodies):
+            if not answers:
+                sys.exit(f"schemas: no result for {request}")
         headers = []
         while True:
             method, properties, _ = channel.basic_get("push.dead", auto_ack=True)
