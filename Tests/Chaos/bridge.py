@@ -177,10 +177,6 @@ admin: {{ listen: "127.0.0.1:{port}" }}
             self.workers.append(Worker(binary, folder / f"worker-{index}.log", configuration, port))
         self._topology = [binary, "topology", "--config", configuration]
 
-    @property
-    def retry_queues(self):
-        return [f"{REQUESTS}.retry.{seconds}s" for seconds in (1, 2, 5)]
-
     def apply_topology(self):
         subprocess.run(
             [*self._topology, "--apply"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=60)

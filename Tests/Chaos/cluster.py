@@ -28,17 +28,12 @@ class Cluster:
         self.relay = None
         self._unavailable = set()
         folder.mkdir(parents=True)
-        lines = [
-            "log.console = false",
-            "log.file.level = info",
-            "disk_free_limit.absolute = 50MB",
-            "vm_memory_high_watermark.relative = 0.3",
-        ]
         if partition_handling:
             # The default of 60 s would leave no time for the partition itself within the 90 s of the cut.
-            lines += [f"cluster_partition_handling = {partition_handling}", "net_ticktime = 20"]
+            (folder / "advanced.config").write_text(
+                f"[{{rabbit, [{{cluster_partition_handling, {partition_handling}}}]}},"
+                " {kernel, [{net_ticktime, 20}]}].\n")
             self._start_relay()
-        (folder / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
         try:
             self.urls = self._broker("cluster", folder, "--nodes", str(len(NODES)), "--release", release).split()
             self.version = self.control(1, "-q", "version").strip()
@@ -90,6 +85,11 @@ class Cluster:
                 names = sorted(row["members"], key=lambda name: name != row["leader"])
                 return [int(name.split("@")[0].removeprefix("harebell")) for name in names]
         raise ClusterError(f"there is no queue {queue}")
+
+    def messages(self):
+        """How many messages each queue has."""
+        rows = json.loads(self.control(None, "-q", "list_queues", "name", "messages", "--formatter", "json"))
+        return {row["name"]: row["messages"] for row in rows}
 
     def leader(self, queue):
         return self.members(queue)[0]

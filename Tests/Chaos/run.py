@@ -1,17 +1,24 @@
 """One load through the bridge, and its totals at the end."""
 
+import asyncio
 import time
 from dataclasses import dataclass, field
 
 from bridge import Bridge, BridgeError
 from traffic import (
-    CONFIRMED, DEAD, LIMITED, PAIR, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer,
-    messages, take_all, with_channel)
+    CONFIRMED, DEAD, LIMITED, PAIR, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer, declare)
 
 # Seconds.
 RESULTS_LIMIT = 240
 CONFIRMS_LIMIT = 60
 QUEUES_LIMIT = 60
+
+
+QUEUES = {
+    REPLIES: {},
+    LIMITED: {"x-max-length": 200, "x-overflow": "reject-publish"},
+    PAIR: {"x-quorum-initial-group-size": 2},
+}
 
 
 def calm_message(number):
@@ -78,7 +85,7 @@ class Run:
         self._producers = []
         try:
             self.bridge.apply_topology()
-            with_channel(cluster.urls, self._declare)
+            asyncio.run(declare(cluster.urls[0], QUEUES))
             self.bridge.start()
             self.collect([REPLIES, RESULTS, DEAD])
             self._producers = [
@@ -86,15 +93,6 @@ class Run:
         except BaseException:
             self.close()
             raise
-
-    @staticmethod
-    async def _declare(channel):
-        for name, arguments in {
-            REPLIES: {},
-            LIMITED: {"x-max-length": 200, "x-overflow": "reject-publish"},
-            PAIR: {"x-quorum-initial-group-size": 2},
-        }.items():
-            await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum", **arguments})
 
     def collect(self, queues):
         self._collectors += [Collector(url, self.ledger, queues) for url in self.cluster.urls]
@@ -108,10 +106,10 @@ class Run:
             time.sleep(0.2)
         return True
 
-    def finish(self, mark=None):
+    def finish(self, mark):
         """Ends the load and the workers, and computes the totals. Every broken invariant is a line in `broken`."""
         row = Row(self.name)
-        if mark and not self.wait_for(lambda: mark.first is not None, RESULTS_LIMIT):
+        if not self.wait_for(lambda: mark.first is not None, RESULTS_LIMIT):
             row.broken.append(f"no result of a request published after the fault within {RESULTS_LIMIT} s")
         for producer in self._producers:
             producer.stop(CONFIRMS_LIMIT)
@@ -120,8 +118,7 @@ class Run:
             if producer.is_alive():
                 row.broken.append(f"{producer.name} does not end")
         self.wait_for(lambda: not self.ledger.missing(), RESULTS_LIMIT)
-        if mark:
-            row.first, row.gap = mark.first, mark.gap
+        row.first, row.gap = mark.first, mark.gap
         self._end_bridge(row)
         self._account(row)
         return row
@@ -135,7 +132,9 @@ class Run:
                 worker.stop()
             except BridgeError as error:
                 row.broken.append(str(error))
-        self.wait_for(lambda: with_channel(self.cluster.urls, self._is_collected), QUEUES_LIMIT)
+        # The broker counts every five seconds.
+        time.sleep(6)
+        self.wait_for(lambda: not any(self.cluster.messages().values()), QUEUES_LIMIT)
         for collector in self._collectors:
             collector.stop()
         for collector in self._collectors:
@@ -146,27 +145,25 @@ class Run:
         except (BridgeError, KeyError) as error:
             row.broken.append(f"the simulator: {error}")
 
-    @staticmethod
-    async def _is_collected(channel):
-        return not any([await messages(channel, queue) for queue in (REPLIES, RESULTS, DEAD)])
-
     def _account(self, row):
-        queued = {}
-        for queue in [REQUESTS, *self.bridge.retry_queues, REPLIES, RESULTS, LIMITED, PAIR, DEAD]:
-            queued[queue] = with_channel(self.cluster.urls, lambda channel, queue=queue: take_all(channel, queue))
-            if queued[queue]:
-                row.broken.append(f"{len(queued[queue])} messages are left in {queue}")
+        for queue, count in self.cluster.messages().items():
+            if count:
+                row.broken.append(f"{count} messages are left in {queue}")
+                self.cluster.control(None, "-q", "purge_queue", queue)
+            # The queues for retries are named after it.
+            if queue.startswith(REQUESTS):
+                row.queued += count
         ledger = self.ledger
-        requests = {name for queue in [REQUESTS, *self.bridge.retry_queues] for name in queued[queue]}
-        lost = ledger.lost(requests)
-        if lost:
-            names = ", ".join(lost[:20]) + (" …" if len(lost) > 20 else "")
-            row.broken.append(f"{len(lost)} confirmed requests are lost: {names}")
+        missing = ledger.missing()
+        row.lost = max(0, len(missing) - row.queued)
+        if row.lost:
+            names = ", ".join(missing[:20]) + (" …" if len(missing) > 20 else "")
+            row.broken.append(f"{row.lost} confirmed requests are lost, of these: {names}")
         if ledger.strangers:
             row.broken.append(f"{len(ledger.strangers)} messages of no request, the first {ledger.strangers[0]}")
-        row.confirmed, row.lost = ledger.count(CONFIRMED), len(lost)
+        row.confirmed = ledger.count(CONFIRMED)
         row.unconfirmed = ledger.count(UNKNOWN) + ledger.count(REFUSED)
-        row.answered, row.dead, row.queued = ledger.answered, ledger.dead, len(requests)
+        row.answered, row.dead = ledger.answered, ledger.dead
         row.duplicate_results, row.collected_again = ledger.duplicates, ledger.redelivered
         row.metrics, row.outcomes = dict(self.bridge.metrics()), dict(ledger.outcomes)
         redeliveries = row.metrics.get("deliveries", 0) - row.answered

@@ -107,15 +107,11 @@ class Ledger:
         return sum(self._results) - self.answered
 
     def missing(self):
-        """The numbers of confirmed requests without a result and without a dead letter."""
+        """The message ids of confirmed requests without a result and without a dead letter."""
         with self._lock:
             return [
-                number for number, state in enumerate(self.states)
+                self.message_id(number) for number, state in enumerate(self.states)
                 if state == CONFIRMED and not self._results[number] and not self._dead[number]]
-
-    def lost(self, queued):
-        """The message ids of lost confirmed requests; `queued` are the message ids in queues."""
-        return [name for name in map(self.message_id, self.missing()) if name not in queued]
 
 
 class Mark:
@@ -259,33 +255,9 @@ class Collector(Client):
             await message.ack()
 
 
-def with_channel(urls, action, limit=60):
-    """Runs `action` with a channel of the first node that responds, and again if the connection ends meanwhile."""
-
-    async def once(url):
-        async with connected(url) as connection:
-            return await action(await connection.channel())
-
-    deadline = time.monotonic() + limit
-    while True:
-        for url in urls:
-            try:
-                return asyncio.run(once(url))
-            except CONNECTION_ERRORS:
-                if time.monotonic() > deadline:
-                    raise
-        time.sleep(0.5)
-
-
-async def messages(channel, queue):
-    """The number of ready messages in a queue, queried from its leader."""
-    return (await channel.declare_queue(queue, passive=True)).declaration_result.message_count
-
-
-async def take_all(channel, name):
-    """The message ids in a queue, which is empty afterwards."""
-    queue = await channel.get_queue(name, ensure=False)
-    found = []
-    while message := await queue.get(no_ack=True, fail=False):
-        found.append(message.message_id)
-    return found
+async def declare(url, queues):
+    """Quorum queues, by name with their other arguments."""
+    async with connected(url) as connection:
+        channel = await connection.channel()
+        for name, arguments in queues.items():
+            await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum", **arguments})

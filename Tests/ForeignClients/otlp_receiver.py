@@ -38,26 +38,24 @@ def proto3(value):
     return result
 
 
+def values(attributes):
+    return {one.key: str(getattr(one.value, one.value.WhichOneof("value"))) for one in attributes}
+
+
 class Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         assert self.path == "/v1/traces" and self.headers["Content-Type"] == "application/json"
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         request = json_format.ParseDict(proto3(body), ExportTraceServiceRequest())
         for resource in request.resource_spans:
-            service = {
-                attribute.key: attribute.value.string_value for attribute in resource.resource.attributes
-            }["service.name"]
+            service = values(resource.resource.attributes)["service.name"]
             for scope in resource.scope_spans:
                 for span in scope.spans:
-                    attributes = {}
-                    for attribute in span.attributes:
-                        kind = attribute.value.WhichOneof("value")
-                        attributes[attribute.key] = str(getattr(attribute.value, kind))
                     line = {
                         "service": service, "trace": span.trace_id.hex(), "span": span.span_id.hex(),
                         "parent": span.parent_span_id.hex(), "name": span.name, "kind": Span.SpanKind.Name(span.kind),
                         "status": span.status.code, "start": span.start_time_unix_nano, "end": span.end_time_unix_nano,
-                        "attributes": attributes,
+                        "attributes": values(span.attributes),
                     }
                     print(json.dumps(line), flush=True)
         response = json_format.MessageToJson(ExportTraceServiceResponse()).encode()

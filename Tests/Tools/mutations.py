@@ -38,34 +38,38 @@ PRELUDE = """import Glibc
 }
 """
 
-PRECEDENCES = {
-    "comparison": "ComparisonPrecedence", "plus-minus": "AdditionPrecedence",
-    "&&": "LogicalConjunctionPrecedence", "||": "LogicalDisjunctionPrecedence",
+REPLACED = {
+    "<": "<= >", "<=": "< >=", ">": ">= <", ">=": "> <=", "==": "!=", "!=": "==",
+    "&&": "||", "||": "&&", "+": "-", "-": "+",
 }
-COMPARISONS = {"<": "<= >", "<=": "< >=", ">": ">= <", ">=": "> <=", "==": "!=", "!=": "=="}
+COMPARISON = """@usableFromInline func {op} <T: Comparable>(_ a: T, _ b: T) -> Bool {
+    __mutant({number}) ? a {new} b : a {old} b
+}
+"""
+EQUALITY = """@usableFromInline func {op} <T: Equatable>(_ a: T, _ b: T) -> Bool {
+    __mutant({number}) ? a {new} b : a {old} b
+}
 
-OPERATORS = {
-    "comparison": """@usableFromInline func {op} <T: Comparable>(_ a: T, _ b: T) -> Bool {{
+@usableFromInline func {op} <T: ~Copyable>(_ a: borrowing T?, _ b: _OptionalNilComparisonType) -> Bool {
     __mutant({number}) ? a {new} b : a {old} b
-}}
-""",
-    "equality": """@usableFromInline func {op} <T: Equatable>(_ a: T, _ b: T) -> Bool {{
+}
+"""
+SUM = """@usableFromInline func {op} <T: AdditiveArithmetic>(_ a: T, _ b: T) -> T {
     __mutant({number}) ? a {new} b : a {old} b
-}}
-
-@usableFromInline func {op} <T: ~Copyable>(_ a: borrowing T?, _ b: _OptionalNilComparisonType) -> Bool {{
-    __mutant({number}) ? a {new} b : a {old} b
-}}
-""",
-    "plus-minus": """@usableFromInline func {op} <T: AdditiveArithmetic>(_ a: T, _ b: T) -> T {{
-    __mutant({number}) ? a {new} b : a {old} b
-}}
-""",
-    "and-or": """@usableFromInline func {op} (_ a: Bool, _ b: @autoclosure () throws -> Bool) rethrows -> Bool {{
+}
+"""
+LOGIC = """@usableFromInline func {op} (_ a: Bool, _ b: @autoclosure () throws -> Bool) rethrows -> Bool {
     try __mutant({number}) ? a {new} b() : a {old} b()
-}}
-""",
 }
+"""
+# (operators, kind, precedence, declaration)
+FAMILIES = (
+    ("< <= > >=", "comparison", "ComparisonPrecedence", COMPARISON),
+    ("== !=", "comparison", "ComparisonPrecedence", EQUALITY),
+    ("+ -", "plus-minus", "AdditionPrecedence", SUM),
+    ("&&", "and-or", "LogicalConjunctionPrecedence", LOGIC),
+    ("||", "and-or", "LogicalDisjunctionPrecedence", LOGIC),
+)
 
 # Statements that are not removed: declarations and control flow; checks of programming errors; hints.
 KEPT = re.compile(
@@ -219,19 +223,11 @@ def removals(statement: str, start: int, end: int, line: int, one_line: bool):
 def expressions(code: str):
     """Operators, min and max, literals."""
     for match in re.finditer(r"(?<= )(<=|>=|<|>|==|!=|&&|\|\||\+|-)(?= )", code):
-        old = match[0]
         line = code[code.rfind("\n", 0, match.start()) + 1:match.start()]
         if re.search(r"\bfunc\b|\boperator\b|(?<!for)\bwhere \w+(\.\w+)?$", line):
             continue
-        if old in COMPARISONS:
-            template = OPERATORS["equality" if old in ("==", "!=") else "comparison"]
-            for new in COMPARISONS[old].split():
-                yield operator("comparison", match, new, template, PRECEDENCES["comparison"])
-        elif old in ("&&", "||"):
-            yield operator("and-or", match, "||" if old == "&&" else "&&", OPERATORS["and-or"], PRECEDENCES[old])
-        else:
-            yield operator(
-                "plus-minus", match, "-" if old == "+" else "+", OPERATORS["plus-minus"], PRECEDENCES["plus-minus"])
+        for new in REPLACED[match[0]].split():
+            yield operator(match, new)
     for match in re.finditer(r"(?<![\w.])(?:Swift\.)?(min|max)\(", code):
         name, other = ("__smaller", "max") if match[1] == "min" else ("__larger", "min")
         yield ("min-max", match.start(), match.end(), other + "(", name + "({number}, ", "")
@@ -248,10 +244,11 @@ def expressions(code: str):
             yield ("literal", match.start(), match.end(), new, "__mutated({number}, {old}, " + new + ")", "")
 
 
-def operator(kind: str, match: re.Match, new: str, template: str, precedence: str):
-    declaration = "infix operator {op} : " + precedence + "\n\n"
-    declaration += template.replace("{new}", new).replace("{old}", match[0]).replace("{{", "{").replace("}}", "}")
-    return (kind, match.start(), match.end(), new, "{op}", declaration)
+def operator(match: re.Match, new: str):
+    old = match[0]
+    kind, precedence, template = next(rest for names, *rest in FAMILIES if old in names.split())
+    declaration = template.replace("{new}", new).replace("{old}", old)
+    return (kind, match.start(), match.end(), new, "{op}", f"infix operator {{op}} : {precedence}\n\n{declaration}")
 
 
 def conditions(code: str):
