@@ -112,16 +112,11 @@ def report(row):
         say(f"chaos: BROKEN: {law}")
 
 
-def terminate(*_):
-    say("chaos: SIGTERM: ending")
-    sys.exit(143)
-
-
 def main():
     options = arguments()
     # aio-pika reports each connection that it loses.
     logging.disable(logging.CRITICAL)
-    signal.signal(signal.SIGTERM, terminate)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = Path(tempfile.mkdtemp(prefix="harebell-chaos."))
     try:
         rows = at_random(folder, options) if options.minutes else one_by_one(folder, options)

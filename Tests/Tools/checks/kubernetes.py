@@ -14,6 +14,7 @@ from findings import ROOT, end, misused_metrics
 
 FOLDER = ROOT / "deploy/kubernetes"
 
+
 def check():
     files = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())["resources"]
     objects = {}
