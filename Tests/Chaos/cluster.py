@@ -55,12 +55,12 @@ class Cluster:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
         )
 
-    def _broker(self, command, folder, *arguments, limit=COMMAND_LIMIT):
+    def _broker(self, command, folder, *arguments):
         environment = {key: value for key, value in os.environ.items() if key != "HAREBELL_BROKER_RELEASE"}
         # Its output goes to files, because a node that outlives it must not hold a pipe open.
         run = subprocess.run(
             [ROOT / "deploy/broker", command, folder, *arguments],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=limit, env=environment, check=False,
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_LIMIT, env=environment, check=False,
         )
         if run.returncode != 0:
             raise ClusterError(f"deploy/broker {command} {folder} {' '.join(arguments)}: {run.stderr.strip()}")
@@ -71,11 +71,11 @@ class Cluster:
 
     # MARK: Queries
 
-    def control(self, index, *arguments, limit=120):
+    def control(self, index, *arguments):
         """Runs rabbitmqctl for one node, or for any node that is up where `index` is None."""
         if index is None:
             index = next(node for node in NODES if node not in self._unavailable)
-        return self._broker("ctl", self.node(index), *arguments, limit=limit)
+        return self._broker("ctl", self.node(index), *arguments)
 
     def members(self, queue):
         """The nodes with a member of the queue, its leader first."""
@@ -88,7 +88,8 @@ class Cluster:
 
     def messages(self):
         """How many messages each queue has."""
-        rows = json.loads(self.control(None, "-q", "list_queues", "name", "messages", "--formatter", "json"))
+        columns = ("name", "messages")
+        rows = json.loads(self.control(None, "-q", "list_queues", *columns, "--formatter", "json"))
         return {row["name"]: row["messages"] for row in rows}
 
     def leader(self, queue):
