@@ -113,10 +113,10 @@ struct SimulateCommand: ParsableCommand {
         do {
             if let publicKey, let keyID = keyId, let teamID = teamId {
                 options.configuration.keys = [
-                    try ProviderKey(keyID: keyID, teamID: teamID, publicKeyFile: publicKey)
+                    ProviderKey(keyID: keyID, teamID: teamID, publicKeyPEM: try TextFile.read(publicKey))
                 ]
             }
-            if let clientCa { try options.configuration.acceptCertificates(ofAuthorityIn: clientCa) }
+            if let clientCa { options.configuration.clientAuthorityPEM = try TextFile.read(clientCa) }
             if let script { options.script = try Script(file: script, &options.configuration) }
             try serve(options)
         } catch let error as SimulatorError {

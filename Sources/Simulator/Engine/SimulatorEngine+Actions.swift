@@ -17,7 +17,7 @@ extension SimulatorEngine {
         var prepared = prepared
         switch plan.ending {
         case .silence:
-            streams.silent.insert(stream)
+            silent.insert(stream)
             ended(prepared.record, .silent, because: plan.cause, at: now)
         case .reset(let code):
             ended(prepared.record, .reset(code), because: plan.cause, at: now)
@@ -38,7 +38,7 @@ extension SimulatorEngine {
     ) {
         guard let delay else { return send(prepared, on: stream, at: now) }
         let range = delay.lowerBound.nanoseconds...delay.upperBound.nanoseconds
-        streams.waiting[stream] = prepared
+        waiting[stream] = prepared
         timers.insert(
             .respond(stream: stream), due: now + .nanoseconds(Int64.random(in: range, using: &context.random)))
     }
@@ -48,8 +48,8 @@ extension SimulatorEngine {
         let message = prepared.message(in: context.configuration.environment, uniqueID: context.makeID())
         var isSent = false
         attempt { () throws(HTTP2Error) in isSent = try http.respond(stream: stream, message) }
-        if response.rest != .body { streams.silent.insert(stream) }
-        if case .reset(let code) = response.rest { streams.resets.append((stream, code)) }
+        if response.rest != .body { silent.insert(stream) }
+        if case .reset(let code) = response.rest { resets.append((stream, code)) }
         ended(
             prepared.record, isSent ? .responded(response.status, reason: response.reason) : .lost,
             because: response.cause, at: now)
@@ -74,7 +74,7 @@ extension SimulatorEngine {
             case .settings(let settings): change(settings)
             case .hold(let duration):
                 http.holdsOutput = true
-                streams.heldUntil = max(streams.heldUntil, now + duration)
+                heldUntil = max(heldUntil, now + duration)
                 timers.insert(.release, due: now + duration)
             case .ping(let count):
                 attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }
@@ -108,7 +108,7 @@ extension SimulatorEngine {
             case .none: 0
             }
         guard let notice = goaway.announcedBy else { return sendGoaway(goaway, last: last, at: now) }
-        if let last { streams.lastAllowed = min(streams.lastAllowed, last) }
+        if let last { lastAllowed = min(lastAllowed, last) }
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: .max) }
         timers.insert(.goaway(goaway, last: last), due: now + notice)
     }
@@ -116,12 +116,12 @@ extension SimulatorEngine {
     /// - Parameter last: `nil` for the highest stream seen.
     func sendGoaway(_ goaway: ScriptGoaway, last: Int32?, at now: Instant) {
         // The last-stream-id of a later GOAWAY must not be higher (RFC 9113, section 6.8).
-        let last = min(streams.lastAllowed, last ?? http.lastStreamID)
-        streams.lastAllowed = last
+        let last = min(lastAllowed, last ?? http.lastStreamID)
+        lastAllowed = last
         let reason = goaway.reason.map { SimulatedResponse(503, $0).body } ?? []
         attempt { () throws(HTTP2Error) in try http.goaway(lastStreamID: last, code: goaway.code, debugData: reason) }
-        let ceded = streams.waiting.keys.filter { $0 > last }
-        for stream in ceded { streams.waiting[stream] = nil }
+        let ceded = waiting.keys.filter { $0 > last }
+        for stream in ceded { waiting[stream] = nil }
         ledger.count {
             $0.goaways += 1
             $0.ceded += ceded.count

@@ -4,11 +4,11 @@ import HTTP2
 /// Checks requests against the rules, in Apple's order as far as known: see ``RequestRules``.
 extension SimulatorEngine {
     func take(_ request: HTTP2Request, on stream: Int32, at now: Instant) {
-        guard stream <= streams.lastAllowed else { return ledger.count { $0.ceded += 1 } }
+        guard stream <= lastAllowed else { return ledger.count { $0.ceded += 1 } }
         let fields = RequestHeaders(request.headers)
         var (attempt, prepared) = enter(request, fields, on: stream, at: now)
         do throws(SimulatedResponse) {
-            let target = try client.rules.open(fields)
+            let target = try rules.open(fields)
             prepared.target = target
             try authenticate(fields, at: now)
             let plan = try check(target, request.body, subject(target, fields, attempt), &prepared, at: now)
@@ -27,14 +27,14 @@ extension SimulatorEngine {
         let (fields, channels) = (prepared.record.fields, context.channels)
         switch target {
         case .device(let token):
-            try client.rules.check(device: token, fields, body: body)
+            try rules.check(device: token, fields, body: body)
             guard context.admits(device: subject.token ?? token, at: now) else {
                 throw SimulatedResponse(
                     429, "TooManyRequests", "the device had more notifications than set device-limit allows")
             }
             return plan(subject)
         case .broadcast(let bundleID):
-            try client.rules.check(broadcastTo: bundleID, fields, body: body) { channels.policy(of: $0, bundleID) }
+            try rules.check(broadcastTo: bundleID, fields, body: body) { channels.policy(of: $0, bundleID) }
             return plan(subject)
         case .channels(let operation, let bundleID):
             // Script rules that name the operation apply first. A rule that answers, or prevents the processing,
@@ -42,7 +42,7 @@ extension SimulatorEngine {
             let plan = plan(subject)
             guard isProcessed(plan) else { return plan }
             do throws(SimulatedResponse) {
-                prepared.response = try client.rules.perform(
+                prepared.response = try rules.perform(
                     operation, on: bundleID, fields, body: body, channels, random: &context.random)
             } catch {
                 prepared.response = error
@@ -58,7 +58,7 @@ extension SimulatorEngine {
         _ request: HTTP2Request, _ fields: RequestHeaders, on stream: Int32, at now: Instant
     ) -> (attempt: Int, PreparedResponse) {
         let id = (fields.id ?? fields.requestID).flatMap { NotificationID($0[...]) } ?? context.makeID()
-        let violations = client.indexing.violations(in: request)
+        let violations = indexing.violations(in: request)
         if violations > 0 || request.hasPriority {
             ledger.count {
                 $0.wronglyIndexedHeaders += violations
@@ -92,7 +92,7 @@ extension SimulatorEngine {
     /// The effect of the script, else of a built-in device token.
     private func plan(_ subject: ScriptSubject) -> Plan {
         var plan = context.script.plan(
-            for: subject, &scriptRun.counters, &context.counters, random: &context.random)
+            for: subject, &counters, &context.counters, random: &context.random)
         if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil,
             let token = subject.token, let entry = BuiltInTokens.entry(for: token)
         {
@@ -103,13 +103,13 @@ extension SimulatorEngine {
 
     private func authenticate(_ fields: RequestHeaders, at now: Instant) throws(SimulatedResponse) {
         let moment = context.moment(at: now)
-        if let certificate = client.rules.certificate {
+        if let certificate = rules.certificate {
             return try certificate.check(in: context.configuration.environment, at: moment.wall)
         }
-        let (wasBound, updates) = (client.credential.isBound, client.credential.updates)
-        client.rules.keyTopics = try client.credential.check(
+        let (wasBound, updates) = (credential.isBound, credential.updates)
+        rules.keyTopics = try credential.check(
             fields.authorization, at: moment, context.keys, context.configuration.environment)
-        if client.credential.updates > updates { ledger.count { $0.tokenUpdates += 1 } }
+        if credential.updates > updates { ledger.count { $0.tokenUpdates += 1 } }
         if !wasBound { authenticated(at: now) }
     }
 
@@ -118,7 +118,7 @@ extension SimulatorEngine {
 
     /// The first valid provider token, or a certificate, raises the limit of one stream.
     func authenticated(at now: Instant) {
-        client.rules.topics = context.topics(at: now)
+        rules.topics = context.topics(at: now)
         if context.configuration.streamsBeforeToken != Self.streams {
             change(ServerSettings(maxConcurrentStreams: Self.streams))
         }

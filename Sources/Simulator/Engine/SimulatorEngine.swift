@@ -31,10 +31,26 @@ package final class SimulatorEngine: Engine {
     private let tls: TLSSession
     var phase = Phase.handshaking
 
-    var client = ClientState()
-    var scriptRun: ScriptRun
+    var rules = RequestRules()
+    var credential = CredentialBinding()
+    var indexing = HeaderIndexing()
+    /// The counts of the script's conditions on this connection.
+    var counters: [Int]
     var timers = DeadlineQueue<Timer>()
-    var streams = StreamTable()
+    /// The script's rules for idle connections with their times, shortest first.
+    private let idleRules: [(time: Duration, rule: Int)]
+    private var nextIdle = 0
+    private var lastActivity = Instant.distantFuture
+    /// Delayed responses, by stream.
+    var waiting: [Int32: PreparedResponse] = [:]
+    /// Resets that follow the headers of a response.
+    var resets: [(stream: Int32, code: HTTP2ErrorCode)] = []
+    /// Streams without a response.
+    var silent: Set<Int32> = []
+    /// When the longest delay of all output ends.
+    var heldUntil = Instant(nanoseconds: 0)
+    /// The highest stream that is processed.
+    var lastAllowed = Int32.max
 
     private var arrived = ByteQueue()
     private var leaving = ByteQueue()
@@ -47,7 +63,10 @@ package final class SimulatorEngine: Engine {
         self.context = context
         self.number = number
         tls = TLSSession(context: context.tls, serverName: nil)
-        scriptRun = ScriptRun(context.script)
+        counters = context.script.noCounts
+        idleRules = context.script.rules.enumerated()
+            .compactMap { index, rule in if case .idle(let time) = rule.trigger { (time, index) } else { nil } }
+            .sorted { $0.time < $1.time }
         do {
             var settings = HTTP2ServerSession.Settings()
             settings.initial = ServerSettings(
@@ -67,7 +86,7 @@ package final class SimulatorEngine: Engine {
             $0.connections += 1
             $0.openConnections += 1
         }
-        scriptRun.connected(at: now)
+        lastActivity = now
         guard !context.admitsConnection(at: now) else { return }
         ledger.count { $0.refusedConnections += 1 }
         phase = .ended
@@ -116,7 +135,7 @@ package final class SimulatorEngine: Engine {
             fail(error)
         }
         takeEvents(at: lastMoment)
-        if case .draining = phase, http.openStreams <= streams.silent.count, streams.waiting.isEmpty {
+        if case .draining = phase, http.openStreams <= silent.count, waiting.isEmpty {
             phase = .ending(withCloseNotify: true)
         }
         if case .ending(let withCloseNotify) = phase {
@@ -127,9 +146,9 @@ package final class SimulatorEngine: Engine {
     }
 
     private func sendResets() throws(HTTP2Error) {
-        guard !streams.resets.isEmpty, !http.holdsOutput else { return }
-        for (stream, code) in streams.resets { try http.reset(stream: stream, code: code) }
-        streams.resets = []
+        guard !resets.isEmpty, !http.holdsOutput else { return }
+        for (stream, code) in resets { try http.reset(stream: stream, code: code) }
+        resets = []
         try http.drain(into: &leaving)
     }
 
@@ -141,7 +160,7 @@ package final class SimulatorEngine: Engine {
 
     package var nextDeadline: Instant? {
         if case .ended = phase { return nil }
-        let earliest = min(scriptRun.idleDeadline ?? .distantFuture, timers.earliest)
+        let earliest = min(idleDeadline, timers.earliest)
         return earliest == .distantFuture ? nil : earliest
     }
 
@@ -150,13 +169,21 @@ package final class SimulatorEngine: Engine {
         while timers.earliest <= now, let timer = timers.popFirst() {
             switch timer {
             case .respond(let stream):
-                if let prepared = streams.waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
+                if let prepared = waiting.removeValue(forKey: stream) { send(prepared, on: stream, at: now) }
             case .rule(let index): perform(context.script.rules[index].actions, at: now)
             case .goaway(let goaway, let last): sendGoaway(goaway, last: last, at: now)
-            case .release: http.holdsOutput = now < streams.heldUntil
+            case .release: http.holdsOutput = now < heldUntil
             }
         }
-        while let index = scriptRun.popIdleRule(at: now) { perform(context.script.rules[index].actions, at: now) }
+        while idleDeadline <= now {
+            nextIdle += 1
+            perform(context.script.rules[idleRules[nextIdle - 1].rule].actions, at: now)
+        }
+    }
+
+    /// When the next idle rule applies; in the distant future after the last one.
+    private var idleDeadline: Instant {
+        nextIdle < idleRules.count ? lastActivity + idleRules[nextIdle].time : .distantFuture
     }
 
     // MARK: Connection
@@ -165,7 +192,7 @@ package final class SimulatorEngine: Engine {
         phase = .open
         if tls.isResumed { ledger.count { $0.resumedConnections += 1 } }
         if let shown = tls.peerCertificate {
-            client.rules.certificate = ClientCertificate(shown)
+            rules.certificate = ClientCertificate(shown)
             authenticated(at: now)
         }
         for (index, rule) in context.script.rules.enumerated() {
@@ -190,11 +217,12 @@ package final class SimulatorEngine: Engine {
         while let event = http.nextEvent() {
             switch event {
             case .request(let stream, let request):
-                scriptRun.requestReceived(at: now)
+                lastActivity = now
+                nextIdle = 0
                 take(request, on: stream, at: now)
             case .closed(let stream, _):
-                streams.silent.remove(stream)
-                if let prepared = streams.waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
+                silent.remove(stream)
+                if let prepared = waiting.removeValue(forKey: stream) { ended(prepared.record, .lost, at: now) }
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
             case .pong: ledger.count { $0.pongs += 1 }
@@ -215,8 +243,8 @@ package final class SimulatorEngine: Engine {
     }
 
     func loseWaiting(at now: Instant) {
-        for (_, prepared) in streams.waiting.sorted(by: { $0.key < $1.key }) { ended(prepared.record, .lost, at: now) }
-        streams.waiting = [:]
+        for (_, prepared) in waiting.sorted(by: { $0.key < $1.key }) { ended(prepared.record, .lost, at: now) }
+        waiting = [:]
     }
 
     func ended(

@@ -9,8 +9,8 @@ package struct PushTypeRule: Sendable {
     /// The suffix after the bundle ID in `apns-topic`. Empty if the topic is the bundle ID or the UID of an MDM
     /// certificate.
     private(set) var suffix: StaticString = ""
-    /// What the inbox calls a notification without an alert.
-    private(set) var label: StaticString = "No alert"
+    /// What the inbox calls a notification.
+    private(set) var label: StaticString = "Alert"
     /// Bytes.
     private(set) var maximumPayload = 4096
     /// Whether Apple's examples of this type all have an `aps` dictionary. PushKit, File Provider and MDM payloads do
@@ -50,7 +50,7 @@ package struct PushTypeRule: Sendable {
         all.first { name.equals($0.name) }
     }
 
-    /// What the inbox calls a notification without an alert.
+    /// What the inbox calls a notification.
     package static func label(of name: [UInt8]?) -> String {
         (named(name ?? []) ?? .unstated).label.description
     }

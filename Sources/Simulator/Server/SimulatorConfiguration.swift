@@ -29,11 +29,6 @@ package struct ProviderKey: Equatable, Sendable {
         self.environment = environment
         self.topics = topics
     }
-
-    /// A key for all apps of its team, with its public key from a file.
-    package init(keyID: String, teamID: String, publicKeyFile: String) throws(SimulatorError) {
-        self.init(keyID: keyID, teamID: teamID, publicKeyPEM: try TextFile.read(publicKeyFile))
-    }
 }
 
 /// The configuration of the simulated service. The defaults are Apple's documented numbers if there are any.
@@ -78,9 +73,36 @@ package struct SimulatorConfiguration: Sendable {
     package var seed: UInt64 = 1
 
     package init() {}
+}
 
-    /// Reads the authorities of client certificates from a PEM file.
-    package mutating func acceptCertificates(ofAuthorityIn file: String) throws(SimulatorError) {
-        clientAuthorityPEM = try TextFile.read(file)
+/// A count per period, starting with the first event: `5 per 10s`.
+package struct Rate: Equatable, Sendable {
+    package var count: Int
+    package var period: Duration
+
+    package init(_ count: Int, per period: Duration) {
+        self.count = count
+        self.period = period
+    }
+}
+
+/// The recent events of one rate.
+struct RateWindow {
+    private var begin: Instant
+    private var count = 0
+
+    init(from begin: Instant) {
+        self.begin = begin
+    }
+
+    /// - Returns: `false` if the period has reached its limit.
+    mutating func admit(_ rate: Rate, at now: Instant) -> Bool {
+        if now - begin >= rate.period {
+            begin = now
+            count = 0
+        }
+        guard count < rate.count else { return false }
+        count += 1
+        return true
     }
 }

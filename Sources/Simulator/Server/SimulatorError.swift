@@ -1,4 +1,5 @@
 package import Core
+import System
 
 /// An error that ends the simulator or prevents its start.
 package struct SimulatorError: ComponentError {
@@ -25,4 +26,19 @@ extension ErrorCode<SimulatorError> {
     /// The server's certificate or a key could not be used.
     package static var credential: Self { Self(rawValue: "credential") }
     package static var listener: Self { Self(rawValue: "listener") }
+}
+
+package enum TextFile {
+    /// Bytes; a script or a key is far smaller.
+    static let maximumSize = 16 << 20
+
+    /// - Parameter neighbour: a relative `path` is resolved against this file's folder.
+    package static func read(_ path: String, beside neighbour: String? = nil) throws(SimulatorError) -> String {
+        let path = neighbour.map { WholeFile.path(path, beside: $0) } ?? path
+        do {
+            return String(decoding: try WholeFile.read(path, upTo: maximumSize), as: UTF8.self)
+        } catch {
+            throw SimulatorError(.file, "cannot read \(path): \(error)")
+        }
+    }
 }

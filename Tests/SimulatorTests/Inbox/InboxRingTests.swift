@@ -80,7 +80,7 @@ struct InboxEntryTests {
     @Test(
         "It has the bundle ID and the kind of its push type",
         arguments: [
-            ("alert", "com.example.app", "com.example.app", "No alert"),
+            ("alert", "com.example.app", "com.example.app", "Alert"),
             ("voip", "com.example.app.voip", "com.example.app", "Incoming call"),
             ("pushtotalk", "com.example.app.voip-ptt", "com.example.app", "Push to Talk"),
             ("widgets", "com.example.app.push-type.widgets", "com.example.app", "Widget update"),

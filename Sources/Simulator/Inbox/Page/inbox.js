@@ -53,7 +53,8 @@ function stateOf(aps) {
 // What a notification without text does.
 function titleOf(entry, aps) {
   const badge = member(aps, 'badge');
-  if (badge === undefined || entry.kind !== 'No alert') return entry.kind;
+  if (entry.kind !== 'Alert') return entry.kind;
+  if (badge === undefined) return 'Alert without text';
   return badge === 0 ? 'Badge removed' : 'Badge set to ' + text(badge);
 }
 // The last part of the topic, and the one before where the last says nothing.
