@@ -53,8 +53,8 @@ struct DecoderReader {
 
     private mutating func mapping(_ section: String) -> MappingDecoder.Options {
         var options = MappingDecoder.Options()
-        for name in FieldSources.names {
-            if let source = source("\(section).\(name.text)") { options.sources.set(name, source) }
+        for name in MappingDecoder.names {
+            if let source = source("\(section).\(name.text)") { options.fields.append(.init(name, source)) }
         }
         options.key = source("\(section).key")
         read("\(section).payload") { text throws(InvalidOption) in

@@ -30,7 +30,7 @@ extension Setting {
     }
 
     private static let mapping =
-        FieldSources.names.map { name in
+        MappingDecoder.names.map { name in
             Setting(
                 name.text.description, .text(bytes: 1...1024), default: "null",
                 "The source: a JSON pointer, header:NAME, property:NAME, a template or a constant.")

@@ -1,65 +1,63 @@
 import Core
 
-struct FieldReference: Equatable, Sendable {
-    enum Place: Equatable, Sendable {
-        case pointer(JSONPointer)
-        case header(String)
-        case property(MessageProperty)
-    }
-
-    let place: Place
-    /// As written in the configuration.
-    let description: String
+/// Where in a message a value is.
+enum FieldReference: Equatable, Sendable {
+    case pointer(JSONPointer)
+    case header(String)
+    case property(MessageProperty)
 
     init(_ text: String) throws(InvalidOption) {
-        description = text
         if let name = text.dropPrefix("header:") {
             guard !name.isEmpty else { throw InvalidOption(message: "expected a header's name after header:") }
-            place = .header(name)
+            self = .header(name)
         } else if let name = text.dropPrefix("property:") {
             guard let property = MessageProperty(rawValue: name) else {
                 let names = MessageProperty.allCases.map(\.rawValue).joined(separator: ", ")
                 throw InvalidOption(message: "\"\(name)\" is not one of the properties \(names)")
             }
-            place = .property(property)
+            self = .property(property)
         } else {
             guard let pointer = JSONPointer(text) else {
                 throw InvalidOption(
                     message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
             }
-            place = .pointer(pointer)
+            self = .pointer(pointer)
         }
     }
 
     var readsBody: Bool {
-        if case .pointer = place { true } else { false }
+        if case .pointer = self { true } else { false }
     }
 }
 
-/// The AMQP properties that can be the source of a field.
+/// The AMQP properties that a mapping can read, and that a decoder program gets.
 enum MessageProperty: String, CaseIterable {
+    case contentType = "content-type"
+    case contentEncoding = "content-encoding"
     case messageID = "message-id"
     case correlationID = "correlation-id"
     case replyTo = "reply-to"
     case type
     case appID = "app-id"
     case expiration
-    case timestamp
+    case exchange
     case routingKey = "routing-key"
+    case timestamp
 
-    func value(of delivery: Delivery) -> RequestFields.Value {
-        let text =
-            switch self {
-            case .messageID: delivery.messageID
-            case .correlationID: delivery.correlationID
-            case .replyTo: delivery.replyTo
-            case .type: delivery.type
-            case .appID: delivery.appID
-            case .expiration: delivery.expiration
-            case .routingKey: delivery.routingKey
-            case .timestamp: delivery.timestamp.map { ArraySlice(String($0).utf8) }
-            }
-        return text.map { .text($0) } ?? .missing
+    func text(of delivery: Delivery) -> ArraySlice<UInt8>? {
+        switch self {
+        case .contentType: delivery.contentType
+        case .contentEncoding: delivery.contentEncoding
+        case .messageID: delivery.messageID
+        case .correlationID: delivery.correlationID
+        case .replyTo: delivery.replyTo
+        case .type: delivery.type
+        case .appID: delivery.appID
+        case .expiration: delivery.expiration
+        case .exchange: delivery.exchange
+        case .routingKey: delivery.routingKey
+        case .timestamp: delivery.timestamp.map { ArraySlice(String($0).utf8) }
+        }
     }
 }
 
@@ -74,12 +72,12 @@ struct MappedMessage {
     }
 
     func value(of reference: FieldReference) -> RequestFields.Value {
-        switch reference.place {
+        switch reference {
         case .pointer(let pointer):
             guard let part = part(at: pointer) else { return .missing }
             return RequestFields.Value(part.value, in: part.document)
         case .header(let name): return delivery.header(named: name.utf8).map { .init($0) } ?? .missing
-        case .property(let property): return property.value(of: delivery)
+        case .property(let property): return property.text(of: delivery).map { .text($0) } ?? .missing
         }
     }
 }

@@ -11,8 +11,10 @@ import Core
 package struct FieldSource: Equatable, Sendable {
     private enum Part: Equatable, Sendable {
         case text([UInt8])
-        /// - Parameter isInString: whether it is within a JSON string.
-        case value(FieldReference, fallback: [UInt8]?, isInString: Bool)
+        /// - Parameters:
+        ///   - text: the reference as written in the configuration.
+        ///   - isInString: whether it is within a JSON string.
+        case value(FieldReference, text: String, fallback: [UInt8]?, isInString: Bool)
     }
 
     private let parts: [Part]
@@ -26,7 +28,8 @@ package struct FieldSource: Equatable, Sendable {
             self.init([.text(Array(constant.utf8))], description: source)
         } else if Self.beginsReference(source) {
             let reference = try FieldReference(source)
-            self.init([.value(reference, fallback: nil, isInString: false)], reference, description: source)
+            let part = Part.value(reference, text: source, fallback: nil, isInString: false)
+            self.init([part], reference, description: source)
         } else {
             try self.init(template: source)
         }
@@ -56,10 +59,10 @@ package struct FieldSource: Equatable, Sendable {
             rest = rest[rest.index(after: end)...]
             if !text.isEmpty { parts.append(.text(text)) }
             text = []
+            let reference = try FieldReference(String(content[0]))
+            let fallback = content.count > 1 ? Array(content[1].utf8) : nil
             parts.append(
-                .value(
-                    try FieldReference(String(content[0])), fallback: content.count > 1 ? Array(content[1].utf8) : nil,
-                    isInString: string.isInside))
+                .value(reference, text: String(content[0]), fallback: fallback, isInString: string.isInside))
         }
         if !text.isEmpty { parts.append(.text(text)) }
         self.init(parts, description: source)
@@ -77,7 +80,7 @@ package struct FieldSource: Equatable, Sendable {
 
     /// Whether it reads the body.
     var readsBody: Bool {
-        parts.contains { if case .value(let reference, _, _) = $0 { reference.readsBody } else { false } }
+        parts.contains { if case .value(let reference, _, _, _) = $0 { reference.readsBody } else { false } }
     }
 
     /// Missing if one of its values is missing and has no default.
@@ -88,7 +91,7 @@ package struct FieldSource: Equatable, Sendable {
         for part in parts {
             switch part {
             case .text(let bytes): text += bytes
-            case .value(let reference, let fallback, _):
+            case .value(let reference, _, let fallback, _):
                 switch message.value(of: reference) {
                 case .text(let value): text += value
                 case .integer(let value): text.append(decimal: Int(value))
@@ -111,40 +114,38 @@ package struct FieldSource: Equatable, Sendable {
         for part in parts {
             switch part {
             case .text(let bytes): json += bytes
-            case .value(let reference, let fallback, let isInString):
-                guard try !append(reference, in: message, isInString: isInString, to: &json) else { continue }
-                guard let fallback else { throw DecodingFailure("payload: \(reference.description) is missing") }
-                json += fallback
+            case .value(let reference, let text, let fallback, let isInString):
+                if let value = try Self.json(of: reference, text, in: message, isInString: isInString) {
+                    json += value
+                } else if let fallback {
+                    json += fallback
+                } else {
+                    throw DecodingFailure("payload: \(text) is missing")
+                }
             }
         }
         return json
     }
 
-    /// Appends a value with characters for escapes, or as a part of a string.
-    ///
-    /// - Returns: `false` if it is missing.
-    private func append(
-        _ reference: FieldReference, in message: MappedMessage, isInString: Bool, to json: inout [UInt8]
-    ) throws(DecodingFailure) -> Bool {
-        let start = json.count
-        if case .pointer(let pointer) = reference.place {
-            guard let part = message.part(at: pointer) else { return false }
+    /// A value with characters for escapes, or as a part of a string; `nil` if it is missing.
+    private static func json(
+        of reference: FieldReference, _ text: String, in message: MappedMessage, isInString: Bool
+    ) throws(DecodingFailure) -> ArraySlice<UInt8>? {
+        var json: [UInt8] = []
+        if case .pointer(let pointer) = reference {
+            guard let part = message.part(at: pointer) else { return nil }
             guard !isInString || part.kind != .object && part.kind != .array else {
-                throw DecodingFailure("payload: \(reference.description): expected text, found \(part.kind.name)")
+                throw DecodingFailure("payload: \(text): expected text, found \(part.kind.name)")
             }
             part.append(to: &json)
         } else {
             switch message.value(of: reference) {
             case .text(let text): json.appendJSON(string: text)
             case .integer(let value): json.append(decimal: Int(value))
-            case .missing, .other: return false
+            case .missing, .other: return nil
             }
         }
-        if isInString, json[start] == UInt8(ascii: "\"") {
-            json.removeLast()
-            json.remove(at: start)
-        }
-        return true
+        return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json[...]
     }
 }
 

@@ -8,13 +8,10 @@ extension Delivery {
     ///
     /// - Parameter limit: the maximum size of the body, in bytes: `broker.max_message_bytes`.
     package func readable(limit: Int) throws(DecodingFailure) -> Delivery {
-        let delivery = hasContentEncoding ? try decompressed(limit: limit) : self
-        // Most bodies begin with a bracket, so they end the search here.
-        switch delivery.body.first {
-        case 0x00: return delivery.unwrapped().withoutMark()
-        case 0xEF: return delivery.withoutMark()
-        default: return delivery
-        }
+        // Most bodies begin with a bracket, so they need none of these steps.
+        let whole = body.first == 0x00 ? ValueSection.unwrap(self) : self
+        let delivery = whole.hasContentEncoding ? try whole.decompressed(limit: limit) : whole
+        return delivery.body.first == 0xEF ? delivery.withoutMark() : delivery
     }
 
     private func decompressed(limit: Int) throws(DecodingFailure) -> Delivery {
@@ -26,36 +23,44 @@ extension Delivery {
         case "deflate": format = .zlib
         default:
             throw DecodingFailure(
-                "content-encoding: \(RequestFields.quoted(encoding)) is not one of gzip, deflate, identity")
+                "content-encoding: \(RequestFields.quoted(encoding)) is not supported; expected gzip, deflate or none")
         }
         return decompressed(to: try format.decompress(body, limit: limit))
     }
-
-    /// Without the section of an AMQP 1.0 client that sent its body as a value, not as data. RabbitMQ passes such a
-    /// section on as it is. Source: AMQP 1.0, sections 1.6 (the codes of text and binary) and 3.2.8.
-    private func unwrapped() -> Delivery {
-        let body = body
-        guard let rest = Self.descriptors.first(where: { body.starts(with: $0) }).map({ body.dropFirst($0.count) }),
-            let code = rest.first
-        else { return self }
-        let width: Int
-        switch code {
-        case 0xA0, 0xA1: width = 1
-        case 0xB0, 0xB1: width = 4
-        default: return self
-        }
-        let length = rest.dropFirst().prefix(width)
-        let value = rest.dropFirst(1 + width)
-        guard length.count == width, value.count == length.reduce(0, { $0 << 8 | Int($1) }) else { return self }
-        return trimmed(to: value.startIndex - body.startIndex..<value.endIndex - body.startIndex)
-    }
-
-    /// `amqp-value`, as a small and as a full unsigned long.
-    private static let descriptors: [[UInt8]] = [[0x00, 0x53, 0x77], [0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x77]]
 
     private func withoutMark() -> Delivery {
         let body = body
         guard body.starts(with: [0xEF, 0xBB, 0xBF]) else { return self }
         return trimmed(to: 3..<body.count)
+    }
+}
+
+/// The section of an AMQP 1.0 client that sent its body as a value, not as data. RabbitMQ passes such a section on as it
+/// is. Source: AMQP 1.0, sections 1.6 (the codes of types) and 3.2.8.
+enum ValueSection {
+    /// `amqp-value`, as a small and as a full unsigned long.
+    static let descriptors: [[UInt8]] = [[0x00, 0x53, 0x77], [0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x77]]
+
+    /// The types that cannot be a request.
+    static let kinds: [(code: UInt8, name: String)] = [
+        (0x40, "null"), (0x45, "a list"), (0xC0, "a list"), (0xD0, "a list"), (0xC1, "a map"), (0xD1, "a map"),
+    ]
+
+    /// The same message without the section; unchanged unless it holds text or binary.
+    static func unwrap(_ delivery: Delivery) -> Delivery {
+        let body = delivery.body
+        guard let rest = descriptors.first(where: { body.starts(with: $0) }).map({ body.dropFirst($0.count) }),
+            let code = rest.first
+        else { return delivery }
+        let width: Int
+        switch code {
+        case 0xA0, 0xA1: width = 1
+        case 0xB0, 0xB1: width = 4
+        default: return delivery
+        }
+        let length = rest.dropFirst().prefix(width)
+        let value = rest.dropFirst(1 + width)
+        guard length.count == width, value.count == length.reduce(0, { $0 << 8 | Int($1) }) else { return delivery }
+        return delivery.trimmed(to: value.startIndex - body.startIndex..<value.endIndex - body.startIndex)
     }
 }

@@ -35,8 +35,8 @@ package struct APNsHeadersDecoder: RefusingDecoder {
     }
 
     /// The headers whose names are nearly right.
-    static func nearMisses(of delivery: Delivery) -> [String] {
-        fields(of: delivery).nearMisses
+    static func remark(about delivery: Delivery) -> String? {
+        fields(of: delivery).remarks.text
     }
 
     private static func fields(of delivery: Delivery) -> RequestFields {
@@ -44,15 +44,14 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         fields.takesDigits = true
         func name(_ header: Span<UInt8>) -> RequestFields.Name? {
             if let name = RequestFields.Name(header: header) { return name }
-            fields.notice(unknown: header)
+            fields.remarks.notice(unknown: header)
             return nil
         }
-        var tokens = RequestFields.Value.missing
         delivery.forEachHeader(named: name) { name, value in
-            let field = RequestFields.Value(value)
-            if name == .deviceTokens { tokens = field } else { fields.set(name, field) }
+            fields.count(name)
+            fields[name] = RequestFields.Value(value)
         }
-        switch tokens {
+        switch fields[.deviceTokens] {
         case .missing: break
         case .text(let text): fields.setDeviceTokens(split(text), else: "")
         default: fields.setDeviceTokens(nil, else: "a text with commas between the tokens")

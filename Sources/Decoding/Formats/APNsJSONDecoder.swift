@@ -2,7 +2,7 @@ package import Core
 
 /// `apns-json`: a JSON envelope whose keys are Apple's header names; the payload is a slice of the body.
 ///
-/// Unknown keys are ignored, the last of duplicate keys counts, and `null` is the same as a missing key.
+/// Unknown keys are ignored, the last of duplicate keys is used, and `null` is the same as a missing key.
 package struct APNsJSONDecoder: RefusingDecoder {
     package let name = "apns-json"
 
@@ -21,7 +21,16 @@ package struct APNsJSONDecoder: RefusingDecoder {
             throw DecodingFailure(failure.detail, limit: failure.limit, known: envelope.fields.known)
         }
         if let kind = envelope.otherKind { throw DecodingFailure("body: expected a JSON object, found \(kind.name)") }
-        if let channel = envelope.channel { return try request(about: channel, envelope, in: body) }
+        if let channel = envelope.channel {
+            if envelope.payload != nil || envelope.tokens != nil {
+                envelope.fields.findings.add(
+                    DecodingFailure("channel: expected neither payload nor device-tokens beside it"))
+            }
+            let operation = envelope.fields.findings.check { () throws(DecodingFailure) in
+                try ChannelOperation(JSONPart(channel, of: body))
+            }
+            return try envelope.fields.request(about: operation)
+        }
         if let tokens = envelope.tokens {
             envelope.fields.setDeviceTokens(
                 tokens.kind == .array ? Self.texts(of: tokens, in: body) : nil,
@@ -49,21 +58,6 @@ package struct APNsJSONDecoder: RefusingDecoder {
         }
         return texts
     }
-
-    private static func request(
-        about channel: JSONValue, _ envelope: Envelope, in body: ArraySlice<UInt8>
-    ) throws(DecodingFailure) -> Request {
-        let operation: ChannelOperation
-        do throws(DecodingFailure) {
-            guard envelope.payload == nil, envelope.tokens == nil else {
-                throw DecodingFailure("channel: expected neither payload nor device-tokens beside it")
-            }
-            operation = try ChannelOperation(JSONPart(channel, of: body))
-        } catch {
-            throw DecodingFailure(error.detail, limit: error.limit, known: envelope.fields.known)
-        }
-        return try envelope.fields.request(about: operation)
-    }
 }
 
 private struct Envelope {
@@ -87,16 +81,51 @@ private struct Envelope {
             let value = try scanner.value(bytes, depth: 1)
             guard let text = body.text(of: key) else { continue }
             guard let name = RequestFields.Name(text) else {
-                fields.notice(unknown: text.span)
+                fields.remarks.notice(unknown: text.span)
                 continue
             }
+            fields.count(name)
             switch name {
             case .payload: payload = value.kind == .null ? nil : value
             case .deviceTokens: tokens = value.kind == .null ? nil : value
             case .channel: channel = value.kind == .null ? nil : value
-            default: fields.set(name, RequestFields.Value(value, in: body))
+            default: fields[name] = RequestFields.Value(value, in: body)
             }
         }
         try scanner.end(bytes)
+    }
+}
+
+extension ChannelOperation {
+    /// - Parameter object: the value under the key `channel`: a request for an app's channels.
+    init(_ object: JSONPart) throws(DecodingFailure) {
+        guard object.kind == .object else {
+            throw DecodingFailure("channel: expected an object, found \(object.kind.name)")
+        }
+        let name = object["operation"].map { RequestFields.Value($0.value, in: $0.document) } ?? .missing
+        switch name {
+        case .text(let name) where name.equals("create"): self = .create(try Self.storagePolicy(object))
+        case .text(let name) where name.equals("read"): self = .read(try Self.channelID(object))
+        case .text(let name) where name.equals("delete"): self = .delete(try Self.channelID(object))
+        case .text(let name) where name.equals("list"): self = .list
+        default:
+            let operations = ["create", "read", "delete", "list"]
+            throw DecodingFailure("channel.operation: \(RequestFields.unknown(name, among: operations))")
+        }
+    }
+
+    private static func storagePolicy(_ object: JSONPart) throws(DecodingFailure) -> MessageStoragePolicy {
+        guard let number = object["message-storage-policy"]?.integer, let raw = UInt8(exactly: number),
+            let policy = MessageStoragePolicy(rawValue: raw)
+        else { throw DecodingFailure("channel.message-storage-policy: expected 0 (none) or 1 (the newest message)") }
+        return policy
+    }
+
+    private static func channelID(_ object: JSONPart) throws(DecodingFailure) -> ArraySlice<UInt8> {
+        guard let text = object["apns-channel-id"]?.text, isChannelID(text) else {
+            throw DecodingFailure(
+                "channel.apns-channel-id: expected base64, at most \(maximumChannelID) characters")
+        }
+        return text
     }
 }

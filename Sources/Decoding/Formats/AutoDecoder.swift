@@ -24,19 +24,15 @@ package struct AutoDecoder: RefusingDecoder {
         if type.matches("application/vnd.apple.apns+json") { return try headers.decoded(delivery, at: now) }
         if type.matches("application/vnd.harebell.request+json") { return try json.decoded(delivery, at: now) }
         if type.hasPrefix("application/cloudevents"), let events { return try events.decoded(delivery, at: now) }
+        guard !type.isForeign else {
+            throw DecodingFailure(
+                "content-type: \(RequestFields.quoted(text)) is another format, expected application/json", limit: nil,
+                known: APNsHeadersDecoder.known(of: delivery))
+        }
         do throws(DecodingFailure) {
-            guard !type.isForeign else {
-                var failure = DecodingFailure("the body is another format")
-                failure.known = APNsHeadersDecoder.known(of: delivery)
-                throw failure
-            }
             return try byContent(delivery, at: now)
         } catch {
-            guard !type.matches("application/json"), error.known?.target == nil else { throw error }
-            throw DecodingFailure(
-                "\(error.detail); content-type: \(RequestFields.quoted(text)) is not one that names a request, "
-                    + "such as application/json",
-                limit: error.limit, known: error.known)
+            throw error.known?.target == nil ? error.naming(text) : error
         }
     }
 
@@ -47,10 +43,8 @@ package struct AutoDecoder: RefusingDecoder {
             return try json.decoded(delivery, at: now)
         } catch {
             // A name that is nearly right may be that of the target, which makes the body a payload.
-            let misses = APNsHeadersDecoder.nearMisses(of: delivery)
-            guard !misses.isEmpty else { throw error }
-            throw DecodingFailure(
-                ([error.detail] + misses).joined(separator: "; "), limit: error.limit, known: error.known)
+            guard let remark = APNsHeadersDecoder.remark(about: delivery) else { throw error }
+            throw DecodingFailure("\(error.detail); \(remark)", limit: error.limit, known: error.known)
         }
     }
 }

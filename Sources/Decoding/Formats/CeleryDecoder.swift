@@ -63,7 +63,7 @@ package struct CeleryDecoder: RefusingDecoder {
         let task = options.tasks[index]
         if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
         guard let part = message.arguments[task.index].flatMap(task.pointer.find) else {
-            throw DecodingFailure("\(task.place): missing in the task's arguments")
+            throw DecodingFailure("\(task.place): missing in the task's arguments\(message.hint(task.index))")
         }
         let argument: Delivery
         if part.kind == .string {
@@ -75,7 +75,9 @@ package struct CeleryDecoder: RefusingDecoder {
         let decoded = inner[index].decode(argument, at: now)
         guard case .request(var request) = decoded else { return decoded }
         // All notifications of a request share one payload.
-        if let payload = request.notifications.first?.payload { try KombuValue.refuse(in: payload) }
+        if let path = request.notifications.first.flatMap({ KombuValue.path(in: $0.payload) }) {
+            throw DecodingFailure("payload\(path): \(KombuValue.complaint)")
+        }
         if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires) }
         return .request(request)
@@ -137,6 +139,15 @@ private struct CeleryMessage {
         if case .text(let text) = field("id") { id = text } else { id = nil }
         eta = try Self.time(field("eta"), "eta", isUTC: isUTC)
         expires = try Self.time(field("expires"), "expires", isUTC: isUTC)
+    }
+
+    /// What the task has where its arguments are not expected.
+    func hint(_ index: Int) -> String {
+        if index == 1, let count = arguments[0]?.elements.count, count > 0 {
+            return "; it has \(count) in /args, such as /args/0"
+        }
+        let keyword = index == 0 ? arguments[1].flatMap { JSONMembers($0).first } : nil
+        return keyword.map { "; it has arguments in /kwargs, such as /kwargs/\(RequestFields.shortened($0))" } ?? ""
     }
 
     /// A date in ISO 8601 as Python writes it, or seconds since 1970. Without an offset it is UTC (`enable_utc`,

@@ -2,7 +2,7 @@ package import Core
 package import System
 
 /// `library`: a shared library with a small C interface decodes the messages.
-package struct LibraryDecoder: RefusingDecoder {
+package struct LibraryDecoder: Decoder {
     package struct Options: Equatable, Sendable {
         /// `nil` if the configuration's value is not valid.
         package var file: FilePath?
@@ -48,9 +48,8 @@ package struct LibraryDecoder: RefusingDecoder {
     /// The delay of a message whose decoder is unavailable.
     private static let pause = Duration.seconds(300)
 
-    package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+    package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         // The configuration was valid when it was read, so the library has changed since.
-        guard let instance else { return .later(Self.pause) }
-        return try instance.decode(delivery, at: now)
+        instance?.decode(delivery, at: now) ?? .later(Self.pause)
     }
 }

@@ -4,9 +4,18 @@ package import Core
 package struct MappingDecoder: RefusingDecoder {
     package let name = "mapping"
     private let options: Options
+    /// The sources as written in the configuration, for errors.
+    private let places: [RequestFields.Name: String]
+    /// Whether a source reads the body, which is then parsed.
+    private let readsBody: Bool
+
+    /// The fields that can have a source.
+    package static let names = RequestFields.Name.allCases.filter {
+        $0 != .payload && $0 != .channel && $0 != .requestID
+    }
 
     package struct Options: Equatable, Sendable {
-        package var sources = FieldSources()
+        package var fields: [Field] = []
         package var payload = Payload.body
         /// The key of a request without a message ID.
         package var key: FieldSource?
@@ -14,6 +23,16 @@ package struct MappingDecoder: RefusingDecoder {
         package var condition: Condition?
 
         package init() {}
+    }
+
+    package struct Field: Equatable, Sendable {
+        let name: RequestFields.Name
+        let source: FieldSource
+
+        package init(_ name: RequestFields.Name, _ source: FieldSource) {
+            self.name = name
+            self.source = source
+        }
     }
 
     /// The condition for a message to be a request.
@@ -59,29 +78,30 @@ package struct MappingDecoder: RefusingDecoder {
 
     init(_ options: Options) {
         self.options = options
+        places = Dictionary(uniqueKeysWithValues: options.fields.map { ($0.name, $0.source.description) })
+        let sources = options.fields.map(\.source) + [options.key, options.condition?.source].compactMap(\.self)
+        readsBody = options.payload.readsBody || sources.contains { $0.readsBody }
     }
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        let message = MappedMessage(delivery: delivery, document: try document(of: delivery))
+        let document = readsBody ? try JSONPart(delivery.body, called: "body") : nil
+        let message = MappedMessage(delivery: delivery, document: document)
         if let condition = options.condition, !condition.holds(in: message) {
             return .ignore(reason: "only_if: the value is not accepted")
         }
         return .request(try request(message))
     }
 
-    /// The parsed body, if a field needs it.
-    private func document(of delivery: Delivery) throws(DecodingFailure) -> JSONPart? {
-        let readsBody =
-            options.sources.readsBody || options.payload.readsBody || options.key?.readsBody ?? false
-            || options.condition?.source.readsBody ?? false
-        return readsBody ? try JSONPart(delivery.body, called: "body") : nil
-    }
-
     private func request(_ message: MappedMessage) throws(DecodingFailure) -> Request {
         var fields = RequestFields()
         fields.takesDigits = true
-        fields.sources = options.sources
-        options.sources.fill(&fields, from: message)
+        fields.places = places
+        for field in options.fields where field.name != .deviceTokens {
+            fields[field.name] = field.source.value(in: message)
+        }
+        if let field = options.fields.first(where: { $0.name == .deviceTokens }) {
+            setTokens(field.source, of: &fields, from: message)
+        }
         let payload = fields.findings.check { () throws(DecodingFailure) in try self.payload(of: message) }
         var request = try fields.request(payload: payload)
         switch options.key?.value(in: message) {
@@ -92,11 +112,26 @@ package struct MappingDecoder: RefusingDecoder {
         return request
     }
 
+    private func setTokens(_ source: FieldSource, of fields: inout RequestFields, from message: MappedMessage) {
+        var tokens: [ArraySlice<UInt8>]?
+        if case .pointer(let pointer)? = source.reference, let part = message.part(at: pointer), part.kind == .array {
+            tokens = part.elements.map { $0.text ?? [] }
+        } else {
+            switch source.value(in: message) {
+            case .missing: return
+            case .text(let text): tokens = APNsHeadersDecoder.split(text)
+            default: break
+            }
+        }
+        fields[.deviceToken] = .missing
+        fields.setDeviceTokens(tokens, else: "an array, or a text with commas between the tokens")
+    }
+
     private func payload(of message: MappedMessage) throws(DecodingFailure) -> ArraySlice<UInt8> {
         guard case .source(let source) = options.payload else {
             return try RequestFields.payload(message.delivery.body)
         }
-        guard case .pointer(let pointer)? = source.reference?.place else {
+        guard case .pointer(let pointer)? = source.reference else {
             return try RequestFields.payload(try source.json(in: message)[...])
         }
         guard let part = message.part(at: pointer) else {

@@ -25,24 +25,33 @@ extension JSONValue {
 extension DecodingFailure {
     /// - Parameter bytes: those that are not JSON.
     init(_ failure: JSONFailure, of bytes: ArraySlice<UInt8>, in place: String = "body") {
-        let form = Self.form(of: bytes).map { "; it looks like \($0)" } ?? ""
+        let form = (Self.forms + Self.values).first { bytes.starts(with: $0.beginning) }
+        let hint = form.map { "; it looks like \($0.name)" } ?? ""
         self.init(
-            "\(place): not JSON: expected \(failure.expectation) at byte \(failure.offset)\(form)",
+            bytes.isEmpty
+                ? "\(place): empty, expected JSON"
+                : "\(place): not JSON: expected \(failure.expectation) at byte \(failure.offset)\(hint)",
             limit: failure.isTooDeep ? .depth : nil)
     }
 
-    /// The format that bytes begin like.
-    private static func form(of bytes: ArraySlice<UInt8>) -> StaticString? {
-        let start = Array(bytes.prefix(2))
-        guard start.count == 2 else { return nil }
-        switch (start[0], start[1]) {
-        case (0xFE, 0xFF), (0xFF, 0xFE), (0, 0x7B), (0x7B, 0): return "UTF-16: expected UTF-8"
-        case (0x1F, 0x8B): return "gzip: set content_encoding to gzip"
-        case (0x78, 0x01), (0x78, 0x9C), (0x78, 0xDA): return "the zlib format: set content_encoding to deflate"
-        case (0x80, 2...5): return "a pickle of Python"
-        case (UInt8(ascii: "<"), _): return "XML"
-        case (UInt8(ascii: "'"), _), (UInt8(ascii: "{"), UInt8(ascii: "'")): return "Python's notation: use json.dumps"
-        default: return nil
-        }
-    }
+    /// How other formats begin; longer beginnings come first.
+    private static let forms: [(beginning: [UInt8], name: String)] = [
+        ([0xFF, 0xFE, 0, 0], "UTF-32: expected UTF-8"), ([0, 0, 0xFE, 0xFF], "UTF-32: expected UTF-8"),
+        ([0x7B, 0, 0, 0], "UTF-32: expected UTF-8"), ([0, 0, 0, 0x7B], "UTF-32: expected UTF-8"),
+        ([0xFF, 0xFE], "UTF-16: expected UTF-8"), ([0xFE, 0xFF], "UTF-16: expected UTF-8"),
+        ([0x7B, 0], "UTF-16: expected UTF-8"), ([0, 0x7B], "UTF-16: expected UTF-8"),
+        ([0x1F, 0x8B], "gzip: set content_encoding to gzip"),
+        ([0x78, 0x01], "the zlib format: set content_encoding to deflate"),
+        ([0x78, 0x9C], "the zlib format: set content_encoding to deflate"),
+        ([0x78, 0xDA], "the zlib format: set content_encoding to deflate"),
+        ([0x80, 2], "a pickle of Python"), ([0x80, 3], "a pickle of Python"), ([0x80, 4], "a pickle of Python"),
+        ([0x80, 5], "a pickle of Python"), (Array("<".utf8), "XML"),
+        (Array("'".utf8), "Python's notation: use json.dumps"),
+        (Array("{'".utf8), "Python's notation: use json.dumps"),
+    ]
+
+    private static let values: [(beginning: [UInt8], name: String)] =
+        ValueSection.kinds.map { kind in
+            (ValueSection.descriptors[0] + [kind.code], "an AMQP 1.0 value with \(kind.name): send text or binary")
+        } + [(ValueSection.descriptors[0], "an AMQP 1.0 value that is neither text nor binary")]
 }

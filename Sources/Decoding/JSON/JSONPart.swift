@@ -146,6 +146,9 @@ struct JSONMembers {
         members = object.members
     }
 
+    /// The first key.
+    var first: ArraySlice<UInt8>? { members.first?.key }
+
     subscript(key: StaticString) -> JSONPart? {
         guard let part = members.last(where: { $0.key.equals(key) })?.part, part.kind != .null else { return nil }
         return part

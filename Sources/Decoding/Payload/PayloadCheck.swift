@@ -13,6 +13,9 @@ package struct PayloadCheck {
     private var findings = PayloadFindings()
     private var event: LiveActivityEvent?
     private var hasInteraction = false
+    private var isAlertEmpty = false
+    /// Whether there are objects or arrays whose keys Apple does not list.
+    private var hasForeignObjects = false
 
     /// - Returns: `nil` for channel management, whose payload is not a notification.
     package static func findings(in notification: Notification) -> PayloadFindings? {
@@ -39,6 +42,9 @@ package struct PayloadCheck {
         } catch {
             check.findings.add("payload", "not JSON: expected \(error.expectation) at byte \(error.offset)")
         }
+        if check.hasForeignObjects, let path = KombuValue.path(in: payload) {
+            check.findings.add("payload", foreignPath: path, KombuValue.complaint)
+        }
         return check.findings
     }
 
@@ -56,12 +62,23 @@ package struct PayloadCheck {
                 hasAps = true
                 try checkAps(bytes)
             } else {
+                checkPlace(of: key, bytes)
                 try readForeign(bytes, "payload", bytes.pathPart(key), depth: 1)
             }
         }
         try scanner.end(bytes)
         if !hasAps, type.rules.needsAps {
             findings.add("\(PayloadTable.aps.path)", "missing, expected an object for push type \(type)")
+        }
+    }
+
+    /// Adds a finding for flags of Apple's beside `aps`, where they have no effect.
+    private mutating func checkPlace(of key: JSONValue, _ bytes: Span<UInt8>) {
+        guard 14...17 ~= key.range.count, [UInt8(ascii: "m"), UInt8(ascii: "c")].contains(bytes[key.range.lowerBound])
+        else { return }
+        let word = Suggestion.normal(bytes.pathPart(key)).dropFirst()
+        for flag in ["mutable-content", "content-available"] where word.elementsEqual(Suggestion.normal(flag)) {
+            findings.add("payload", foreignPath: bytes.pathPart(key), "belongs in aps as \(flag)")
         }
     }
 
@@ -72,10 +89,14 @@ package struct PayloadCheck {
             return findings.add("\(table.path)", "expected an object, found \(value.kind.name)")
         }
         let seen = try checkKeys(of: table, bytes, depth: 2)
-        for (index, key) in table.keys.enumerated() where seen & 1 << index == 0 {
+        for (index, key) in table.keys.enumerated() {
+            let isMissing = seen & 1 << index == 0
+            guard isMissing || isAlertEmpty && key.nested == .alert else { continue }
             guard key.need.holds(for: event), key.scope.contains(type) else { continue }
             let cause = key.need == .always ? "push type \(type)" : "event \(event?.rawValue ?? "")"
-            findings.add("\(table.path).\(key.name)", "missing, expected \(key.expectation) for \(cause)")
+            findings.add(
+                "\(table.path).\(key.name)",
+                "\(isMissing ? "missing" : "empty"), expected \(key.expectation) for \(cause)")
         }
         if type == .alert, !hasInteraction {
             findings.add("\(table.path)", "expected alert, badge or sound for push type alert")
@@ -120,7 +141,8 @@ package struct PayloadCheck {
         of key: PayloadKey, in table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
     ) throws(JSONFailure) {
         if let nested = key.nested, scanner.open(bytes, "{") {
-            _ = try checkKeys(of: .nested(nested), bytes, depth: depth + 1)
+            let seen = try checkKeys(of: .nested(nested), bytes, depth: depth + 1)
+            if nested == .alert { isAlertEmpty = seen == 0 }
             return
         }
         if key.kinds.contains(.strings), scanner.open(bytes, "[") {
@@ -128,6 +150,7 @@ package struct PayloadCheck {
         }
         let nulls = scanner.nulls
         let value = try scanner.value(bytes, depth: depth)
+        if value.kind == .object { hasForeignObjects = true }
         if scanner.nulls > nulls, value.kind != .null {
             try findNulls(in: value, bytes, "\(table.path).\(key.name)", "")
         }
@@ -144,6 +167,7 @@ package struct PayloadCheck {
     ) throws(JSONFailure) {
         let nulls = scanner.nulls
         let value = try scanner.value(bytes, depth: depth)
+        if value.kind == .object || value.kind == .array { hasForeignObjects = true }
         if scanner.nulls > nulls { try findNulls(in: value, bytes, path(), foreignPath()) }
     }
 
@@ -217,9 +241,14 @@ package struct PayloadCheck {
 
     /// The finding for an unknown key.
     private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
-        let names = table.keys.filter { $0.scope.contains(type) }.map(\.name.description)
-        if table.isFormer(part.dropFirst()) { return "no longer in Apple's tables" }
-        if let meant = Suggestion.closest(to: String(part.dropFirst()), among: names) {
+        let name = String(part.dropFirst())
+        if table.isFormer(name[...]) { return "no longer in Apple's tables" }
+        let word = Suggestion.normal(name)
+        for other in [PayloadTable.aps, .alert] where other.path.description != table.path.description {
+            guard let meant = other.names(for: type).first(where: { Suggestion.normal($0) == word }) else { continue }
+            return "belongs in \(other.path)" + (meant == name ? "" : " as \(meant)")
+        }
+        if let meant = Suggestion.closest(to: name, among: table.names(for: type)) {
             return "not a key of Apple's; did you mean \"\(meant)\"?"
         }
         return "not a key of Apple's; move custom keys out of aps, where APNs ignores them"

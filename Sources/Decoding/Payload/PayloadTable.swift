@@ -87,6 +87,10 @@ struct PayloadTable: Sendable {
         }
     }
 
+    func names(for type: PushType) -> [String] {
+        keys.filter { $0.scope.contains(type) }.map(\.name.description)
+    }
+
     /// Whether Apple described this key in earlier editions of the table.
     func isFormer(_ key: Substring) -> Bool {
         switch path.description {

@@ -19,7 +19,16 @@ struct LibraryReader {
         unsafe self.storage = unsafe storage
     }
 
-    func read(_ response: harebell_answer) throws(DecodingFailure) -> Decoded {
+    /// - Returns: a refusal if the answer violates the interface.
+    func decoded(_ response: harebell_answer) -> Decoded {
+        do throws(DecodingFailure) {
+            return unsafe try read(response)
+        } catch {
+            return .reject(error)
+        }
+    }
+
+    private func read(_ response: harebell_answer) throws(DecodingFailure) -> Decoded {
         switch unsafe response.kind {
         case HAREBELL_REQUEST.rawValue:
             let key = try unsafe slice(response.key, "key")
@@ -53,7 +62,8 @@ struct LibraryReader {
             guard let payload = entry.payload else { throw DecodingFailure("payload: missing") }
             if checked != payload { try RequestFields.payload(payload) }
             checked = payload
-            return try entry.fields.request(payload: payload)
+            var fields = entry.fields
+            return try fields.request(payload: payload)
         }
         guard entries.count > 1 else {
             var request = try request(entries[0])
@@ -64,7 +74,7 @@ struct LibraryReader {
         for entry in entries {
             try batch.add { () throws(DecodingFailure) in try request(entry) }
         }
-        return batch.decoded(key: key, else: "no notifications")
+        return .request(batch.request(key: key))
     }
 
     private func notifications(_ response: harebell_answer) throws(DecodingFailure) -> [Entry] {
@@ -107,7 +117,7 @@ struct LibraryReader {
         }
         var entry = Entry(payload: payload.slice)
         func set(_ field: RequestFields.Name, _ text: harebell_text, _ name: String) throws(DecodingFailure) {
-            if let text = try unsafe slice(text, name) { entry.fields.set(field, .text(text)) }
+            if let text = try unsafe slice(text, name) { entry.fields[field] = .text(text) }
         }
         try unsafe set(.deviceToken, notification.device_token, "device_token")
         try unsafe set(.channelID, notification.channel_id, "channel_id")
@@ -117,10 +127,10 @@ struct LibraryReader {
         try unsafe set(.collapseID, notification.collapse_id, "collapse_id")
         try unsafe set(.environment, notification.environment, "environment")
         if unsafe notification.has_expiration != 0 {
-            entry.fields.set(.expiration, unsafe .integer(notification.expiration))
+            entry.fields[.expiration] = unsafe .integer(notification.expiration)
         }
         if unsafe notification.priority != 0 {
-            entry.fields.set(.priority, unsafe .integer(Int64(notification.priority)))
+            entry.fields[.priority] = unsafe .integer(Int64(notification.priority))
         }
         return entry
     }

@@ -166,33 +166,28 @@ package final class DecoderProcess {
         case .line(let text):
             log.notice("the decoder writes: \(text)")
         case .ended(let failure): ended(failure, at: now)
-        case .oversize(let bytes): violated("a frame of \(bytes) bytes, more than \(options.maximumResponseFrame)")
-        case .text(let beginning):
-            violated(
-                "it wrote the text \"\(beginning)…\" to standard output, which is for frames: "
-                    + "write messages to standard error")
+        case .violation(let reason): violated(reason)
         case .frame(let frame):
-            do throws(ProcessResponse.Violation) {
+            do throws(DecodingFailure) {
                 try responded(try ProcessResponse(frame), at: now)
             } catch {
-                violated(error.message)
+                violated(error.detail)
             }
         }
     }
 
-    private func responded(_ response: ProcessResponse, at now: Instant) throws(ProcessResponse.Violation) {
+    private func responded(_ response: ProcessResponse, at now: Instant) throws(DecodingFailure) {
         switch (state, response) {
         case (.starting, .hello(ProcessFrame.protocolVersion)):
             state = .working
             if failures == 0 || waiting == 0 { downSince = nil }
             log.info("the decoder's program is there")
         case (.starting, .hello(let version)):
-            throw ProcessResponse.Violation(
-                message: "it speaks protocol \(version), expected \(ProcessFrame.protocolVersion)")
+            throw DecodingFailure("it speaks protocol \(version), expected \(ProcessFrame.protocolVersion)")
         case (.working, .responses(let responses)):
             for (number, response) in responses {
                 guard let handle = queue.responded(number, at: now) else {
-                    throw ProcessResponse.Violation(message: "a response has an unknown id, or came twice")
+                    throw DecodingFailure("a response has an unknown id, or came twice")
                 }
                 failures = 0
                 downSince = nil
@@ -200,7 +195,7 @@ package final class DecoderProcess {
                 events.append(.decoded(handle, ProcessResponse.decoded(response)))
             }
         case (.starting, .responses), (.working, .hello):
-            throw ProcessResponse.Violation(message: "expected hello first, and once")
+            throw DecodingFailure("expected hello first, and once")
         case (.down, _), (.failing, _), (.stopping, _), (.stopped, _): break
         }
     }

@@ -5,10 +5,8 @@ import DequeModule
 package final class ProcessConversation: ProgramEngine {
     enum Event {
         case frame(ArraySlice<UInt8>)
-        /// It announces a frame that is too large; the frame is not read.
-        case oversize(Int)
-        /// In place of a frame's length it wrote these characters.
-        case text(String)
+        /// It does not keep to the protocol.
+        case violation(String)
         case line(String)
         case ended(TransportError?)
     }
@@ -67,7 +65,12 @@ package final class ProcessConversation: ProgramEngine {
                 ignoresInput = true
                 let isText = prefix.allSatisfy { 0x20...0x7E ~= $0 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
                 let text = ControlCharacters.escaped(String(decoding: prefix, as: UTF8.self), quotes: true)
-                return events.append(isText ? .text(text) : .oversize(length))
+                return events.append(
+                    .violation(
+                        isText
+                            ? "it wrote the text \"\(text)…\" to standard output, which is for frames: write messages "
+                                + "to standard error"
+                            : "a frame of \(length) bytes, more than \(maximumFrame)"))
             }
             let frame = rest.dropFirst(ProcessFrame.prefix).prefix(length)
             guard frame.count == length else { break }

@@ -47,23 +47,13 @@ enum ProcessFrame {
         frame.append("{\"id\":")
         frame.append(decimal: number)
         appendBody(delivery.body, to: &frame)
-        func text(_ key: StaticString, _ value: ArraySlice<UInt8>?) {
-            guard let value else { return }
+        for property in MessageProperty.allCases where property != .timestamp {
+            guard let text = property.text(of: delivery) else { continue }
             frame.append(",\"")
-            frame.append(key)
+            frame.append(contentsOf: property.rawValue.utf8)
             frame.append("\":")
-            frame.appendJSON(string: value)
+            frame.appendJSON(string: text)
         }
-        text("content-type", delivery.contentType)
-        text("content-encoding", delivery.contentEncoding)
-        text("message-id", delivery.messageID)
-        text("correlation-id", delivery.correlationID)
-        text("reply-to", delivery.replyTo)
-        text("type", delivery.type)
-        text("app-id", delivery.appID)
-        text("expiration", delivery.expiration)
-        text("exchange", delivery.exchange)
-        text("routing-key", delivery.routingKey)
         if let timestamp = delivery.timestamp {
             frame.append(",\"timestamp\":")
             frame.append(decimal: timestamp)

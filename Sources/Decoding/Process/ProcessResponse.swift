@@ -2,39 +2,30 @@ import Core
 
 /// The content of one frame from the program.
 enum ProcessResponse {
-    /// A protocol violation by the program.
-    struct Violation: Error {
-        let message: String
-    }
-
     case hello(protocol: Int64)
     /// Each with the number of its message.
     case responses([(number: UInt64, response: JSONPart)])
 
-    init(_ frame: ArraySlice<UInt8>) throws(Violation) {
-        let part: JSONPart
-        do throws(JSONFailure) {
-            part = try JSONPart(frame)
-        } catch {
-            throw Violation(message: "a frame is not JSON: expected \(error.expectation) at byte \(error.offset)")
-        }
+    /// - Throws: if the program does not keep to the protocol.
+    init(_ frame: ArraySlice<UInt8>) throws(DecodingFailure) {
+        let part = try JSONPart(frame, called: "a frame")
         let members = JSONMembers(part)
         if let hello = members["hello"] {
             guard let version = JSONMembers(hello)["protocol"]?.integer else {
-                throw Violation(message: "hello without a protocol")
+                throw DecodingFailure("hello without a protocol")
             }
             self = .hello(protocol: version)
         } else if let responses = members["answers"], responses.kind == .array {
             var found: [(UInt64, JSONPart)] = []
             for response in responses.elements {
                 guard let number = response["id".utf8]?.integer.flatMap({ UInt64(exactly: $0) }) else {
-                    throw Violation(message: "a response without an id")
+                    throw DecodingFailure("a response without an id")
                 }
                 found.append((number, response))
             }
             self = .responses(found)
         } else {
-            throw Violation(message: "a frame is neither hello nor responses")
+            throw DecodingFailure("a frame is neither hello nor responses")
         }
     }
 
@@ -73,7 +64,7 @@ enum ProcessResponse {
             for entry in entries {
                 try batch.add { () throws(DecodingFailure) in try APNsJSONDecoder.request(entry.raw) }
             }
-            return batch.decoded(key: key?.text, else: "no requests")
+            return .request(batch.request(key: key?.text))
         } catch {
             return .reject(error)
         }

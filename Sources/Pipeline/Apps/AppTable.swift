@@ -189,7 +189,10 @@ package struct AppTable {
                 DecodingFailure(
                     "apns-topic: \"\(name)\" contradicts apns-push-type \(type), whose topic is \"\(expected)\""))
         }
-        return .failure(DecodingFailure("apns-topic: no app \"\(name)\" is configured"))
+        let topics = configured.map { String(decoding: apps[$0.index].topic, as: UTF8.self) }
+        let nearest = Suggestion.closest(to: name, among: topics)
+        let hint = Suggestion.question(nearest).map { "; \($0)" } ?? ""
+        return .failure(DecodingFailure("apns-topic: no app \"\(name)\" is configured\(hint)"))
     }
 
     /// The app of a request that names no topic: the only one, or the one whose certificate names one topic.

@@ -145,7 +145,7 @@ struct CeleryDecoderTests {
         let inside = #"{"aps":{"badge":1},"at":[{"__type__":"datetime","__value__":"2026-09-21T14:13:30"}]}"#
         #expect(
             try sample("", payload: inside).complaint().hasPrefix(
-                "payload/at/0: kombu wrote a value of Python"))
+                "payload.at[0]: kombu wrote a value of Python"))
     }
 
     @Test("Pickle, compression and bodies that are not tasks are refused")
@@ -165,7 +165,14 @@ struct CeleryDecoderTests {
                 == "eta: expected a date and time in ISO 8601, or seconds since 1970")
         #expect(
             try Self.sample(body: "[[],{}]").complaint() == "body: expected [args, kwargs, embed], found 2 elements")
-        #expect(try Self.sample(body: "[[],{},{}]").complaint() == "/kwargs/push: missing in the task's arguments")
+        let missing = "missing in the task's arguments"
+        #expect(try Self.sample(body: "[[],{},{}]").complaint() == "/kwargs/push: \(missing)")
+        #expect(
+            try Self.sample(body: "[[{}],{},{}]").complaint()
+                == "/kwargs/push: \(missing); it has 1 in /args, such as /args/0")
+        #expect(
+            try Self.sample(task: "app.tasks.raw", body: #"[[],{"push":{}},{}]"#).complaint()
+                == "/args/1: \(missing); it has arguments in /kwargs, such as /kwargs/push")
         let bare = DecoderSample("{}", decoder: "tasks", decoders: Self.decoders)
         #expect(try bare.complaint() == "task: missing in the headers and in the body")
     }

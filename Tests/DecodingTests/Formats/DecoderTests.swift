@@ -36,6 +36,8 @@ private func text(_ string: String) -> Delivery.HeaderValue {
 
 private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
+private let severalTargets = "device-token: expected only one of device-token, device-tokens and apns-channel-id"
+
 /// An envelope with all required fields, with changes; `nil` leaves a key out.
 private func envelope(_ changes: [(String, String?)] = []) -> String {
     var members = [
@@ -146,10 +148,13 @@ struct DecoderTests {
                     == "apns-collapse-id: expected a string, found half of a surrogate pair")
         }
 
-        @Test("The last of two equal keys counts, and null is the same as no key")
+        @Test("The last of two equal keys is used and named, and null is the same as no key")
         func twiceAndNull() throws {
             let twice = "{\"payload\":3,\"apns-priority\":\"x\"," + envelope([("apns-priority", "10")]).dropFirst()
             #expect(try notification(twice).priority == .immediate)
+            #expect(
+                try request(APNsJSONDecoder(), delivery(Array(twice.utf8))).hint
+                    == "payload: comes twice; the last one is used; apns-priority: comes twice; the last one is used")
             let null = envelope([("apns-priority", "null"), ("device-tokens", "null"), ("environment", "null")])
             #expect(try notification(null).priority == nil)
         }
@@ -183,7 +188,7 @@ struct DecoderTests {
         @Test(
             "A body that is not JSON is refused with the offset and the expected token",
             arguments: [
-                ("", "a value at byte 0"), ("hello", "a value at byte 0"), ("{", "a key at byte 1"),
+                ("hello", "a value at byte 0"), ("{", "a key at byte 1"),
                 ("{\"a\"", "a colon at byte 4"), ("{\"a\":", "a value at byte 5"),
                 ("{\"a\":1", "a comma or the closing bracket at byte 6"),
                 ("{\"a\":1]", "a comma or the closing bracket at byte 6"), ("{\"a\":1,}", "a key at byte 7"),
@@ -203,6 +208,7 @@ struct DecoderTests {
 
         @Test("A body that is not an object, or has no payload, is refused")
         func noEnvelope() {
+            #expect(complaint("".utf8) == "body: empty, expected JSON")
             #expect(complaint("[]".utf8) == "body: expected a JSON object, found an array")
             #expect(complaint(" \"x\" ".utf8) == "body: expected a JSON object, found a string")
             #expect(
@@ -245,151 +251,96 @@ struct DecoderTests {
         @Test(
             "A field of a wrong type or out of range is refused with its name and what was expected",
             arguments: [
+                ("device-token", #""xyz""#, "expected an even number of hexadecimal digits, at most 1024"),
                 (
-                    "device-token", nil,
-                    "no target: expected device-token, device-tokens or apns-channel-id"
-                ),
-                (
-                    "device-token", "\"xyz\"",
-                    "device-token: expected an even number of hexadecimal digits, at most 1024"
-                ),
-                (
-                    "device-token", "\"abc\"",
-                    "device-token: it has 3 digits; expected an even number of hexadecimal digits, at most 1024"
+                    "device-token", #""abc""#,
+                    "it has 3 digits; expected an even number of hexadecimal digits, at most 1024"
                 ),
                 (
                     "device-token", "\"\"",
-                    "device-token: it is empty or not a string; expected an even number of hexadecimal "
-                        + "digits, at most 1024"
+                    "it is empty or not a string; expected an even number of hexadecimal digits, at most 1024"
                 ),
-                ("device-token", "17", "device-token: expected a string of hexadecimal digits, found 17"),
-                ("device-token", "[]", "device-token: expected a string of hexadecimal digits, found an array"),
+                ("device-token", "17", "expected a string of hexadecimal digits, found 17"),
                 (
-                    "device-tokens", "[\"ab\"]",
-                    "device-token: expected only one of device-token, device-tokens and apns-channel-id"
+                    "device-token", "[0,252]",
+                    "expected a string of hexadecimal digits, found an array; device-tokens takes several, and digits "
+                        + "stand for bytes"
                 ),
+                ("apns-topic", "17", "expected 1 to 255 visible ASCII characters, found 17"),
+                ("apns-topic", "\"\"", #"expected 1 to 255 visible ASCII characters, found """#),
+                ("apns-topic", #""a\r\nb""#, #"expected 1 to 255 visible ASCII characters, found "a\r\nb""#),
                 (
-                    "apns-channel-id", "\"ab\"",
-                    "device-token: expected only one of device-token, device-tokens and apns-channel-id"
-                ),
-                ("apns-topic", "17", "apns-topic: expected 1 to 255 visible ASCII characters, found 17"),
-                ("apns-topic", "\"\"", "apns-topic: expected 1 to 255 visible ASCII characters, found \"\""),
-                (
-                    "apns-topic", "\"a\\r\\nb\"",
-                    "apns-topic: expected 1 to 255 visible ASCII characters, found \"a\\r\\nb\""
-                ),
-                (
-                    "apns-push-type", "\"banner\"",
-                    "apns-push-type: \"banner\" is not one of alert, background, complication, controls, fileprovider, "
-                        + "liveactivity, location, mdm, pushtotalk, voip, widgets"
+                    "apns-push-type", #""banner""#,
+                    #""banner" is not one of alert, background, complication, controls, fileprovider, liveactivity, "#
+                        + #"location, mdm, pushtotalk, voip, widgets"#
                 ),
                 (
                     "apns-push-type", "1",
-                    "apns-push-type: 1 is not one of alert, background, complication, controls, fileprovider, "
-                        + "liveactivity, location, mdm, pushtotalk, voip, widgets"
+                    "1 is not one of alert, background, complication, controls, fileprovider, liveactivity, location, "
+                        + "mdm, pushtotalk, voip, widgets"
                 ),
-                ("apns-id", "\"123\"", "apns-id: expected a UUID as 8-4-4-4-12 hexadecimal digits"),
-                ("apns-id", "5", "apns-id: expected a UUID as 8-4-4-4-12 hexadecimal digits"),
-                ("apns-priority", "3", "apns-priority: expected 1, 5 or 10, found 3"),
+                ("apns-id", #""123""#, "its length is 3; expected a UUID as 8-4-4-4-12 hexadecimal digits"),
                 (
-                    "apns-priority", "10.5",
-                    "apns-priority: expected 1, 5 or 10, found a number that is not a 64-bit integer"
-                ),
-                ("apns-priority", "\"10\"", "apns-priority: expected 1, 5 or 10, found \"10\""),
-                ("apns-priority", "266", "apns-priority: expected 1, 5 or 10, found 266"),
-                (
-                    "not-before", "1.5",
-                    "not-before: expected seconds since 1970 (UTC) as an integer, found a number that "
-                        + "is not a 64-bit integer"
+                    "apns-id", #""{123e4567-e89b-12d3-a456-426655440000}""#,
+                    "it has no hyphens, or something around it; expected a UUID as 8-4-4-4-12 hexadecimal digits"
                 ),
                 (
-                    "not-before", "-1",
-                    "not-before: expected seconds since 1970 (UTC) as an integer, found -1"
+                    "apns-id", #""Ej5FZ+ibEtOkVkJmVUQAAA==""#,
+                    "it looks like base64; expected a UUID as 8-4-4-4-12 hexadecimal digits"
                 ),
+                ("apns-id", "5", "found 5; expected a UUID as 8-4-4-4-12 hexadecimal digits"),
+                ("apns-priority", "3", "expected 1, 5 or 10, found 3"),
+                ("apns-priority", "10.5", "expected 1, 5 or 10, found 10.5"),
+                ("apns-priority", "1e300", "expected 1, 5 or 10, found 1e300"),
+                ("apns-priority", #""10""#, #"expected 1, 5 or 10, found "10""#),
+                ("apns-priority", "266", "expected 1, 5 or 10, found 266"),
+                ("apns-collapse-id", "\"\(String(repeating: "c", count: 65))\"", "65 bytes, expected 1 to 64"),
+                ("apns-collapse-id", "\"\"", "0 bytes, expected 1 to 64"),
+                ("apns-collapse-id", #""a\nb""#, "expected no control characters, and no space around it"),
+                ("apns-collapse-id", "true", "expected a string, found a boolean"),
                 (
-                    "not-before", "\"1\"",
-                    "not-before: expected seconds since 1970 (UTC) as an integer, found \"1\", a string"
+                    "environment", #""sandbox""#,
+                    #""sandbox" is not one of production, development; did you mean "development"?"#
                 ),
-                (
-                    "apns-expiration", "-1",
-                    "apns-expiration: expected seconds since 1970 (UTC) as an integer, found -1"
-                ),
-                (
-                    "apns-expiration", "\"0\"",
-                    "apns-expiration: expected seconds since 1970 (UTC) as an integer, found \"0\", a string"
-                ),
-                (
-                    "apns-expiration", "\"2026-11-26T10:00:00Z\"",
-                    "apns-expiration: expected seconds since 1970 (UTC) as an integer, found a date in ISO 8601"
-                ),
-                (
-                    "apns-expiration", "99999999999999999999",
-                    "apns-expiration: expected seconds since 1970 (UTC) as an integer, found a number "
-                        + "that is not a 64-bit integer"
-                ),
-                (
-                    "not-before", "253402300800",
-                    "not-before: 253402300800 looks like milliseconds; expected seconds since 1970 "
-                        + "(UTC) as an integer, such as 253402300"
-                ),
-                (
-                    "not-before", "1764003600000",
-                    "not-before: 1764003600000 looks like milliseconds; expected seconds since 1970 "
-                        + "(UTC) as an integer, such as 1764003600"
-                ),
-                (
-                    "apns-expiration", "1764003600000",
-                    "apns-expiration: 1764003600000 looks like milliseconds; expected seconds since "
-                        + "1970 (UTC) as an integer, such as 1764003600"
-                ),
-                (
-                    "apns-expiration", "300",
-                    "apns-expiration: 300 looks like a duration; expected seconds since 1970 (UTC) as "
-                        + "an integer: add it to the "
-                        + "time of publishing"
-                ),
-                (
-                    "apns-expiration", "86400",
-                    "apns-expiration: 86400 looks like a duration; expected seconds since 1970 (UTC) as "
-                        + "an integer: add it to the "
-                        + "time of publishing"
-                ),
-                (
-                    "apns-expiration", "1e3",
-                    "apns-expiration: 1000 looks like a duration; expected seconds since 1970 (UTC) as "
-                        + "an integer: add it to the "
-                        + "time of publishing"
-                ),
-                (
-                    "apns-expiration", "999999999",
-                    "apns-expiration: 999999999 looks like a duration; expected seconds since 1970 "
-                        + "(UTC) as an integer: add it to the "
-                        + "time of publishing"
-                ),
-                (
-                    "not-before", "60",
-                    "not-before: 60 looks like a duration; expected seconds since 1970 (UTC) as an "
-                        + "integer: add it to the "
-                        + "time of publishing"
-                ),
-                (
-                    "apns-collapse-id", "\"\(String(repeating: "c", count: 65))\"",
-                    "apns-collapse-id: 65 bytes, expected 1 to 64"
-                ),
-                ("apns-collapse-id", "\"\"", "apns-collapse-id: 0 bytes, expected 1 to 64"),
-                (
-                    "apns-collapse-id", "\"a\\nb\"",
-                    "apns-collapse-id: expected no control characters, and no space around it"
-                ),
-                ("apns-collapse-id", "true", "apns-collapse-id: expected a string, found a boolean"),
-                (
-                    "environment", "\"sandbox\"",
-                    "environment: \"sandbox\" is not one of production, development; did you mean \"development\"?"
-                ),
-                ("environment", "{}", "environment: an object is not one of production, development"),
+                ("environment", "{}", "an object is not one of production, development"),
+            ] as [(String, String, String)])
+        func fields(key: String, value: String, message: String) {
+            #expect(complaint(envelope([(key, value)]).utf8) == "\(key): \(message)")
+        }
+
+        @Test(
+            "A request has one target",
+            arguments: [
+                ("device-token", nil, "no target: expected device-token, device-tokens or apns-channel-id"),
+                ("device-tokens", #"["ab"]"#, severalTargets), ("apns-channel-id", #""ab""#, severalTargets),
             ] as [(String, String?, String)])
-        func fields(key: String, value: String?, message: String) {
+        func target(key: String, value: String?, message: String) {
             #expect(complaint(envelope([(key, value)]).utf8) == message)
+        }
+
+        @Test(
+            "A time is in seconds, and the error names what it looks like",
+            arguments: [
+                ("1.5", "", ", found 1.5"),
+                ("-1", "", ", found -1"),
+                (#""1""#, "", #", found "1", a string"#),
+                (#""0""#, "", #", found "0", a string"#),
+                (#""2026-11-26T10:00:00Z""#, "", ", found a date in ISO 8601, which is 1795687200"),
+                ("99999999999999999999", "", ", found 99999999999999999999"),
+                ("253402300800", "253402300800 looks like milliseconds; ", ""),
+                ("1764003600000", "1764003600000 looks like milliseconds; ", ", such as 1764003600"),
+                ("300", "300 looks like a duration; ", ": add it to the time of publishing"),
+                ("1764003600000000", "1764003600000000 looks like microseconds; ", ", such as 1764003600"),
+                ("1764003600000000000", "1764003600000000000 looks like nanoseconds; ", ", such as 1764003600"),
+                ("1e3", "1000 looks like a duration; ", ": add it to the time of publishing"),
+                ("999999999", "999999999 looks like a duration; ", ": add it to the time of publishing"),
+                ("60", "60 looks like a duration; ", ": add it to the time of publishing"),
+            ])
+        func times(value: String, form: String, example: String) {
+            let expected = "expected seconds since 1970 (UTC) as an integer"
+            for key in ["apns-expiration", "not-before"] {
+                #expect(complaint(envelope([(key, value)]).utf8) == "\(key): \(form)\(expected)\(example)")
+            }
         }
 
         @Test(
@@ -617,13 +568,17 @@ struct DecoderTests {
             #expect(complaint([target, ("apns-priority", .number(5))]) == "")
             #expect(
                 complaint([target, ("apns-priority", .number(5.5))])
-                    == "apns-priority: expected 1, 5 or 10, found a number with a fraction")
+                    == "apns-priority: expected 1, 5 or 10, found 5.5")
+            #expect(
+                complaint([target, ("apns-priority", .other)])
+                    == "apns-priority: expected 1, 5 or 10, found a decimal, a table, an array or nothing")
             #expect(
                 complaint([target, ("apns-expiration", text(""))])
                     == "apns-expiration: expected seconds since 1970 (UTC) as an integer, found \"\"")
             #expect(
                 complaint([target, ("apns-topic", .boolean(true))])
                     == "apns-topic: expected 1 to 255 visible ASCII characters, found a boolean")
+            #expect(complaint([target], body: "") == "payload: empty, expected JSON")
             #expect(complaint([target], body: "{") == "payload: not JSON: expected a key at byte 1")
             #expect(complaint([target], body: "[]") == "payload: expected a JSON object, found an array")
             #expect(complaint([target], body: " {} ") == "payload: expected at least one key, found none")
@@ -681,7 +636,15 @@ struct DecoderTests {
                 case .reject(let failure) = AutoDecoder().decode(
                     delivery([0x5B, 0x5D], contentType: contentType), at: WallTime(milliseconds: 0))
             else { return }
-            #expect(failure.detail.contains("; content-type: \"\(contentType)\""), "\(failure.detail)")
+            #expect(failure.detail.hasSuffix("; content-type: \"\(contentType)\", expected application/json"))
+            let inHeaders = delivery([0x5B, 0x5D], contentType: contentType, headers: headers)
+            guard case .reject(let other) = AutoDecoder().decode(inHeaders, at: WallTime(milliseconds: 0)) else {
+                Issue.record("expected a refusal")
+                return
+            }
+            #expect(
+                other.detail == "payload: expected a JSON object, found an array; content-type: \"\(contentType)\", "
+                    + "expected application/json")
         }
 
         @Test(
@@ -696,7 +659,7 @@ struct DecoderTests {
                 Issue.record("expected a refusal")
                 return
             }
-            #expect(failure.detail.contains(contentType))
+            #expect(failure.detail == "content-type: \"\(contentType)\" is another format, expected application/json")
         }
     }
 

@@ -242,7 +242,7 @@ struct LibraryDecoderTests {
             ("endless text", "library: its answer has topic: 18446744073709551615 bytes, expected at most 65536"),
             ("key at NULL", "library: its answer has key: 1 bytes at NULL"),
             ("no payload", "payload: missing"),
-            ("empty payload", "payload: not JSON: expected a value at byte 0"),
+            ("empty payload", "payload: empty, expected JSON"),
             ("payload that is no UTF-8", "payload: not JSON: expected UTF-8 at byte 17"),
             ("payload that is no JSON", "payload: not JSON: expected a value at byte 7"),
             ("topic that is no header", "apns-topic: expected 1 to 255 visible ASCII characters"),

@@ -110,7 +110,8 @@ struct MappingDecoderTests {
             ),
             (
                 "/p", #"{"t":[],"p":{"aps":{}}}"#,
-                "device-token (/t): expected a string of hexadecimal digits, found an array"
+                "device-token (/t): expected a string of hexadecimal digits, found an array; device-tokens takes "
+                    + "several, and digits stand for bytes"
             ),
             ("/p", #"{"t":"00"}"#, "payload: /p is missing"),
             ("/p", #"{"t":"00","p":[1]}"#, "payload: expected a JSON object, found an array"),
@@ -123,8 +124,13 @@ struct MappingDecoderTests {
             ),
         ])
     func complaints(payload: String, body: String, complaint: String) throws {
-        let sample = Self.sample(body, "device-token: /t\napns-push-type: alert\npayload: '\(payload)'")
+        var sample = Self.sample(body, "device-token: /t\napns-push-type: alert\npayload: '\(payload)'")
         #expect(try sample.complaint() == complaint)
+        // The content type is named if it says what the body is instead.
+        sample.properties = [("content-type", "application/msgpack")]
+        let isObject = (try? JSONPart(ArraySlice(body.utf8)))?.kind == .object
+        let named = isObject ? "" : "; content-type: \"application/msgpack\", expected application/json"
+        #expect(try sample.complaint() == complaint + named)
     }
 
     @Test("check reports an invalid mapping with its place")
@@ -150,8 +156,9 @@ struct MappingDecoderTests {
                 "f:6:21: decoders[0].mapping.device-token: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
                     + "and ~1 for / in a key",
                 "f:7:19: decoders[0].mapping.apns-topic: \"{/x\" has no closing brace",
-                "f:8:16: decoders[0].mapping.apns-id: \"nonsense\" is not one of the properties message-id, "
-                    + "correlation-id, reply-to, type, app-id, expiration, timestamp, routing-key",
+                "f:8:16: decoders[0].mapping.apns-id: \"nonsense\" is not one of the properties content-type, "
+                    + "content-encoding, message-id, correlation-id, reply-to, type, app-id, expiration, exchange, "
+                    + "routing-key, timestamp",
                 "f:9:16: decoders[0].mapping.payload: expected a JSON pointer, body, or a JSON object with "
                     + "{/pointer} in it",
                 "f:10:16: decoders[0].mapping.only_if: expected a source and its accepted values",

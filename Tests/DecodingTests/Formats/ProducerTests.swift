@@ -44,6 +44,8 @@ struct ProducerTests {
         static let all = [
             Client(name: "pika"), Client(name: "aio-pika"),
             Client(name: "kombu", properties: [("content-type", "application/json"), ("content-encoding", "utf-8")]),
+            Client(name: "kombu", properties: [("content-type", "text/plain"), ("content-encoding", "utf-8")]),
+            Client(name: "kombu", properties: [("content-type", "application/data"), ("content-encoding", "binary")]),
             Client(name: "Bunny", properties: [("content-type", "application/octet-stream")]),
             Client(name: "node amqplib"), Client(name: "php-amqplib"),
             Client(name: "php-amqplib", properties: [("content-type", "text/plain")]),
@@ -80,17 +82,28 @@ struct ProducerTests {
         #expect(page.contains(client.name))
     }
 
-    @Test("A byte order mark is skipped in both modes, and UTF-16 is named")
+    @Test("A byte order mark is skipped in both modes")
     func byteOrderMark() throws {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         _ = try Self.decode(DecoderSample(bytes: mark + Array(Self.ok.utf8), decoder: "auto"))
         let header = DecoderSample(
             bytes: mark + Array(Self.payload.utf8), decoder: "auto", headers: [("device-token", .text(Self.token))])
         #expect(string(try Self.decode(header).notifications[0].payload) == Self.payload)
-        let wide: [UInt8] = Self.ok.utf8.flatMap { byte -> [UInt8] in [byte, 0] }
-        for body in [[0xFF, 0xFE] + wide, wide] {
-            #expect(try Self.failure(DecoderSample(bytes: body, decoder: "auto")).detail.contains("UTF-16"))
-        }
+    }
+
+    @Test(
+        "A body that begins like another format is named",
+        arguments: [
+            ([0xFF, 0xFE, 0x7B, 0], "UTF-16"), ([0x7B, 0, 0x22, 0], "UTF-16"), ([0, 0x7B, 0, 0x22], "UTF-16"),
+            ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0, 0, 0, 0x7B], "UTF-32"), ([0x7B, 0, 0, 0], "UTF-32"),
+            ([0x00, 0x53, 0x77, 0xC1, 3, 0], "an AMQP 1.0 value with a map: send text or binary"),
+            ([0x00, 0x53, 0x77, 0xD0, 3, 0], "an AMQP 1.0 value with a list"),
+            ([0x00, 0x53, 0x77, 0x40], "an AMQP 1.0 value with null"),
+            ([0x00, 0x53, 0x77, 0x55, 1], "an AMQP 1.0 value that is neither text nor binary"),
+        ] as [([UInt8], String)])
+    func otherFormats(body: [UInt8], name: String) throws {
+        let detail = try Self.failure(DecoderSample(bytes: body, decoder: "auto")).detail
+        #expect(detail.hasPrefix("body: not JSON: ") && detail.contains("; it looks like \(name)"), "\(detail)")
     }
 
     @Test("Only a whole value section is unwrapped", arguments: [0xA0, 0xA1, 0xB0, 0xB1] as [UInt8])
@@ -98,6 +111,11 @@ struct ProducerTests {
         let small = #"{"device-token":"00","payload":{"aps":{"badge":1}}}"#
         let body = Client.section(code, small)
         #expect(try Self.decode(DecoderSample(bytes: body, decoder: "apns-json")).notifications.map(\.hex) == ["00"])
+        let gzip = Compressor.gzip(Array(small.utf8))
+        var section = Client.section(0xB0, "") + gzip
+        section[7] = UInt8(gzip.count)
+        let sample = DecoderSample(bytes: section, decoder: "apns-json", properties: [("content-encoding", "gzip")])
+        #expect(try Self.decode(sample).notifications.map(\.hex) == ["00"])
         for damaged in [Array(body.dropLast()), body + [0x20], Array(body.prefix(4))] {
             _ = try Self.failure(DecoderSample(bytes: damaged, decoder: "apns-json"))
         }
@@ -132,7 +150,24 @@ struct ProducerTests {
             #expect(try Self.decode(DecoderSample(body, decoder: "auto")).notifications[0].id?.description == id)
         }
         let device = #"{"apns-request-id":"\#(id)","device-token":"00","payload":{"aps":{"badge":1}}}"#
-        #expect(try Self.decode(DecoderSample(device, decoder: "auto")).notifications[0].id == nil)
+        let request = try Self.decode(DecoderSample(device, decoder: "auto"))
+        #expect(request.notifications[0].id == nil)
+        #expect(request.hint == "apns-request-id: only for broadcasts and channel operations; use apns-id")
+    }
+
+    @Test(
+        "A wrong channel operation is named with the nearest one, beside all else that is wrong",
+        arguments: [
+            (#"{"operation":"crate"}"#, "\"crate\" is not one of create, read, delete, list; did you mean \"create\"?"),
+            (#"{"operation":1}"#, "1 is not one of create, read, delete, list"),
+            ("{}", "missing, expected one of create, read, delete, list"),
+        ])
+    func channelOperations(channel: String, complaint: String) throws {
+        let body = #"{"channel":\#(channel),"apns-id":"x"}"#
+        #expect(
+            try Self.failure(DecoderSample(body, decoder: "auto")).detail
+                == "channel.operation: \(complaint); apns-id: its length is 1; expected a UUID as 8-4-4-4-12 "
+                + "hexadecimal digits")
     }
 
     @Test("A pass is updated with an empty aps and a push type")
@@ -147,8 +182,12 @@ struct ProducerTests {
         "A form in which a device token often arrives is named",
         arguments: [
             ("{length = 32, bytes = 0x965b251c 11111111 … 376eab7c }", "NSData"),
-            ("<00fc13ad ff785122 b4ad2880>", "remove brackets and spaces"), ("0x00fc13ad", "begins with 0x"),
+            ("<00fc13ad ff785122 b4ad2880>", "remove them"), ("0x00fc13ad", "begins with 0x"),
             ("APwTrf94USK0rSiAmjQgmCNBIkE0ITSAl4eP+FV8mZ4=", "base64"), ("00fc13a", "7 digits"),
+            ("32 bytes", "description of Data"), ("[0, 252, 19, 173]", "an array of bytes"),
+            ("00:fc:13:ad", "remove them"), (#"\"00fc13ad\""#, "remove them"), (#"00fc13ad\n"#, "remove them"),
+            ("ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]", "a token of Expo"), ("dGVz:APA91bHun4", "Firebase"),
+            ("123e4567-e89b-12d3-a456-426655440000", "a UUID"),
         ])
     func tokenForms(token: String, hint: String) throws {
         let body = #"{"device-token":"\#(token)","payload":{"aps":{"badge":1}}}"#
@@ -161,9 +200,13 @@ struct ProducerTests {
         arguments: [
             ("apns-colapse-id", "apns-collapse-id"), ("apnsTopic", "apns-topic"), ("topic", "apns-topic"),
             ("priority", "apns-priority"), ("enviroment", "environment"), ("not_before", "not-before"),
+            ("apns_token", "device-token"), ("bundleId", "apns-topic"), ("bundle_id", "apns-topic"),
+            ("x-apns-priority", "apns-priority"), ("X-APNS-Topic", "apns-topic"), ("ttl", "apns-expiration"),
+            ("expiry", "apns-expiration"),
         ])
     func nearMisses(key: String, field: String) throws {
-        let hint = "\(key): not a field; did you mean \"\(field)\"?"
+        let meaning = field == "apns-expiration" ? ", a time in seconds since 1970" : ""
+        let hint = "\(key): not a field; did you mean \"\(field)\"\(meaning)?"
         let body = #"{"\#(key)":1,"device-token":"00","payload":{"aps":{"badge":1}}}"#
         #expect(try Self.decode(DecoderSample(body, decoder: "auto")).hint == hint)
         let header = DecoderSample(
@@ -179,6 +222,14 @@ struct ProducerTests {
         #expect(camel.detail.hasSuffix("deviceToken: not a field; did you mean \"device-token\"?"))
         let aps = try Self.failure(DecoderSample(#"{"device-token":"00","aps":{"badge":1}}"#, decoder: "auto"))
         #expect(aps.detail == "payload: missing, expected a JSON object; aps: belongs in payload")
+    }
+
+    @Test("Four near misses are named, and the others counted")
+    func manyNearMisses() throws {
+        let keys = (1...7).map { #""apns-topic\#($0)":1,"# }.joined()
+        let body = #"{\#(keys)"device-token":"00","payload":{"aps":{"badge":1}}}"#
+        let hint = try #require(try Self.decode(DecoderSample(body, decoder: "auto")).hint)
+        #expect(hint.split(separator: "did you mean").count == 5 && hint.hasSuffix("; and 3 more"))
     }
 
     @Test("Headers of frameworks are no near misses")
@@ -199,6 +250,12 @@ struct ProducerTests {
         #expect(
             failure.detail
                 == "apns-priority: expected 1, 5 or 10, found 7; apns-collapse-id: 0 bytes, expected 1 to 64")
+        for payload in ["{}", #"{"aps":{"badge":1}}"#] {
+            let body =
+                #"{"device-token":"00","apns-push-type":"alrt","apns-priority":7,"payload":\#(payload)}"#
+            let detail = try Self.failure(DecoderSample(body, decoder: "auto")).detail
+            #expect(detail.contains("\"alrt\" is not one of") && detail.hasSuffix("found 7"), "\(detail)")
+        }
         let known = try #require(failure.known)
         #expect(known.target == DeviceToken("00aa").map { .device($0) })
         #expect(string(known.topic) == "com.example.app" && known.environment == .development)

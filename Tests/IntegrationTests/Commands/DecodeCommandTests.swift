@@ -75,7 +75,7 @@ extension ProcessTests {
             #expect(resolved.text().contains("  environment: production\n"), "\(resolved.report)")
             #expect(try !run(body, []).text().contains("apns-topic"))
             for (member, complaint) in [
-                (#""apns-topic":"com.example.none""#, #"apns-topic: no app "com.example.none" is configured"#),
+                (#""apns-topic":"org.other""#, #"apns-topic: no app "org.other" is configured"#),
                 (#""environment":"development""#, "environment: no app is configured for development"),
             ] {
                 let refused = try run(body.dropLast() + ",\(member)}", configuration)

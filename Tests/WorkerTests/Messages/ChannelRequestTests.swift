@@ -98,8 +98,11 @@ struct ChannelRequestTests {
         "An invalid channel request is reported with its place",
         arguments: [
             (#""channel":1"#, "channel: expected an object, found a number"),
-            (#""channel":{}"#, "channel.operation: expected create, read, delete or list"),
-            (#""channel":{"operation":"rename"}"#, "channel.operation: expected create, read, delete or list"),
+            (#""channel":{}"#, "channel.operation: missing, expected one of create, read, delete, list"),
+            (
+                #""channel":{"operation":"rename"}"#,
+                #"channel.operation: \"rename\" is not one of create, read, delete, list"#
+            ),
             (
                 #""channel":{"operation":"create"}"#,
                 "channel.message-storage-policy: expected 0 (none) or 1 (the newest message)"
@@ -138,7 +141,8 @@ struct ChannelRequestTests {
             ),
             (
                 #""apns-topic":"com.example.third","channel":{"operation":"list"}"#,
-                #"apns-topic: no app \"com.example.third\" is configured"#
+                #"apns-topic: no app \"com.example.third\" is configured; did you mean \"com.example.other\"?; "#
+                    + "apns-topic: comes twice; the last one is used"
             ),
         ])
     func invalid(members: String, detail: String) throws {

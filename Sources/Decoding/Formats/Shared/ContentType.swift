@@ -43,10 +43,15 @@ struct ContentType {
         "vnd.masstransit+json", "vnd.msgpack", "www-form-urlencoded", "xml", "yaml", "zip",
     ]
 
-    /// Whether it is JSON, by name or by suffix. Source: RFC 6839, section 3.1.
-    var isJSON: Bool {
-        matches("application/json") || type.suffix(5).equals(lowerCase: "+json")
+    /// Whether it names a format that can be a request.
+    var isOurs: Bool {
+        Self.ours.contains { matches($0) }
     }
+
+    private static let ours: [StaticString] = [
+        "application/json", "application/vnd.apple.apns+json", "application/vnd.harebell.request+json",
+        "application/cloudevents+json",
+    ]
 }
 
 extension UInt8 {

@@ -2,7 +2,8 @@ import Core
 
 /// Values that JSON lacks, as kombu writes them: `{"__type__": "uuid", "__value__": "…"}`.
 ///
-/// They are unwrapped in fields. In the payload of a task they would reach the device, so they are refused.
+/// They are unwrapped in fields. In a payload they would reach the device: in that of a task they are refused, in others
+/// reported.
 ///
 /// Source: kombu.utils.json, `register_type` and `object_hook`.
 enum KombuValue {
@@ -28,27 +29,30 @@ enum KombuValue {
 
     private static let marks = ["\"__type__\"", "\"__bytes__\"", "\"__base64__\""]
 
-    /// - Throws: if a payload has such a value, with its place.
-    static func refuse(in payload: ArraySlice<UInt8>) throws(DecodingFailure) {
+    static let complaint =
+        "kombu wrote a value of Python here, which the device would receive; convert it to text or a number"
+
+    /// - Returns: the path of such a value within a payload; `nil` if there is none.
+    static func path(in payload: ArraySlice<UInt8>) -> String? {
         // Most payloads have none, and the second underscore is rare.
         let isRare = payload.indices.contains {
             payload[$0] == 0x5F && $0 + 1 < payload.endIndex && payload[$0 + 1] == 0x5F
         }
-        guard isRare, marks.contains(where: { payload.firstRange(of: $0.utf8) != nil }) else { return }
-        try refuse(in: try JSONPart(payload, called: "payload"), at: "payload")
+        guard isRare, marks.contains(where: { payload.firstRange(of: $0.utf8) != nil }) else { return nil }
+        return (try? JSONPart(payload)).flatMap(path)
     }
 
-    private static func refuse(in part: JSONPart, at place: String) throws(DecodingFailure) {
-        if plain(part) != nil {
-            throw DecodingFailure(
-                "\(place): kombu wrote a value of Python here, which the device would receive; convert it to text or a "
-                    + "number")
-        }
+    private static func path(in part: JSONPart) -> String? {
+        if plain(part) != nil { return "" }
         for (key, value) in part.kind == .object ? part.members : [] {
-            let isName = key.allSatisfy { $0.isLetterOrDigit(or: "-_") }
-            try refuse(in: value, at: "\(place)/\(isName ? String(decoding: key.prefix(64), as: UTF8.self) : "…")")
+            guard let rest = path(in: value) else { continue }
+            let isName = key.count <= RequestFields.longestShown && key.allSatisfy { $0.isLetterOrDigit(or: "-_") }
+            return isName ? ".\(String(decoding: key, as: UTF8.self))\(rest)" : "[…]\(rest)"
         }
-        for (index, element) in part.elements.enumerated() { try refuse(in: element, at: "\(place)/\(index)") }
+        for (index, element) in part.elements.enumerated() {
+            if let rest = path(in: element) { return "[\(index)]\(rest)" }
+        }
+        return nil
     }
 
     /// A UUID with hyphens, which `uuid.hex` leaves out.

@@ -10,7 +10,20 @@ extension RefusingDecoder {
         do throws(DecodingFailure) {
             return try decoded(delivery, at: now)
         } catch {
-            return .reject(error)
+            let isObject = (try? JSONPart(delivery.body))?.kind == .object
+            return .reject(isObject ? error : error.naming(delivery.contentType))
         }
+    }
+}
+
+extension DecodingFailure {
+    /// The same failure with the content type of the message, unless that is missing or the one of a request.
+    func naming(_ contentType: ArraySlice<UInt8>?) -> DecodingFailure {
+        guard let contentType, !contentType.isEmpty, !ContentType(contentType).isOurs,
+            !detail.contains("content-type: ")
+        else { return self }
+        return DecodingFailure(
+            "\(detail); content-type: \(RequestFields.quoted(contentType)), expected application/json", limit: limit,
+            known: known)
     }
 }

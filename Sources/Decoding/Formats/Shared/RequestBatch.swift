@@ -7,6 +7,7 @@ struct RequestBatch {
     private var refusals: [Request.Refusal] = []
     /// The latest value of any entry.
     private var notBefore: Int64?
+    private var remarks = Remarks()
     private let place: StaticString
     private var index = -1
 
@@ -20,37 +21,36 @@ struct RequestBatch {
     /// Adds one entry of the list. An error is reported with the entry's index and occupies one position among the
     /// notifications.
     ///
-    /// - Parameter read: makes a request from the entry; `nil` to skip it.
+    /// - Parameter read: makes a request from the entry.
     /// - Throws: if the message has too many notifications.
-    mutating func add(_ read: () throws(DecodingFailure) -> Request?) throws(DecodingFailure) {
+    mutating func add(_ read: () throws(DecodingFailure) -> Request) throws(DecodingFailure) {
         index += 1
         let position = count
         do throws(DecodingFailure) {
-            guard let found = try read() else { return }
+            let found = try read()
             notifications += found.notifications
             if let time = found.notBefore { notBefore = max(notBefore ?? time, time) }
+            if let hint = found.hint { remarks.add("\(place)[\(index)].\(hint)") }
             for refusal in found.refusals {
                 refuse(refusal.failure, at: position + refusal.position, id: refusal.id)
             }
         } catch {
-            refuse(error, at: position, id: nil)
+            refuse(error, at: position, id: error.known?.id)
         }
         guard count <= RequestFields.maximumTokens else { throw RequestFields.badCount(count) }
     }
 
     private mutating func refuse(_ failure: DecodingFailure, at position: Int, id: NotificationID?) {
-        let placed = DecodingFailure("\(place)[\(index)].\(failure.detail)", limit: failure.limit)
+        let placed = DecodingFailure("\(place)[\(index)].\(failure.detail)", limit: failure.limit, known: failure.known)
         refusals.append(Request.Refusal(position: position, placed, id: id))
     }
 
-    /// One request with all notifications in list order, or ignored if there are none.
+    /// One request with all notifications in list order.
     ///
-    /// - Parameters:
-    ///   - key: the request's identifier in the message's own format.
-    ///   - reason: why the list can be empty.
-    func decoded(key: ArraySlice<UInt8>? = nil, else reason: String) -> Decoded {
-        count == 0
-            ? .ignore(reason: reason)
-            : .request(Request(notifications, refusals: refusals, key: key, notBefore: notBefore))
+    /// - Parameter key: the request's identifier in the message's own format.
+    func request(key: ArraySlice<UInt8>?) -> Request {
+        var request = Request(notifications, refusals: refusals, key: key, notBefore: notBefore)
+        request.hint = remarks.text
+        return request
     }
 }

@@ -39,30 +39,33 @@ extension RequestFields {
     /// - Parameter payload: a validated JSON object, which is sent to APNs unchanged; `nil` if ``findings`` say that
     ///   there is none.
     /// - Throws: all errors, each with the name of the field.
-    func request(payload: ArraySlice<UInt8>?) throws(DecodingFailure) -> Request {
-        guard findings.isEmpty, let payload else { throw explained(payload) }
-        do throws(DecodingFailure) {
-            var request = try validated(payload)
-            if !nearMisses.isEmpty { request.hint = nearMisses.joined(separator: "; ") }
-            return request
-        } catch {
-            throw explained(payload)
+    mutating func request(payload: ArraySlice<UInt8>?) throws(DecodingFailure) -> Request {
+        let recipients = isTargetRefused ? nil : recipients()
+        let isBroadcast = recipients?.isBroadcast ?? false
+        if !isBroadcast, !self[.requestID].isMissing {
+            remarks.add("apns-request-id: only for broadcasts and channel operations; use apns-id")
         }
-    }
-
-    private func validated(_ payload: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
-        let recipients = try parseRecipients()
-        let isBroadcast = recipients.isBroadcast
-        let type = try parsePushType(payload, isBroadcast: isBroadcast)
-        try checkSize(of: payload, type, isBroadcast: isBroadcast)
-        if isBroadcast { try expectNone(collapseID, .collapseID, beside: .channelID) }
+        let type = pushType(payload, isBroadcast: isBroadcast)
+        if let payload, let type { checkSize(of: payload, type, isBroadcast: isBroadcast) }
+        if isBroadcast { expectNone(.collapseID, beside: .channelID) }
+        let topic = topic()
+        let priority = priority(type, isBroadcast: isBroadcast)
+        let expiration = time(.expiration)
+        let collapseID = collapseID()
+        let id = id(takesRequestID: isBroadcast)
+        let environment = environment()
+        let notBefore = time(.notBefore)
+        guard findings.isEmpty, let payload, let recipients, let type else { throw failure }
         // Apple requires an expiration in every broadcast; every channel accepts 0.
         let content = Notification.Content(
-            topic: try parseTopic(), pushType: type, priority: try parsePriority(type, isBroadcast: isBroadcast),
-            expiration: try parseTime(expiration, .expiration) ?? (isBroadcast ? 0 : nil),
-            collapseID: try parseCollapseID(),
-            id: try parseID(takesRequestID: isBroadcast), environment: try parseEnvironment(), payload: payload)
-        let notBefore = try parseTime(notBefore, .notBefore)
+            topic: topic, pushType: type, priority: priority, expiration: expiration ?? (isBroadcast ? 0 : nil),
+            collapseID: collapseID, id: id, environment: environment, payload: payload)
+        var request = request(recipients, content, notBefore: notBefore)
+        request.hint = remarks.text
+        return request
+    }
+
+    private func request(_ recipients: Recipients, _ content: Notification.Content, notBefore: Int64?) -> Request {
         switch recipients {
         case .one(let target): return Request([Notification(target: target, content)], notBefore: notBefore)
         case .several(let tokens):
@@ -73,8 +76,8 @@ extension RequestFields {
                 if let token = DeviceToken(hex: digits) {
                     notifications.append(Notification(target: .device(token), content))
                 } else {
-                    var failure = badToken("device-tokens[\(position)]", digits)
-                    failure.known = known
+                    let failure = DecodingFailure(
+                        "device-tokens[\(position)]: \(Self.badToken(digits))", limit: nil, known: known)
                     refusals.append(Request.Refusal(position: position, failure, id: content.id))
                 }
             }
@@ -82,31 +85,84 @@ extension RequestFields {
         }
     }
 
-    /// - Throws: if a target is set as well.
-    func request(about operation: ChannelOperation) throws(DecodingFailure) -> Request {
-        do throws(DecodingFailure) {
-            try expectNone(deviceToken, .deviceToken, beside: .channel)
-            try expectNone(channelID, .channelID, beside: .channel)
-            try expectNone(pushType, .pushType, beside: .channel)
-            try expectNone(priority, .priority, beside: .channel)
-            try expectNone(collapseID, .collapseID, beside: .channel)
-            let notification = Notification(
-                operation, topic: try parseTopic(), expiration: try parseTime(expiration, .expiration),
-                id: try parseID(takesRequestID: true), environment: try parseEnvironment())
-            var request = Request([notification], notBefore: try parseTime(notBefore, .notBefore))
-            if !nearMisses.isEmpty { request.hint = nearMisses.joined(separator: "; ") }
-            return request
-        } catch {
-            var failure = error
-            failure.known = known
-            failure.known?.target = .management(operation)
+    /// - Parameter operation: `nil` if ``findings`` say that it is not valid.
+    /// - Throws: also if a target is set.
+    mutating func request(about operation: ChannelOperation?) throws(DecodingFailure) -> Request {
+        for name in [Name.deviceToken, .channelID, .pushType, .priority, .collapseID] {
+            expectNone(name, beside: .channel)
+        }
+        let topic = topic()
+        let expiration = time(.expiration)
+        let id = id(takesRequestID: true)
+        let environment = environment()
+        let notBefore = time(.notBefore)
+        guard findings.isEmpty, let operation else {
+            var failure = failure
+            failure.known?.target = operation.map { .management($0) }
             throw failure
         }
+        let notification = Notification(
+            operation, topic: topic, expiration: expiration, id: id, environment: environment)
+        var request = Request([notification], notBefore: notBefore)
+        request.hint = remarks.text
+        return request
+    }
+
+    // MARK: Failures
+
+    /// The error for a message: all that is wrong, and what can be read nevertheless.
+    private var failure: DecodingFailure {
+        DecodingFailure(
+            (findings.details + [remarks.text].compactMap(\.self)).joined(separator: "; "), limit: findings.limit,
+            known: known)
+    }
+
+    /// What can be read of the request, although the request is invalid.
+    var known: DecodingFailure.Known {
+        var fields = self
+        var known = DecodingFailure.Known()
+        var isBroadcast = false
+        if case .one(let target)? = fields.recipients() {
+            known.target = target
+            if case .channel = target { isBroadcast = true }
+        }
+        known.topic = fields.topic()
+        known.environment = fields.environment()
+        known.id = fields.id(takesRequestID: isBroadcast)
+        return known
+    }
+
+    /// Adds a finding about a field and, where that differs, its place in the message.
+    private mutating func fail<Result>(_ name: Name, _ complaint: String) -> Result? {
+        findings.add(DecodingFailure("\(place(name)): \(complaint)"))
+        return nil
+    }
+
+    private func place(_ name: Name) -> String {
+        places[name].map { "\(name.text) (\($0))" } ?? name.text.description
+    }
+
+    /// Refuses a field that does not apply: the producer's mistake is reported instead of ignored.
+    private mutating func expectNone(_ name: Name, beside other: Name) {
+        if self[name].isMissing { return }
+        findings.add(DecodingFailure("\(place(name)): expected none beside \(other.text)"))
+    }
+
+    /// The error for a value that is none of a list of names, with the nearest one.
+    static func unknown(_ value: Value, among names: [String]) -> String {
+        var hint = ""
+        if case .text(let text) = value, text.count <= longestShown {
+            let word = String(decoding: text, as: UTF8.self).lowercased()
+            let meant = Environment.synonyms[word]?.rawValue ?? word
+            hint = Suggestion.question(Suggestion.completion(of: meant, among: names)).map { "; \($0)" } ?? ""
+        }
+        let known = names.joined(separator: ", ")
+        return value.isMissing ? "missing, expected one of \(known)" : "\(value.shown) is not one of \(known)\(hint)"
     }
 
     // MARK: Recipients
 
-    enum Recipients {
+    private enum Recipients {
         case one(Notification.Target)
         /// Device tokens, not yet validated. An invalid one does not affect the others.
         case several([ArraySlice<UInt8>])
@@ -116,42 +172,42 @@ extension RequestFields {
         }
     }
 
-    func parseRecipients() throws(DecodingFailure) -> Recipients {
-        switch (deviceToken, deviceTokens, channelID) {
-        case (.missing, .none, .missing): throw noTarget
+    private mutating func recipients() -> Recipients? {
+        switch (self[.deviceToken], deviceTokens, self[.channelID]) {
+        case (.missing, .none, .missing):
+            findings.add(DecodingFailure("no target: \(missingTarget)"))
+            return nil
         case (.text(let digits), .none, .missing):
-            guard let token = DeviceToken(hex: digits) else { throw badToken(place(.deviceToken), digits) }
+            guard let token = DeviceToken(hex: digits) else { return fail(.deviceToken, Self.badToken(digits)) }
             return .one(.device(token))
         case (.missing, .some(let tokens), .missing):
             guard (1...Self.maximumTokens).contains(tokens.count) else {
-                throw Self.badCount(tokens.count)
+                findings.add(Self.badCount(tokens.count))
+                return nil
             }
             return .several(tokens)
-        case (.missing, .none, .text(let id)):
-            guard ChannelOperation.isChannelID(id) else { throw badChannelID }
-            return .one(.channel(id))
+        case (.missing, .none, .text(let id)) where ChannelOperation.isChannelID(id): return .one(.channel(id))
         case (.missing, .none, _):
-            throw badChannelID
+            return fail(.channelID, "expected base64, at most \(ChannelOperation.maximumChannelID) characters")
         case (let other, .none, .missing):
-            throw failure(.deviceToken, "expected a string of hexadecimal digits, found \(other.shown)")
+            let hint = other.shown == "an array" ? "; device-tokens takes several, and digits stand for bytes" : ""
+            return fail(.deviceToken, "expected a string of hexadecimal digits, found \(other.shown)\(hint)")
         default:
-            throw DecodingFailure(
-                "device-token: expected only one of device-token, device-tokens and apns-channel-id")
+            findings.add(
+                DecodingFailure("device-token: expected only one of device-token, device-tokens and apns-channel-id"))
+            return nil
         }
     }
 
-    var noTarget: DecodingFailure {
-        guard let sources else {
-            return DecodingFailure("no target: expected device-token, device-tokens or apns-channel-id")
-        }
-        let places = Name.allCases.filter { $0.isTarget && sources.description(of: $0) != nil }.map { place($0) }
-        return DecodingFailure("no target: \(places.joined(separator: ", ")) found nothing")
+    private var missingTarget: String {
+        guard !places.isEmpty else { return "expected device-token, device-tokens or apns-channel-id" }
+        let targets = Name.allCases.filter { $0.isTarget && places[$0] != nil }
+        return "\(targets.map { place($0) }.joined(separator: ", ")) found nothing"
     }
 
-    func badToken(_ place: String, _ digits: ArraySlice<UInt8>) -> DecodingFailure {
-        let limit = DeviceToken.maximumDigits
-        let form = Self.form(ofToken: digits).map { "\($0); " } ?? ""
-        return DecodingFailure("\(place): \(form)expected an even number of hexadecimal digits, at most \(limit)")
+    private static func badToken(_ digits: ArraySlice<UInt8>) -> String {
+        "\(FieldForms.prefix(ofToken: digits))expected an even number of hexadecimal digits, at most "
+            + "\(DeviceToken.maximumDigits)"
     }
 
     static func badCount(_ count: Int) -> DecodingFailure {
@@ -159,163 +215,116 @@ extension RequestFields {
             "device-tokens: \(count) tokens, expected 1 to \(maximumTokens)", limit: count > 0 ? .tokens : nil)
     }
 
-    var badChannelID: DecodingFailure {
-        failure(.channelID, "expected base64, at most \(ChannelOperation.maximumChannelID) characters")
-    }
-
     // MARK: Single fields
 
-    func parseTopic() throws(DecodingFailure) -> ArraySlice<UInt8>? {
-        switch topic {
+    private mutating func topic() -> ArraySlice<UInt8>? {
+        switch self[.topic] {
         case .missing: return nil
-        case .text(let text) where !text.isEmpty && text.count <= 255 && text.allSatisfy(Self.isVisible): return text
-        default: throw failure(.topic, "expected 1 to 255 visible ASCII characters, found \(topic.shown)")
+        case .text(let text) where 1...255 ~= text.count && text.allSatisfy({ $0 > 0x20 && $0 < 0x7F }): return text
+        case let other: return fail(.topic, "expected 1 to 255 visible ASCII characters, found \(other.shown)")
         }
     }
 
-    func parsePushType(_ payload: ArraySlice<UInt8>, isBroadcast: Bool) throws(DecodingFailure) -> PushType {
-        let type: PushType
-        switch pushType {
+    /// - Returns: `nil` also if it depends on a payload that is not valid.
+    private mutating func pushType(_ payload: ArraySlice<UInt8>?, isBroadcast: Bool) -> PushType? {
+        let value = self[.pushType]
+        var type: PushType?
+        switch value {
         case .missing where isBroadcast: return .liveactivity
         case .missing:
-            let content: PayloadContent
-            do throws(JSONFailure) {
-                content = try PayloadContent(payload)
-            } catch {
-                throw DecodingFailure(error, of: payload, in: "payload")
-            }
-            guard let resolved = content.pushType else {
-                throw failure(
+            guard let payload else { return nil }
+            type = (try? PayloadContent(payload))?.pushType
+            if type == nil {
+                return fail(
                     .pushType,
                     "missing, and aps does not determine it: it has no event, alert, badge, sound or "
                         + "content-available 1; set it")
             }
-            type = resolved
-        case .text(let name):
-            guard let known = PushType(name: name) ?? PushType(name: name.lowered[...]) else { throw badPushType }
-            type = known
-        default: throw badPushType
+        case .text(let name): type = PushType(name: name) ?? PushType(name: name.lowered[...])
+        case .integer, .other: break
         }
-        if isBroadcast, type != .liveactivity {
-            throw failure(.pushType, "expected liveactivity for a broadcast, found \(type)")
+        guard let type else {
+            return fail(.pushType, Self.unknown(value, among: PushType.allCases.map(\.description)))
+        }
+        guard !isBroadcast || type == .liveactivity else {
+            return fail(.pushType, "expected liveactivity for a broadcast, found \(type)")
         }
         return type
     }
 
-    var badPushType: DecodingFailure {
-        unknown(pushType, .pushType, among: PushType.allCases.map(\.description))
-    }
-
-    /// The failure for a value that is none of a list of names, with the nearest one.
-    func unknown(_ value: Value, _ name: Name, among names: [String]) -> DecodingFailure {
-        var hint = ""
-        if case .text(let text) = value, text.count <= Self.longestShown {
-            let word = String(decoding: text, as: UTF8.self).lowercased()
-            let meant = Environment.synonyms[word]?.rawValue ?? word
-            if let name = Suggestion.completion(of: meant, among: names) { hint = "; did you mean \"\(name)\"?" }
-        }
-        return failure(name, "\(value.shown) is not one of \(names.joined(separator: ", "))\(hint)")
-    }
-
-    func checkSize(
-        of payload: ArraySlice<UInt8>, _ type: PushType, isBroadcast: Bool
-    ) throws(DecodingFailure) {
+    private mutating func checkSize(of payload: ArraySlice<UInt8>, _ type: PushType, isBroadcast: Bool) {
         let limit = isBroadcast ? Self.maximumBroadcast : type.maximumPayload
         guard payload.count > limit else { return }
         let subject = isBroadcast ? "a broadcast" : "\(type)"
-        throw failure(.payload, "\(payload.count) bytes, expected at most \(limit) for \(subject)")
+        findings.add(
+            DecodingFailure("payload: \(payload.count) bytes, expected at most \(limit) for \(subject)"))
     }
 
     /// Apple requires 5 for background notifications, and a priority in every broadcast.
-    func parsePriority(_ type: PushType, isBroadcast: Bool) throws(DecodingFailure) -> Priority? {
-        if case .missing = priority {
-            return isBroadcast ? .immediate : type.rules.defaultPriority
+    ///
+    /// - Parameter type: `nil` if it is not known.
+    private mutating func priority(_ type: PushType?, isBroadcast: Bool) -> Priority? {
+        let value = self[.priority]
+        if value.isMissing { return isBroadcast ? .immediate : type?.rules.defaultPriority }
+        guard let priority = integer(value).flatMap({ UInt8(exactly: $0) }).flatMap(Priority.init(rawValue:)) else {
+            return fail(.priority, "expected 1, 5 or 10, found \(value.shown)")
         }
-        guard let number = integer(priority), let value = UInt8(exactly: number), let known = Priority(rawValue: value)
-        else {
-            throw failure(.priority, "expected 1, 5 or 10, found \(priority.shown)")
+        if let type, !type.rules.permits(priority) {
+            return fail(.priority, "expected 5 for \(type), found \(priority.name)")
         }
-        guard type.rules.permits(known) else {
-            throw failure(.priority, "expected 5 for \(type), found \(known.name)")
-        }
-        return known
+        return priority
     }
-
-    /// The end of the year 2001 in seconds, and that of 5138: what is less looks like a duration, what is more like
-    /// milliseconds.
-    private static let plausibleTimes: ClosedRange<Int64> = 1_000_000_000...99_999_999_999
 
     /// A time in seconds since 1970, or 0.
-    func parseTime(_ value: Value, _ name: Name) throws(DecodingFailure) -> Int64? {
-        if case .missing = value { return nil }
-        let expectation = "expected seconds since 1970 (UTC) as an integer"
-        guard let seconds = integer(value), seconds >= 0 else {
-            var form = "found \(value.shown)"
-            if case .text(let text) = value {
-                if WallTime(rfc3339: text) != nil { form = "found a date in ISO 8601" }
-                if JSONText.wholeNumber(text) != nil { form = "found \(value.shown), a string" }
-            }
-            throw failure(name, "\(expectation), \(form)")
-        }
-        guard seconds > 0 else { return 0 }
-        guard seconds <= Self.plausibleTimes.upperBound else {
-            throw failure(name, "\(seconds) looks like milliseconds; \(expectation), such as \(seconds / 1000)")
-        }
-        guard seconds >= Self.plausibleTimes.lowerBound else {
-            throw failure(name, "\(seconds) looks like a duration; \(expectation): add it to the time of publishing")
-        }
-        return seconds
+    private mutating func time(_ name: Name) -> Int64? {
+        let value = self[name]
+        if value.isMissing { return nil }
+        let seconds = integer(value)
+        if let seconds, seconds == 0 || FieldForms.plausibleTimes.contains(seconds) { return seconds }
+        return fail(name, FieldForms.complaint(aboutTime: value, seconds))
     }
 
-    func parseCollapseID() throws(DecodingFailure) -> ArraySlice<UInt8>? {
-        switch collapseID {
+    private mutating func collapseID() -> ArraySlice<UInt8>? {
+        switch self[.collapseID] {
         case .missing:
             return nil
         case .text(let text):
             guard !text.isEmpty, text.count <= Notification.maximumCollapseID else {
-                throw failure(.collapseID, "\(text.count) bytes, expected 1 to \(Notification.maximumCollapseID)")
+                return fail(.collapseID, "\(text.count) bytes, expected 1 to \(Notification.maximumCollapseID)")
             }
             // Source: RFC 9113, section 8.2.1: the invalid characters of a field value.
             guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), text.first != 0x20, text.last != 0x20 else {
-                throw failure(.collapseID, "expected no control characters, and no space around it")
+                return fail(.collapseID, "expected no control characters, and no space around it")
             }
             return text
-        default:
-            throw failure(.collapseID, "expected a string, found \(collapseID.shown)")
+        case let other:
+            return fail(.collapseID, "expected a string, found \(other.shown)")
         }
     }
 
     /// - Parameter takesRequestID: whether `apns-request-id` is an alias, as in requests about channels.
-    func parseID(takesRequestID: Bool) throws(DecodingFailure) -> NotificationID? {
-        var (value, name) = (id, Name.id)
-        if takesRequestID, case .missing = id { (value, name) = (requestID, .requestID) }
-        switch value {
-        case .missing: return nil
-        case .text(let text):
-            if let id = NotificationID(text) { return id }
-        default: break
-        }
-        throw failure(name, "expected a UUID as 8-4-4-4-12 hexadecimal digits")
+    private mutating func id(takesRequestID: Bool) -> NotificationID? {
+        let name = takesRequestID && self[.id].isMissing ? Name.requestID : .id
+        let value = self[name]
+        if value.isMissing { return nil }
+        if case .text(let text) = value, let id = NotificationID(text) { return id }
+        return fail(name, "\(FieldForms.prefix(ofID: value))expected a UUID as 8-4-4-4-12 hexadecimal digits")
     }
 
-    func parseEnvironment() throws(DecodingFailure) -> Environment? {
-        switch environment {
+    private mutating func environment() -> Environment? {
+        switch self[.environment] {
         case .missing: return nil
         case .text(let name) where name.equals("production"): return .production
         case .text(let name) where name.equals("development"): return .development
-        default: throw unknown(environment, .environment, among: Environment.allCases.map(\.rawValue))
+        case let other: return fail(.environment, Self.unknown(other, among: Environment.allCases.map(\.rawValue)))
         }
     }
 
-    func integer(_ value: Value) -> Int64? {
+    private func integer(_ value: Value) -> Int64? {
         switch value {
         case .integer(let integer): integer
         case .text(let digits) where takesDigits: JSONText.wholeNumber(digits)
         default: nil
         }
-    }
-
-    private static func isVisible(_ byte: UInt8) -> Bool {
-        byte > 0x20 && byte < 0x7F
     }
 }

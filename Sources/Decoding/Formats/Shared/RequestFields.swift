@@ -59,17 +59,16 @@ package struct RequestFields {
         case missing
         case text(ArraySlice<UInt8>)
         case integer(Int64)
-        /// Any other type, by its name in errors; never valid.
-        case other(StaticString)
+        /// A number that is not an integer, or another type by its name: as errors show it. Never valid.
+        case other(String)
 
         init(_ value: Delivery.HeaderValue) {
             switch value {
             case .text(let text): self = .text(text)
             case .integer(let integer): self = .integer(integer)
-            case .number(let number):
-                self = JSONText.wholeNumber(number).map { .integer($0) } ?? .other("a number with a fraction")
+            case .number(let number): self = JSONText.wholeNumber(number).map { .integer($0) } ?? .other("\(number)")
             case .boolean: self = .other("a boolean")
-            case .other: self = .other("a value of another type")
+            case .other: self = .other("a decimal, a table, an array or nothing")
             }
         }
 
@@ -79,11 +78,16 @@ package struct RequestFields {
             case .null: self = .missing
             case .string: self = body.text(of: value).map { .text($0) } ?? .other("half of a surrogate pair")
             case .number:
-                let number = JSONText.wholeNumber(body.slice(value.range))
-                self = number.map { .integer($0) } ?? .other("a number that is not a 64-bit integer")
-            case .object: self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name)
-            default: self = .other(value.kind.name)
+                let digits = body.slice(value.range)
+                self = JSONText.wholeNumber(digits).map { .integer($0) } ?? .other(RequestFields.shortened(digits))
+            case .object:
+                self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name.description)
+            default: self = .other(value.kind.name.description)
             }
+        }
+
+        var isMissing: Bool {
+            if case .missing = self { true } else { false }
         }
 
         /// As an error shows it.
@@ -91,55 +95,35 @@ package struct RequestFields {
             switch self {
             case .missing: "nothing"
             case .integer(let integer): "\(integer)"
-            case .other(let kind): kind.description
+            case .other(let kind): kind
             case .text(let text): RequestFields.quoted(text)
             }
         }
     }
 
-    private(set) var deviceToken = Value.missing
+    private var values = InlineArray<14, Value>(repeating: .missing)
     /// The tokens of a fan-out; their order determines the notifications' positions. `nil` if there are none. An
     /// invalid token does not affect the others.
     private(set) var deviceTokens: [ArraySlice<UInt8>]?
-    private(set) var channelID = Value.missing
-    private(set) var topic = Value.missing
-    private(set) var pushType = Value.missing
-    private(set) var id = Value.missing
-    private(set) var requestID = Value.missing
-    private(set) var priority = Value.missing
-    private(set) var expiration = Value.missing
-    private(set) var collapseID = Value.missing
-    private(set) var environment = Value.missing
-    private(set) var notBefore = Value.missing
     /// Whether digits in a text are accepted as an integer.
     var takesDigits = false
-    /// Where the values come from, for errors; `nil` for keys or headers of the same names.
-    var sources: FieldSources?
+    /// Where the values come from, for errors; empty for keys or headers of the same names.
+    var places: [Name: String] = [:]
     /// What is wrong with the message.
     var findings = Findings()
     /// Whether ``findings`` say that the target is not valid.
     private(set) var isTargetRefused = false
-    /// Unknown keys or headers that look like fields.
-    private(set) var nearMisses: [String] = []
+    /// Mistakes that do not make the message invalid.
+    var remarks = Remarks()
+    /// One bit for each field that was found.
+    private var found: UInt16 = 0
 
     init() {}
 
-    /// Sets one field. `payload`, `device-tokens` and `channel` are ignored; they are set differently.
-    mutating func set(_ name: Name, _ value: Value) {
-        switch name {
-        case .deviceToken: deviceToken = value
-        case .channelID: channelID = value
-        case .topic: topic = value
-        case .pushType: pushType = value
-        case .id: id = value
-        case .requestID: requestID = value
-        case .priority: priority = value
-        case .expiration: expiration = value
-        case .collapseID: collapseID = value
-        case .environment: environment = value
-        case .notBefore: notBefore = value
-        case .payload, .deviceTokens, .channel: break
-        }
+    /// The value of a field. `payload`, `device-tokens` and `channel` are read differently.
+    subscript(name: Name) -> Value {
+        get { values[name.rawValue] }
+        set { values[name.rawValue] = newValue }
     }
 
     /// - Parameters:
@@ -152,36 +136,51 @@ package struct RequestFields {
         findings.add(DecodingFailure("device-tokens: expected \(expectation())"))
     }
 
-    // MARK: Near misses
-
-    /// The maximum number of near misses that are named.
-    private static let maximumNearMisses = 4
-    /// The first two letters of each field's name, with and without `apns-` or `device-`. Names that begin otherwise
-    /// are not compared, because a message may have many other headers.
-    private static let beginnings: Set<UInt16> = Set(
-        ["ap", "de", "en", "no", "pa", "ch", "to", "pr", "pu", "ex", "co"].map { text in
-            text.utf8.reduce(0) { $0 << 8 | UInt16($1) }
-        })
-
-    /// Keeps the name of an unknown key or header if it looks like that of a field.
-    mutating func notice(unknown name: Span<UInt8>) {
-        guard 3...20 ~= name.count, nearMisses.count < Self.maximumNearMisses else { return }
-        let beginning = UInt16(name[0] | 0x20) << 8 | UInt16(name[1] | 0x20)
-        guard Self.beginnings.contains(beginning), name.indices.allSatisfy({ name[$0].isLetterOrDigit(or: "-_") })
-        else { return }
-        let text = String(decoding: name.indices.map { name[$0] }, as: UTF8.self)
-        if text == "aps" { return nearMisses.append("aps: belongs in payload") }
-        guard let field = Self.field(like: text) else { return }
-        nearMisses.append("\(text): not a field; did you mean \"\(field)\"?")
+    /// Counts a key or header, of which the last one is used.
+    mutating func count(_ name: Name) {
+        let bit: UInt16 = 1 << name.rawValue
+        if found & bit != 0 { remarks.add("\(name.text): comes twice; the last one is used") }
+        found |= bit
     }
 
-    private static func field(like text: String) -> String? {
-        let names = Name.allCases.map(\.text.description)
-        let word = Suggestion.normal(text)
-        let rest = names.first { name in
-            let normal = Suggestion.normal(name)
-            return ["apns", "device"].contains { normal == Array($0.utf8) + word }
+    /// All that is wrong with a message.
+    struct Findings {
+        private(set) var details: [String] = []
+        /// The first one that was exceeded.
+        private(set) var limit: DecodingLimit?
+
+        var isEmpty: Bool { details.isEmpty }
+
+        mutating func add(_ failure: DecodingFailure) {
+            limit = limit ?? failure.limit
+            if !details.contains(failure.detail) { details.append(failure.detail) }
         }
-        return rest ?? Suggestion.closest(to: text, among: names)
+
+        /// The value, or `nil` and a finding.
+        @discardableResult
+        mutating func check<Result>(_ parse: () throws(DecodingFailure) -> Result) -> Result? {
+            do throws(DecodingFailure) {
+                return try parse()
+            } catch {
+                add(error)
+                return nil
+            }
+        }
     }
+
+    // MARK: Values in errors
+
+    /// The beginning of a text from the message, on one line.
+    static func quoted(_ text: ArraySlice<UInt8>) -> String {
+        "\"\(shortened(text))\""
+    }
+
+    /// The same without quotes.
+    static func shortened(_ text: ArraySlice<UInt8>) -> String {
+        let beginning = String(decoding: text.prefix(longestShown), as: UTF8.self)
+        return ControlCharacters.escaped(beginning, quotes: true) + (text.count > longestShown ? "…" : "")
+    }
+
+    /// In bytes; shorter than a device token, which an error must not contain.
+    static let longestShown = 40
 }
