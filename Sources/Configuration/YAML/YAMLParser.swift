@@ -2,35 +2,16 @@ import CYAML
 
 /// Parses a text with one YAML document into a tree.
 ///
-/// libyaml turns the text into events. Two limits protect against hostile input: the nesting depth, and the number of
-/// nodes after aliases are expanded.
+/// libyaml reads the document and resolves its aliases. Two limits protect against hostile input: the nesting depth,
+/// and the number of nodes after aliases are expanded.
 @safe
 package struct YAMLParser: ~Copyable {
     package static let maximumDepth = 64
     /// Aliases count as their expanded nodes. A configuration with a thousand apps has about 30,000.
     package static let maximumNodes = 200_000
 
-    private enum Event {
-        case streamStart, streamEnd, documentStart, documentEnd, sequenceEnd, mappingEnd
-        case alias(String)
-        case scalar(YAMLNode.Scalar, anchor: String?)
-        case sequenceStart(anchor: String?)
-        case mappingStart(anchor: String?)
-    }
-
-    /// A node with its size, which each alias adds to the tree.
-    private struct Measured {
-        let node: YAMLNode
-        /// The number of nodes in its subtree, including itself.
-        let count: Int
-        /// The number of levels; a scalar has one.
-        let height: Int
-    }
-
     private let text: UnsafeBufferPointer<UInt8>
     private let parser: UnsafeMutablePointer<yaml_parser_t>
-    /// By name; a later anchor with the same name replaces it.
-    private var anchors: [String: Measured] = [:]
     private var nodes = 0
 
     /// - Returns: `nil` for a text without a document.
@@ -62,117 +43,76 @@ package struct YAMLParser: ~Copyable {
         unsafe parser.deallocate()
     }
 
-    // MARK: Tree
-
     private mutating func onlyDocument() throws(YAMLError) -> YAMLNode? {
-        _ = try nextEvent()
-        guard case (.documentStart, _) = try nextEvent() else { return nil }
-        let root = try nextNode(depth: 1)?.node
-        _ = try nextEvent()
-        let (event, mark) = try nextEvent()
-        guard case .streamEnd = event else {
-            throw YAMLError(
-                message: "expected a single document in the stream: but found another document", location: mark)
+        var document = try unsafe load()
+        defer { unsafe yaml_document_delete(&document) }
+        var next = try unsafe load()
+        defer { unsafe yaml_document_delete(&next) }
+        guard unsafe yaml_document_get_root_node(&next) == nil else {
+            throw unsafe YAMLError(
+                message: "expected a single document in the stream: but found another document",
+                location: ConfigurationProblem.Location(next.start_mark))
         }
-        return root
+        guard let root = unsafe yaml_document_get_root_node(&document) else { return nil }
+        return try unsafe tree(root.pointee, of: &document, depth: 1)
     }
 
-    /// - Returns: `nil` at the end of the enclosing node.
-    private mutating func nextNode(depth: Int) throws(YAMLError) -> Measured? {
-        let (event, mark) = try nextEvent()
-        switch event {
-        case .scalar(let scalar, let anchor):
-            try check(depth: depth, nodes: 1, at: mark)
-            return keep(
-                Measured(node: YAMLNode(content: .scalar(scalar), location: mark), count: 1, height: 1), as: anchor)
-        case .alias(let name):
-            guard let anchored = anchors[name] else {
-                throw YAMLError(message: "found undefined alias", location: mark)
-            }
-            try check(depth: depth + anchored.height - 1, nodes: anchored.count, at: mark)
-            return anchored
-        case .sequenceStart(let anchor):
-            try check(depth: depth, nodes: 1, at: mark)
-            let before = nodes
-            var elements: [YAMLNode] = []
-            var height = 0
-            while let element = try nextNode(depth: depth + 1) {
-                elements.append(element.node)
-                height = max(height, element.height)
-            }
-            let node = YAMLNode(content: .sequence(elements), location: mark)
-            return keep(Measured(node: node, count: nodes - before + 1, height: height + 1), as: anchor)
-        case .mappingStart(let anchor):
-            try check(depth: depth, nodes: 1, at: mark)
-            let before = nodes
-            var entries: [YAMLNode.Entry] = []
-            var marks: [String: ConfigurationProblem.Location] = [:]
-            var height = 0
-            while let key = try nextNode(depth: depth + 1), let value = try nextNode(depth: depth + 1) {
-                var first: ConfigurationProblem.Location?
-                if let name = key.node.scalar?.string {
-                    first = marks[name]
-                    if first == nil { marks[name] = key.node.location }
-                }
-                entries.append(YAMLNode.Entry(key: key.node, value: value.node, first: first))
-                height = max(height, key.height, value.height)
-            }
-            let node = YAMLNode(content: .mapping(entries), location: mark)
-            return keep(Measured(node: node, count: nodes - before + 1, height: height + 1), as: anchor)
-        case .sequenceEnd, .mappingEnd, .streamStart, .streamEnd, .documentStart, .documentEnd:
-            return nil
-        }
+    /// The next document; it has no root at the end of the text.
+    private func load() throws(YAMLError) -> yaml_document_t {
+        var document = unsafe yaml_document_t()
+        guard unsafe yaml_parser_load(parser, &document) == 1 else { throw error }
+        return unsafe document
     }
 
-    private mutating func keep(_ node: Measured, as anchor: String?) -> Measured {
-        if let anchor { anchors[anchor] = node }
-        return node
-    }
-
-    private mutating func check(depth: Int, nodes more: Int, at mark: ConfigurationProblem.Location) throws(YAMLError) {
+    private mutating func tree(
+        _ node: yaml_node_t, of document: inout yaml_document_t, depth: Int
+    ) throws(YAMLError) -> YAMLNode {
+        let location = unsafe ConfigurationProblem.Location(node.start_mark)
         guard depth <= Self.maximumDepth else {
-            throw YAMLError(message: "more than \(Self.maximumDepth) levels within each other", location: mark)
+            throw YAMLError(message: "more than \(Self.maximumDepth) levels within each other", location: location)
         }
-        nodes += more
+        nodes += 1
         guard nodes <= Self.maximumNodes else {
             throw YAMLError(
-                message: "more than \(Self.maximumNodes) values, those behind aliases included", location: mark)
+                message: "more than \(Self.maximumNodes) values, those behind aliases included", location: location)
         }
-    }
-
-    // MARK: libyaml
-
-    private func nextEvent() throws(YAMLError) -> (Event, ConfigurationProblem.Location) {
-        var event = unsafe yaml_event_t()
-        guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw error }
-        defer { unsafe yaml_event_delete(&event) }
-        return unsafe (Self.event(event), ConfigurationProblem.Location(event.start_mark))
-    }
-
-    private static func event(_ event: yaml_event_t) -> Event {
-        switch unsafe event.type {
-        case YAML_STREAM_START_EVENT: return .streamStart
-        case YAML_DOCUMENT_START_EVENT: return .documentStart
-        case YAML_DOCUMENT_END_EVENT: return .documentEnd
-        case YAML_SEQUENCE_END_EVENT: return .sequenceEnd
-        case YAML_MAPPING_END_EVENT: return .mappingEnd
-        case YAML_ALIAS_EVENT: return unsafe .alias(name(event.data.alias.anchor) ?? "")
-        case YAML_SEQUENCE_START_EVENT: return unsafe .sequenceStart(anchor: name(event.data.sequence_start.anchor))
-        case YAML_MAPPING_START_EVENT: return unsafe .mappingStart(anchor: name(event.data.mapping_start.anchor))
-        case YAML_SCALAR_EVENT:
-            let scalar = unsafe event.data.scalar
+        switch unsafe node.type {
+        case YAML_SEQUENCE_NODE:
+            let items = unsafe node.data.sequence.items
+            var elements: [YAMLNode] = []
+            for index in unsafe 0..<(items.top - items.start) {
+                elements.append(try unsafe child(items.start[index], of: &document, depth: depth))
+            }
+            return YAMLNode(content: .sequence(elements), location: location)
+        case YAML_MAPPING_NODE:
+            let pairs = unsafe node.data.mapping.pairs
+            var entries: [YAMLNode.Entry] = []
+            var places: [String: ConfigurationProblem.Location] = [:]
+            for index in unsafe 0..<(pairs.top - pairs.start) {
+                let key = try unsafe child(pairs.start[index].key, of: &document, depth: depth)
+                let value = try unsafe child(pairs.start[index].value, of: &document, depth: depth)
+                let name = key.scalar?.string
+                let first = name.flatMap { places[$0] }
+                if let name, first == nil { places[name] = key.location }
+                entries.append(YAMLNode.Entry(key: key, value: value, first: first))
+            }
+            return YAMLNode(content: .mapping(entries), location: location)
+        default:
+            let scalar = unsafe node.data.scalar
             let bytes = unsafe UnsafeBufferPointer(start: scalar.value, count: scalar.length)
-            return unsafe .scalar(
-                YAMLNode.Scalar(
-                    string: String(decoding: bytes, as: UTF8.self), isPlain: scalar.style == YAML_PLAIN_SCALAR_STYLE),
-                anchor: name(scalar.anchor))
-        // libyaml emits no other events, and none after the end.
-        default: return .streamEnd
+            let string = unsafe String(decoding: bytes, as: UTF8.self)
+            let isPlain = unsafe scalar.style == YAML_PLAIN_SCALAR_STYLE
+            return YAMLNode(content: .scalar(YAMLNode.Scalar(string: string, isPlain: isPlain)), location: location)
         }
     }
 
-    private static func name(_ anchor: UnsafePointer<yaml_char_t>?) -> String? {
-        unsafe anchor.map { unsafe String(cString: $0) }
+    private mutating func child(
+        _ index: yaml_node_item_t, of document: inout yaml_document_t, depth: Int
+    ) throws(YAMLError) -> YAMLNode {
+        guard let node = unsafe yaml_document_get_node(&document, index) else {
+            preconditionFailure("a document has the nodes that it names")
+        }
+        return try unsafe tree(node.pointee, of: &document, depth: depth + 1)
     }
 
     private var error: YAMLError {
@@ -182,7 +122,6 @@ package struct YAMLParser: ~Copyable {
         switch unsafe parser.pointee.error {
         case YAML_READER_ERROR:
             return unsafe YAMLError(message: problem, location: place(of: parser.pointee.problem_offset))
-        case YAML_SCANNER_ERROR: return YAMLError(message: context + problem, location: mark)
         case YAML_MEMORY_ERROR:
             return YAMLError(message: "not enough memory", location: ConfigurationProblem.Location(line: 1, column: 1))
         default: return YAMLError(message: context + problem, location: mark)
