@@ -14,44 +14,6 @@ extension DeadLetterRun {
         var closes = 0
     }
 
-    /// Published messages without a confirm.
-    struct Publishes {
-        /// By the sequence number of the confirm.
-        var inFlight: [UInt64: Item] = [:]
-        /// Unconfirmed when the publishing connection ended. The close reason is reported after them.
-        var unconfirmed: [Item] = []
-        /// The broker closed the connection over one of these. Each is published again alone, in order.
-        var suspects: [Item] = []
-        /// Closes over a publish since the last confirm.
-        var closes = 0
-
-        var isIdle: Bool { suspects.isEmpty && inFlight.isEmpty }
-
-        mutating func takeUnconfirmed() -> [Item] {
-            defer { unconfirmed = [] }
-            return unconfirmed
-        }
-
-        /// The broker closed the connection over one of these messages: each is published again alone.
-        ///
-        /// - Returns: The message to skip, because the broker closed the connection over it alone
-        ///   ``DeadLetterRun/closesUntilRefusal`` times.
-        mutating func suspect(_ items: [Item]) -> Item? {
-            closes += 1
-            let repeated = items.map { item in
-                var item = item
-                item.isRepeated = true
-                if items.count == 1 { item.closes += 1 }
-                return item
-            }
-            guard repeated.count == 1, repeated[0].closes >= closesUntilRefusal else {
-                suspects = repeated + suspects
-                return nil
-            }
-            return repeated[0]
-        }
-    }
-
     // MARK: Deliveries
 
     func takeDeliveries(of index: Int) {
@@ -107,48 +69,39 @@ extension DeadLetterRun {
 
     // MARK: Work
 
+    /// A suspect is published while no other publish is outstanding.
     var mayPublish: Bool {
-        publisher.canPublish && publishes.inFlight.count < settings.window
+        publisher.canPublish && !backlog.isEmpty && inFlight.count < (suspects > 0 ? 1 : settings.window)
     }
 
     var isIdle: Bool {
-        backlog.isEmpty && publishes.isIdle
-    }
-
-    /// Whether there are chosen messages that wait for a permit.
-    var hasWork: Bool {
-        if case .publish = action { round != nil && !isOver } else { !backlog.isEmpty }
+        backlog.isEmpty && inFlight.isEmpty
     }
 
     func work() {
         switch action {
         case .replay, .publish:
-            if hasWork { publisher.start(at: now) }
-            guard publishes.suspects.isEmpty else { return publishSuspect() }
-            while end == nil, mayPublish, hasWork, takePermit() { publishNext() }
+            takeFromArchive()
+            if !backlog.isEmpty { publisher.start(at: now) }
+            while end == nil, mayPublish, takePermit() {
+                suspects = max(0, suspects - 1)
+                publish(backlog.removeFirst())
+                takeFromArchive()
+            }
         case .discard: while let item = backlog.popFirst() { acknowledge(item) }
         case .export(let discards, let write): export(discards: discards, write)
         case .read: break
         }
     }
 
-    /// Waits until no other publish is outstanding.
-    private func publishSuspect() {
-        guard mayPublish, publishes.inFlight.isEmpty, takePermit() else { return }
-        publish(publishes.suspects.removeFirst())
-    }
-
-    private func publishNext() {
-        guard case .publish(_, let next) = action else {
-            if let item = backlog.popFirst() { publish(item) }
-            return
-        }
+    private func takeFromArchive() {
+        guard case .publish(_, let next) = action, end == nil, backlog.isEmpty, round != nil, !isOver else { return }
         do {
             guard let delivery = try next()?.delivery else { return finish(.failed("the archive has become shorter")) }
             noteDelivery()
             tally.seen += 1
             tally.chosen += 1
-            publish(Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue)))
+            backlog.append(Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue)))
         } catch {
             finish(.failed("\(error)"))
         }
@@ -162,7 +115,7 @@ extension DeadLetterRun {
                 } else {
                     try ReplayEncoder.copy(item.delivery, item.letter, to: settings.queue)
                 }
-            publishes.inFlight[try publisher.publish(copy)] = item
+            inFlight[try publisher.publish(copy)] = item
             broker.restart(at: now)
         } catch {
             tally.complain(error.message)
@@ -210,21 +163,23 @@ extension DeadLetterRun {
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
             case .disconnected(_, let error, _): publisherLost(error)
-            case .closed: giveUp(&publishes.unconfirmed)
+            case .closed:
+                tally.uncertain += unconfirmed.count
+                unconfirmed = []
             default: break
             }
         }
     }
 
     private func confirmed(_ sequence: UInt64, _ confirmation: Confirmation) {
-        guard let item = publishes.inFlight.removeValue(forKey: sequence) else {
+        guard let item = inFlight.removeValue(forKey: sequence) else {
             preconditionFailure("each publish ends once")
         }
         broker.restart(at: now)
-        if confirmation != .lost { publishes.closes = 0 }
+        if confirmation != .lost { closes = 0 }
         switch confirmation {
         case .acked: acknowledge(item)
-        case .lost: publishes.unconfirmed.append(item)
+        case .lost: unconfirmed.append(item)
         case .nacked: tally.complain("the broker refused it; the queue may be full")
         case .returned(_, let text):
             tally.complain("queue \"\(target(of: item))\" does not receive messages (\(text))")
@@ -235,23 +190,23 @@ extension DeadLetterRun {
     /// next connection. A publish is skipped after ``closesUntilRefusal`` closes alone. A pipeline finds the cause in
     /// the same way, see ``RequestPipeline``.
     private func publisherLost(_ error: AMQPError) {
-        let items = publishes.takeUnconfirmed()
-        guard end == nil, error.isAboutPublish, !items.isEmpty, publishes.closes < settings.closesInARow else {
+        var items = unconfirmed
+        unconfirmed = []
+        guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
             tally.uncertain += items.count
             return lost(error, isFatal: tally.seen > 0)
         }
         broker.restart(at: now)
-        // The broker closes the connection over this message alone.
-        guard let culprit = publishes.suspect(items) else { return }
-        tally.complain(
-            "the broker closes the connection because of \(culprit.letter.name ?? "a message without an id") "
-                + "to queue \"\(target(of: culprit))\": \(error.message)")
-    }
-
-    /// Counts published messages without a confirm.
-    func giveUp(_ items: inout [Item]) {
-        tally.uncertain += items.count
-        items = []
+        closes += 1
+        if items.count == 1 { items[0].closes += 1 }
+        guard items[0].closes < Self.closesUntilRefusal else {
+            return tally.complain(
+                "the broker closes the connection because of \(items[0].letter.name ?? "a message without an id") "
+                    + "to queue \"\(target(of: items[0]))\": \(error.message)")
+        }
+        for index in items.indices { items[index].isRepeated = true }
+        backlog.prepend(contentsOf: items)
+        suspects += items.count
     }
 
     private func target(of item: Item) -> String {

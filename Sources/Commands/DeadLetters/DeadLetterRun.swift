@@ -53,7 +53,14 @@ final class DeadLetterRun: Run {
     var round: Round?
     /// Chosen messages that are not sent or acknowledged yet, oldest first.
     var backlog = Deque<Item>()
-    var publishes = Publishes()
+    /// The broker closed the connection over one of these, the first of the backlog. Each is published again alone.
+    var suspects = 0
+    /// Published messages without a confirm, by its sequence number.
+    var inFlight: [UInt64: Item] = [:]
+    /// Unconfirmed when the publishing connection ended. The close reason is reported after them.
+    var unconfirmed: [Item] = []
+    /// Closes over a publish since the last confirm.
+    var closes = 0
     var now: Instant
     var broker: BrokerProgress
     private let control: AMQPConnection
@@ -116,9 +123,7 @@ final class DeadLetterRun: Run {
         }
         var earliest = min(retries, broker.deadline, roundEnd ?? .distantFuture)
         if mayWatch { earliest = min(earliest, lastDelivery + Self.quiet) }
-        // A suspect is published alone: all publishes in flight have to end first.
-        let isPublishDue = publishes.suspects.isEmpty ? hasWork : publishes.inFlight.isEmpty
-        if isPublishDue, mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
+        if mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
     }
 
@@ -247,7 +252,7 @@ final class DeadLetterRun: Run {
     /// Returns all messages that the run holds to the queue, in their order.
     private func endRound() {
         round?.isEnding = true
-        backlog = []
+        backlog.removeLast(backlog.count - suspects)
         stopConsuming()
     }
 
@@ -305,9 +310,10 @@ final class DeadLetterRun: Run {
         guard self.end == nil else { return }
         self.end = end
         closeDeadline = now + Self.lastWait
+        tally.uncertain += suspects
+        suspects = 0
         backlog = []
         stopConsuming()
-        giveUp(&publishes.suspects)
     }
 
     /// Stops consuming: later messages, including those that come back, stay in the queue.
@@ -317,7 +323,7 @@ final class DeadLetterRun: Run {
 
     /// Waits for pending publishes, flushes the acknowledgements, then closes one consumer after another.
     private func consumersAreClosed(force: Bool) -> Bool {
-        guard force || publishes.isIdle || end != nil && !publisher.isOpen else { return false }
+        guard force || isIdle || end != nil && !publisher.isOpen else { return false }
         for index in consumers.indices { consumers[index].flush(at: now) }
         guard force || consumers.allSatisfy(\.isFlushed) else { return false }
         return consumers.map(\.connection).allSatisfy(isClosed)

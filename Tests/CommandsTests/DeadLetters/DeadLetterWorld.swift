@@ -63,6 +63,12 @@ final class DeadLetterWorld {
             action, settings, reader: reader, id: id, at: network.now, connect: { [unowned self] in connection($0) })
     }
 
+    /// Imports the lines of an archive.
+    func restore(_ lines: [[UInt8]]) -> DeadLetterRun {
+        var rest = lines[...]
+        return run(.publish(count: lines.count) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } })
+    }
+
     /// Advances time until the run is over.
     func finish(_ run: DeadLetterRun, within limit: Duration = .seconds(3600), each: () -> Void = {}) {
         advance(by: limit, run, each)
@@ -85,4 +91,9 @@ final class DeadLetterWorld {
         finish(scan, within: .seconds(120))
         return scan
     }
+}
+
+extension DeadLetterRun {
+    /// Why it failed; `nil` unless it did.
+    var failure: String? { if case .failed(let reason) = end { reason } else { nil } }
 }
