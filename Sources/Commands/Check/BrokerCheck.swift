@@ -12,8 +12,6 @@ import Core
 final class BrokerCheck: PlaceCheck {
     /// The timeout for a response of the broker.
     private static let timeLimit = Duration.seconds(15)
-    /// The timeout for the orderly close at the end.
-    private static let closingTime = Duration.seconds(1)
 
     /// A question on the control connection.
     private enum Question {
@@ -43,7 +41,7 @@ final class BrokerCheck: PlaceCheck {
     private var mayWrite: ConnectionFinding?
     private(set) var findings: [ConnectionFinding] = []
     private var deadline: Instant
-    private var isEnding = false
+    private var closing: OrderlyClose?
 
     init(
         _ address: BrokerAddress, _ configuration: Configuration, resolvedNames: @escaping ResolvedNames,
@@ -68,25 +66,26 @@ final class BrokerCheck: PlaceCheck {
     private(set) var isFinished = false
 
     var nextDeadline: Instant? {
-        isFinished ? nil : deadline
+        isFinished ? nil : closing?.deadline ?? deadline
     }
 
     func step(at now: Moment) {
-        while let event = control.nextEvent(at: now.instant) { take(event, at: now) }
-        while let event = publisher.nextEvent(at: now.instant) { takeFromPublisher(event) }
-        if isEnding {
-            if now.instant >= deadline || (control.isClosed && publisher.isClosed) { isFinished = true }
-            return
-        }
-        ask(at: now.instant)
+        while closing == nil, let event = control.nextEvent(at: now.instant) { take(event, at: now) }
+        while closing == nil, let event = publisher.nextEvent(at: now.instant) { takeFromPublisher(event) }
+        if closing == nil { work(at: now.instant) }
+        isFinished = closing?.isOver(at: now.instant) ?? false
+    }
+
+    private func work(at now: Instant) {
+        ask(at: now)
         publish()
         if questions.isEmpty, let mayWrite {
             findings.append(mayWrite)
             findings += diagnosis.remarks
-            end(at: now.instant)
-        } else if now.instant >= deadline {
-            findings.append(ConnectionFinding(.unreachable, "connection", "the broker does not respond"))
-            end(at: now.instant)
+            end(at: now)
+        } else if now >= deadline {
+            findings.append(ConnectionFinding(.unreachable, "connection", BrokerProgress.silence))
+            end(at: now)
         }
     }
 
@@ -96,11 +95,7 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func end(at now: Instant) {
-        guard !isEnding else { return }
-        isEnding = true
-        deadline = now + Self.closingTime
-        control.close(at: now)
-        publisher.close(at: now)
+        closing = closing ?? OrderlyClose([control, publisher], at: now)
     }
 
     // MARK: Questions
@@ -119,7 +114,6 @@ final class BrokerCheck: PlaceCheck {
             deadline = now.instant + Self.timeLimit
             responded(response)
         case .disconnected(_, let error, _):
-            guard !isEnding else { break }
             if server == nil, let found = ConnectionFinding.addresses(of: address.endpoint, resolvedNames) {
                 findings.append(found)
             }
@@ -155,11 +149,10 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func responded(_ response: ControlResponse) {
-        guard let server else { return }
         switch (questions.removeFirst(), response) {
         case (.exists(let step, _), .refused(let error)): findings.append(diagnosis.absence(of: step, error))
         case (.exists(let step, _), _): questions.insert(.isAsPlanned(step), at: 0)
-        case (.isAsPlanned(let step), _): findings += diagnosis.comparison(of: step, response, server)
+        case (.isAsPlanned(let step), _): findings += diagnosis.comparison(of: step, response)
         case (.mayRead(let queue), .refused(let error)): findings += diagnosis.reading(queue, error)
         case (.mayRead, _): break
         }
@@ -186,7 +179,6 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func takeFromPublisher(_ event: AMQPConnection.Event) {
-        guard !isEnding else { return }
         switch event {
         // The broker may still answer the publish after blocking the connection.
         case .engine(.blocked(let reason)): mayWrite = diagnosis.blocked(reason)

@@ -84,9 +84,7 @@ struct BrokerDiagnosis {
     }
 
     /// - Parameter response: the response to the declaration of what exists.
-    func comparison(
-        of step: TopologyPlan.Step, _ response: ControlResponse, _ server: ServerProperties
-    ) -> [ConnectionFinding] {
+    func comparison(of step: TopologyPlan.Step, _ response: ControlResponse) -> [ConnectionFinding] {
         switch response {
         case .refused(let error) where error.code == .accessRefused:
             return [
@@ -94,7 +92,7 @@ struct BrokerDiagnosis {
                     .note, step.subject, "it exists; its arguments can be compared only with the configure permission")
             ]
         case .refused(let error) where error.code == .preconditionFailed:
-            let (severity, advice) = advice(about: step, Difference(error), server)
+            let (severity, advice) = advice(about: step, Difference(error))
             return [ConnectionFinding(severity, step.subject, error.message, hint: advice)]
         case .refused(let error): return [.failure(step.subject, error)]
         case .declared(_, let messages, let consumers):
@@ -130,11 +128,10 @@ struct BrokerDiagnosis {
     /// One line about a declaration that the broker refuses. It is wrong if requests cannot be consumed or do not
     /// return as planned; all else works, perhaps less safely.
     private func advice(
-        about step: TopologyPlan.Step, _ difference: Difference?, _ server: ServerProperties
+        about step: TopologyPlan.Step, _ difference: Difference?
     ) -> (ConnectionFinding.Severity, String) {
         let change = "RabbitMQ does not change what exists: empty and delete it, then \(Self.declares)"
         guard case .queue(let queue, _) = step, let difference else { return (.warning, change) }
-        let isNone = difference.current == "none"
         switch (difference.argument, requestQueues.contains(queue.name)) {
         case ("x-queue-type", true) where difference.current.contains("'stream'"):
             return (
@@ -142,27 +139,16 @@ struct BrokerDiagnosis {
             )
         case ("x-message-ttl", false), ("x-dead-letter-exchange", false), ("x-dead-letter-routing-key", false):
             return (queue.arguments["x-message-ttl"] == nil ? .warning : .wrong, change)
-        case ("x-dead-letter-exchange", true) where isNone:
+        case ("x-dead-letter-exchange", true) where difference.current == "none":
             return (.warning, "unless a policy names a dead-letter exchange, a request that the broker drops is lost")
-        case ("x-delivery-limit", true): return limitAdvice(difference, server) ?? (.warning, change)
+        case ("x-delivery-limit", true):
+            return (
+                .warning,
+                "unless a policy sets a limit, RabbitMQ 4 drops a request after 20 returns, which restarts can use up; "
+                    + "before RabbitMQ 4, a negative limit drops it after its first failed delivery"
+            )
         default: return (.warning, change)
         }
-    }
-
-    private func limitAdvice(
-        _ difference: Difference, _ server: ServerProperties
-    ) -> (ConnectionFinding.Severity, String)? {
-        guard let version = Self.number(of: server) else { return nil }
-        if version.major < 4 {
-            // RabbitMQ 3 has no limit by default, and reads a negative one as 0.
-            guard difference.current.contains("'-") else { return nil }
-            return (.wrong, "before RabbitMQ 4, a negative limit drops a request after its first failed delivery")
-        }
-        guard difference.current == "none" else { return nil }
-        return (
-            .warning,
-            "unless a policy sets a limit, RabbitMQ 4 drops a request after 20 returns, which restarts can use up"
-        )
     }
 
     // MARK: Permissions
