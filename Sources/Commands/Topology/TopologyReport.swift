@@ -31,11 +31,10 @@ struct TopologyReport {
         switch step {
         case .exchange(let exchange): return ["exchange", exchange.name, exchange.type, "-", "-", "-"]
         case .queue(let queue, let purpose):
-            let delay = queue.arguments["x-message-ttl"].map { "\(seconds($0)) s" }
-            let type = text(queue.arguments["x-queue-type"])
-            return [
-                "queue", queue.name, type ?? "-", delay ?? "-", deadLetterTarget(queue.arguments) ?? "-", purpose,
-            ]
+            var delay = "-"
+            if case .int32(let milliseconds)? = queue.arguments["x-message-ttl"] { delay = "\(milliseconds / 1000) s" }
+            let type = text(queue.arguments["x-queue-type"]) ?? "-"
+            return ["queue", queue.name, type, delay, deadLetterTarget(queue.arguments) ?? "-", purpose]
         case .binding(let queue, let exchange, let routingKey):
             return ["binding", "\(exchange) -> \(queue)", "-", "-", "-", "routing key \(routingKey)"]
         }
@@ -44,11 +43,6 @@ struct TopologyReport {
     private static func text(_ value: FieldValue?) -> String? {
         guard case .text(let text) = value else { return nil }
         return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func seconds(_ value: FieldValue) -> String {
-        guard case .int32(let milliseconds) = value else { return "?" }
-        return String(milliseconds / 1000)
     }
 
     private static func deadLetterTarget(_ arguments: FieldTable) -> String? {
@@ -61,64 +55,52 @@ struct TopologyReport {
 
     var json: [(String, JSONOutput)] {
         let objects = steps.map { step, state, detail in
-            let members: [(String, JSONOutput?)] = [
-                ("state", state.map { .text($0) }), ("detail", detail.map { .text($0) }),
-            ]
-            return JSONOutput.object(
-                Self.members(step) + members.compactMap { name, value in value.map { (name, $0) } })
+            var members = [("kind", JSONOutput.text(step.kind))] + step.definition
+            if case .queue(_, let purpose) = step { members.append(("purpose", .text(purpose))) }
+            if let state { members.append(("state", .text(state))) }
+            if let detail { members.append(("detail", .text(detail))) }
+            return JSONOutput.object(members)
         }
         return [("ok", .boolean(!isRefused)), ("steps", .array(objects))]
     }
 
-    private static func members(_ step: TopologyPlan.Step) -> [(String, JSONOutput)] {
-        switch step {
-        case .exchange(let exchange):
-            [
-                ("kind", .text("exchange")), ("name", .text(exchange.name)), ("type", .text(exchange.type)),
-                ("durable", .boolean(exchange.durable)),
-            ]
-        case .queue(let queue, let purpose):
-            [
-                ("kind", .text("queue")), ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
-                ("arguments", JSONOutput(.table(queue.arguments))), ("purpose", .text(purpose)),
-            ]
-        case .binding(let queue, let exchange, let routingKey):
-            [
-                ("kind", .text("binding")), ("queue", .text(queue)), ("exchange", .text(exchange)),
-                ("routing_key", .text(routingKey)),
-            ]
+    /// The input of `rabbitmqctl import_definitions`. Source: rabbitmq.com/docs/definitions.
+    static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONOutput)] {
+        ["exchange", "queue", "binding"].map { kind in
+            let steps = plan.steps.filter { $0.kind == kind }
+            return ("\(kind)s", .array(steps.map { .object($0.definition + [("vhost", .text(virtualHost))]) }))
+        }
+    }
+}
+
+extension TopologyPlan.Step {
+    fileprivate var kind: String {
+        switch self {
+        case .exchange: "exchange"
+        case .queue: "queue"
+        case .binding: "binding"
         }
     }
 
-    /// The input of `rabbitmqctl import_definitions`. Source: rabbitmq.com/docs/definitions.
-    static func definitions(_ plan: TopologyPlan, virtualHost: String) -> [(String, JSONOutput)] {
-        var (exchanges, queues, bindings): ([JSONOutput], [JSONOutput], [JSONOutput]) = ([], [], [])
-        let place = ("vhost", JSONOutput.text(virtualHost))
-        for step in plan.steps {
-            switch step {
-            case .exchange(let exchange):
-                exchanges.append(
-                    .object([
-                        ("name", .text(exchange.name)), place, ("type", .text(exchange.type)),
-                        ("durable", .boolean(exchange.durable)), ("auto_delete", .boolean(exchange.autoDelete)),
-                        ("internal", .boolean(false)), ("arguments", JSONOutput(.table(exchange.arguments))),
-                    ]))
-            case .queue(let queue, _):
-                queues.append(
-                    .object([
-                        ("name", .text(queue.name)), place, ("durable", .boolean(queue.durable)),
-                        ("auto_delete", .boolean(queue.autoDelete)),
-                        ("arguments", JSONOutput(.table(queue.arguments))),
-                    ]))
-            case .binding(let queue, let exchange, let routingKey):
-                bindings.append(
-                    .object([
-                        ("source", .text(exchange)), place, ("destination", .text(queue)),
-                        ("destination_type", .text("queue")), ("routing_key", .text(routingKey)),
-                        ("arguments", .object([])),
-                    ]))
-            }
+    /// As in RabbitMQ's definitions, without the virtual host.
+    fileprivate var definition: [(String, JSONOutput)] {
+        switch self {
+        case .exchange(let exchange):
+            [
+                ("name", .text(exchange.name)), ("type", .text(exchange.type)),
+                ("durable", .boolean(exchange.durable)), ("auto_delete", .boolean(exchange.autoDelete)),
+                ("internal", .boolean(false)), ("arguments", JSONOutput(.table(exchange.arguments))),
+            ]
+        case .queue(let queue, _):
+            [
+                ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
+                ("auto_delete", .boolean(queue.autoDelete)), ("arguments", JSONOutput(.table(queue.arguments))),
+            ]
+        case .binding(let queue, let exchange, let routingKey):
+            [
+                ("source", .text(exchange)), ("destination", .text(queue)), ("destination_type", .text("queue")),
+                ("routing_key", .text(routingKey)), ("arguments", .object([])),
+            ]
         }
-        return [("exchanges", .array(exchanges)), ("queues", .array(queues)), ("bindings", .array(bindings))]
     }
 }

@@ -13,6 +13,10 @@ struct TopologyPlanTests {
         TopologyPlan(try World.configuration(edit))
     }
 
+    private func queues(_ edit: (inout Configuration) -> Void = { _ in }) throws -> [QueueDeclaration] {
+        try plan(edit).steps.compactMap { if case .queue(let queue, _) = $0 { queue } else { nil } }
+    }
+
     @Test("Queues precede those that dead-letter into them, and each is declared once")
     func order() throws {
         let names = try plan().steps.map { step in
@@ -28,12 +32,10 @@ struct TopologyPlanTests {
 
     @Test("Retry queues return messages after their delay, and keep those that the request queue refuses")
     func retries() throws {
-        let queues = try plan {
+        let queues = try queues {
             $0.retry.delays = [.seconds(60), .seconds(5)]
             $0.retry.throttledDelays = [.seconds(5)]
-        }.steps.compactMap { step in
-            if case .queue(let queue, _) = step, queue.name.contains(".retry.") { queue } else { nil }
-        }
+        }.filter { $0.name.contains(".retry.") }
         #expect(queues.map(\.name) == ["push.requests.retry.5s", "push.requests.retry.60s"])
         let queue = try #require(queues.last)
         #expect(queue.durable)
@@ -47,27 +49,22 @@ struct TopologyPlanTests {
 
     @Test("An ordered queue has a single active consumer, its retry queues do not")
     func singleActive() throws {
-        let queues = try plan {
+        let queues = try queues {
             $0.queues[0].isSingleActive = true
             $0.retry.delays = [.seconds(60)]
             $0.retry.throttledDelays = [.seconds(60)]
-        }.steps.compactMap { step in
-            if case .queue(let queue, _) = step, queue.name.hasPrefix("push.requests") { queue } else { nil }
-        }
+        }.filter { $0.name.hasPrefix("push.requests") }
         #expect(queues.map { $0.arguments["x-single-active-consumer"] } == [.boolean(true), nil])
     }
 
     @Test("One queue for several purposes is declared once")
     func shared() throws {
         let route = Configuration.Route(exchange: "", routingKey: "push.dead")
-        let steps = try plan {
+        let queues = try queues {
             $0.results.route = route
             $0.feedback = route
-        }.steps
-        var names: [String] = []
-        for case .queue(let queue, _) in steps where !names.contains(queue.name) { names.append(queue.name) }
-        #expect(names.prefix(2) == ["push.dead", "push.requests"])
-        let queues = steps.compactMap { if case .queue(let queue, _) = $0 { queue } else { nil } }
+        }
+        #expect(queues.filter { !$0.name.contains(".retry.") }.map(\.name).last == "push.requests")
         #expect(queues.allSatisfy { queue in queues.filter { $0.name == queue.name }.allSatisfy { $0 == queue } })
     }
 
@@ -85,9 +82,7 @@ struct TopologyPlanTests {
 
     @Test("Request queues are quorum queues that discard a message only into the dead letters")
     func requests() throws {
-        var found: QueueDeclaration?
-        for case .queue(let queue, "requests") in try plan().steps { found = queue }
-        let queue = try #require(found)
+        let queue = try #require(try queues().first { $0.name == "push.requests" })
         #expect(queue.durable)
         #expect(queue.arguments["x-queue-type"] == .string("quorum"))
         #expect(queue.arguments["x-dead-letter-exchange"] == .string(""))
@@ -98,12 +93,29 @@ struct TopologyPlanTests {
 
     @Test("Every queue has a delivery limit above the worker's own")
     func deliveryLimit() throws {
-        let plan = try plan {
+        let queues = try queues {
             $0.results.route = Configuration.Route(exchange: "", routingKey: "answers")
             $0.feedback = Configuration.Route(exchange: "dead", routingKey: "tokens")
         }
-        let queues = plan.steps.compactMap { step in if case .queue(let queue, _) = step { queue } else { nil } }
         #expect(queues.count == 10)
         #expect(queues.allSatisfy { $0.arguments["x-delivery-limit"] == .int32(10_000) })
+    }
+
+    @Test("The report is a table with a row for each step")
+    func report() throws {
+        let plan = try plan { $0.results.route = Configuration.Route(exchange: "push", routingKey: "answers") }
+        let rows = TopologyReport(plan: plan).lines.map { $0.split(separator: #/ {2,}/#).map(String.init) }
+        for row in [
+            ["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"],
+            ["exchange", "push", "direct", "-", "-", "-"],
+            ["queue", "push.requests", "quorum", "-", "push.dead", "requests"],
+            [
+                "queue", "push.requests.retry.5s", "quorum", "5 s", "push.requests",
+                "requests that wait 5 s to be tried again",
+            ],
+            ["binding", "push -> answers", "-", "-", "-", "routing key answers"],
+        ] {
+            #expect(rows.count { $0 == row } == 1, "\(row): \(rows)")
+        }
     }
 }

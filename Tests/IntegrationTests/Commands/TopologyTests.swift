@@ -71,29 +71,6 @@ extension ProcessTests {
             try stage.removeQueues()
         }
 
-        @Test("The plan is printed without a broker, as a table with a row for each step")
-        func text() throws {
-            var settings = Stage.Settings(queues: [stage.quorumQueue], broker: "amqp://guest:guest@127.0.0.1:1/%2f")
-            settings.more = "results: { exchange: \(stage.name).exchange, routing_key: \(stage.name).answers }"
-            let printed = try topology(try stage.write(settings))
-            #expect(printed.exit == .exited(0), "\(printed)")
-            let rows = printed.lines.map { $0.split(separator: #/ {2,}/#).map(String.init) }
-            let (queue, dead) = (stage.quorumQueue, stage.deadLetterQueue)
-            for row in [
-                ["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"],
-                ["exchange", "\(stage.name).exchange", "direct", "-", "-", "-"],
-                ["queue", queue, "quorum", "-", dead, "requests"],
-                ["queue", "\(queue).retry.2s", "quorum", "2 s", queue, "requests that wait 2 s to be tried again"],
-                [
-                    "binding", "\(stage.name).exchange -> \(stage.name).answers", "-", "-", "-",
-                    "routing key \(stage.name).answers",
-                ],
-            ] {
-                #expect(rows.count { $0 == row } == 1, "\(row): \(printed)")
-            }
-            try stage.removeQueues()
-        }
-
         @Test("RabbitMQ imports the definitions, after which nothing is missing or different")
         func definitions() throws {
             let broker = try PrivateBroker()
