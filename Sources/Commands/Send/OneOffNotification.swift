@@ -17,13 +17,8 @@ final class OneOffNotification: Run {
     /// A result requires a reply address. The result is read from memory and never published.
     private static let replyTo = "result"
 
-    private let configuration: Configuration
-    private let network: any Network
-    private let timeLimit: Duration?
-    private let seed: UInt64
     private var pipeline: RequestPipeline
     private var exchange: (OneOffExchange, handle: Handle)?
-    private var failure: TLSError?
     private(set) var result: OneOffResult?
 
     /// - Parameter patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
@@ -32,10 +27,6 @@ final class OneOffNotification: Run {
         _ request: OneOffRequest, _ configuration: Configuration, network: any Network, timeLimit: Duration? = nil,
         log: Logger, seed: UInt64, at now: Moment
     ) throws(TLSError) {
-        self.configuration = configuration
-        self.network = network
-        self.timeLimit = timeLimit
-        self.seed = seed
         var settings = PipelineSettings(configuration, worker: "")
         settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), prefetch: 1)]
         settings.feedback = nil
@@ -48,8 +39,17 @@ final class OneOffNotification: Run {
         }
         pipeline = RequestPipeline(settings, apps: AppTable(apps), log: log, seed: seed)
         pipeline.received(request.delivery(replyTo: Self.replyTo), at: now)
-        performActions(at: now)
-        if let failure { throw failure }
+        while let action = pipeline.nextAction() {
+            guard case .submit(let handle, let notification, _) = action else {
+                preconditionFailure("a new request is submitted, or ends with a result")
+            }
+            let app = configuration.apps[notification.pool.index]
+            let exchange = try OneOffExchange(
+                notification.apnsRequest, for: app, configuration.apns, tokens: ProviderTokens([app]),
+                network: network, timeLimit: timeLimit, seed: seed, at: now)
+            self.exchange = (exchange, handle)
+        }
+        takeResult(at: now)
     }
 
     /// Alarms for the operator.
@@ -64,7 +64,7 @@ final class OneOffNotification: Run {
         exchange.step(at: now)
         guard result == nil, let report = exchange.report else { return }
         pipeline.finish(handle, report, at: now)
-        performActions(at: now)
+        takeResult(at: now)
     }
 
     func stop(at now: Moment) {
@@ -73,38 +73,9 @@ final class OneOffNotification: Run {
     }
 
     /// The result is never confirmed, so no dead letter or settlement follows.
-    private func performActions(at now: Moment) {
-        while let action = pipeline.nextAction() {
-            guard case .submit(let handle, let notification, _) = action else {
-                preconditionFailure("the one-off notification must have one attempt")
-            }
-            submit(notification.apnsRequest, handle, to: notification.pool, at: now)
-        }
+    private func takeResult(at now: Moment) {
         while let pending = pipeline.nextPublication(on: .queues, at: now) {
-            result = OneOffResult(pending.publication)
-        }
-    }
-
-    private func submit(_ request: APNsRequest, _ handle: Handle, to pool: PoolID, at now: Moment) {
-        let app = configuration.apps[pool.index]
-        do throws(TLSError) {
-            exchange = (
-                try OneOffExchange(
-                    request, for: app, configuration.apns, tokens: ProviderTokens([app]), network: network,
-                    timeLimit: timeLimit, seed: seed, at: now), handle
-            )
-        } catch {
-            failure = error
-        }
-    }
-}
-
-extension OneOffResult {
-    fileprivate init?(_ publication: Publication) {
-        let headers = publication.properties.headers
-        self.init(json: publication.body) { name in
-            guard case .text(let text) = headers?[name.description] else { return nil }
-            return text[...]
+            result = OneOffResult(json: pending.publication.body)
         }
     }
 }

@@ -61,16 +61,8 @@ struct OneOffRequest: Sendable {
         switch form {
         case .headers:
             properties.contentType = Array("application/vnd.apple.apns+json".utf8)
-            let entries = fields.map { field in
-                let value: FieldValue =
-                    switch field.value {
-                    case .text(let text): .string(text)
-                    case .integer(let integer): .int64(integer)
-                    case .boolean(let boolean): .boolean(boolean)
-                    }
-                return FieldTable.Entry(name: Array(field.name.description.utf8), value: value)
-            }
-            properties.headers = FieldTable(entries)
+            properties.headers = FieldTable(
+                fields.map { FieldTable.Entry(name: Array($0.name.description.utf8), value: $0.value.field) })
             body = payload
         case .envelope:
             properties.contentType = Array("application/vnd.harebell.request+json".utf8)
@@ -81,16 +73,18 @@ struct OneOffRequest: Sendable {
 
     /// Contains the payload byte for byte.
     private var envelope: [UInt8] {
-        let members = fields.map { name, value in
-            let json: JSONOutput =
-                switch value {
-                case .text(let text): .text(text)
-                case .integer(let integer): .integer(Int(integer))
-                case .boolean(let boolean): .boolean(boolean)
-                }
-            return (name.description, json)
-        }
+        let members = fields.map { ($0.name.description, JSONOutput($0.value.field)) }
         return JSONOutput.text(of: members).utf8.dropLast() + Array(",\"payload\":".utf8) + payload + Array("}".utf8)
+    }
+}
+
+extension OneOffDelivery.HeaderValue {
+    fileprivate var field: FieldValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .integer(let integer): .int64(integer)
+        case .boolean(let boolean): .boolean(boolean)
+        }
     }
 }
 
@@ -100,10 +94,27 @@ struct OneOffResult: Sendable {
     /// APNs' reason, if there is one.
     let reason: String?
     let json: [UInt8]
+    /// The non-null scalar members of the JSON.
+    private let members: [(name: String, value: String)]
+
+    /// - Returns: `nil` if this is not a result.
+    init?(json: ArraySlice<UInt8>) {
+        guard let part = try? JSONPart(json) else { return nil }
+        // With `results.per: request` the result is an array with one element.
+        let result = part.kind == .array ? part.elements.first ?? part : part
+        members = result.members.compactMap { key, part in
+            guard ![.null, .array, .object].contains(part.kind) else { return nil }
+            return (String(decoding: key, as: UTF8.self), String(decoding: part.text ?? part.raw, as: UTF8.self))
+        }
+        let name = members.first { $0.name == "outcome" }?.value
+        guard let outcome = Outcome.allCases.first(where: { $0.name.description == name }) else { return nil }
+        self.outcome = outcome
+        reason = members.first { $0.name == "reason" }?.value
+        self.json = Array(result.raw)
+    }
 
     /// The result as text: the outcome, and the members that are not usual.
     var lines: [String] {
-        let members = members
         let status = members.first { $0.name == "status" }.map { " \($0.value)" } ?? ""
         let rest = members.filter { name, value in
             !["outcome", "status", "reason"].contains(name)
@@ -112,39 +123,6 @@ struct OneOffResult: Sendable {
         let width = rest.map(\.name.count).max() ?? 0
         return ["\(outcome.name)\(status)\(reason.map { " \($0)" } ?? "")"]
             + rest.map { "  \($0.name.padded(to: width))  \($0.value)" }
-    }
-
-    /// The non-null scalar members of the JSON.
-    private var members: [(name: String, value: String)] {
-        guard let result = try? JSONPart(json[...]), result.kind == .object else {
-            // A worker of another release may write JSON that this version cannot read.
-            return [("result", String(decoding: json, as: UTF8.self))]
-        }
-        return result.members.compactMap { key, part in
-            guard ![.null, .array, .object].contains(part.kind) else { return nil }
-            return (String(decoding: key, as: UTF8.self), String(decoding: part.text ?? part.raw, as: UTF8.self))
-        }
-    }
-
-    /// A result from a worker.
-    init?(_ delivery: Delivery) {
-        // With `results.per: request` the result is an array with one element.
-        let isArray = delivery.body.first == UInt8(ascii: "[")
-        self.init(json: isArray ? delivery.body.dropFirst().dropLast() : delivery.body) { name in
-            guard case .text(let text) = delivery.header(name) else { return nil }
-            return text
-        }
-    }
-
-    /// - Parameter header: returns the text of a header of the result.
-    /// - Returns: `nil` if this is not a result.
-    init?(json: ArraySlice<UInt8>, header: (StaticString) -> ArraySlice<UInt8>?) {
-        guard let name = header("harebell-outcome"),
-            let outcome = Outcome.allCases.first(where: { name.equals($0.name) })
-        else { return nil }
-        self.outcome = outcome
-        reason = header("harebell-reason").map { String(decoding: $0, as: UTF8.self) }
-        self.json = Array(json)
     }
 }
 
@@ -159,7 +137,8 @@ extension RequestRun {
         try self.init(settings, at: now, connect: connect) {
             request.publication(to: settings.queue, replyTo: $1, form)
         } index: { delivery in
-            guard delivery.correlationID?.elementsEqual(request.id) == true, let result = OneOffResult(delivery)
+            guard delivery.correlationID?.elementsEqual(request.id) == true,
+                let result = OneOffResult(json: delivery.body)
             else { return nil }
             onResult(result)
             return 0
