@@ -20,23 +20,18 @@ extension Application {
             admin.server = server
             log.notice("the admin server listens", metadata: ["address": "\(server.endpoint)"])
             return nil
-        } catch  where error.code.rawValue == "EADDRINUSE" {
-            log.error(
-                """
-                admin.listen: \(error): there is no admin server; give each process of a host its own address \
-                (admin.listen), or none (admin: null)
-                """)
-            return nil
-        } catch  where error.isTransient {
-            log.error(
-                """
-                admin.listen: \(error): there is no admin server; raise the process's limit of open files \
-                (LimitNOFILE, ulimit -n) or give it more memory, and start it again
-                """)
-            return nil
         } catch {
-            log.critical("admin.listen: \(error)")
-            return .failed(.configuration)
+            let isTaken = error.code.rawValue == "EADDRINUSE"
+            guard isTaken || error.isTransient else {
+                log.critical("admin.listen: \(error)")
+                return .failed(.configuration)
+            }
+            let advice =
+                isTaken
+                ? "give each process of a host its own address (admin.listen), or none (admin: null)"
+                : "raise the process's limit of open files (LimitNOFILE, ulimit -n) or give it more memory"
+            log.error("admin.listen: \(error): there is no admin server; \(advice), and start it again")
+            return nil
         }
     }
 

@@ -124,7 +124,7 @@ package final class TraceExporter {
         case .success(let response):
             // Source: OpenTelemetry protocol 1.9, "Retryable Response Codes".
             let mayRetry = [429, 502, 503, 504].contains(response.status)
-            failed(export, Self.refusal(response.status), mayRetry: mayRetry, at: now)
+            failed(export, "HTTP \(response.status)", mayRetry: mayRetry, at: now)
         case .failure(.transport(let reason)): failed(export, reason, mayRetry: true, at: now)
         case .failure(.timeout): failed(export, "no response within \(Self.timeout)", mayRetry: true, at: now)
         case .failure(.notHTTP), .failure(.tooLong):
@@ -133,20 +133,6 @@ package final class TraceExporter {
                 "the response is not HTTP/1.1, or not complete: check that tracing.endpoint takes OTLP over HTTP "
                     + "(port 4318)", mayRetry: true, at: now)
         }
-    }
-
-    /// The response, and what to do about it if the status shows that.
-    private static func refusal(_ status: Int) -> String {
-        let advice =
-            switch status {
-            case 401, 403:
-                ": Harebell sends no credentials; set tracing.endpoint to a collector that requires none, and let it "
-                    + "forward the spans with them"
-            case 404:
-                " for /v1/traces: check that tracing.endpoint is a collector that receives OTLP over HTTP (port 4318)"
-            default: ""
-            }
-        return "HTTP \(status)\(advice)"
     }
 
     private func failed(_ export: Export, _ reason: String, mayRetry: Bool, at now: Instant) {

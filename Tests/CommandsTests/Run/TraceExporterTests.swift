@@ -140,20 +140,8 @@ struct TraceExporterTests {
         #expect(stage.requests.count == 4)
     }
 
-    private static let credentials =
-        ": Harebell sends no credentials; set tracing.endpoint to a collector that requires none, and let it forward "
-        + "the spans with them"
-
-    @Test(
-        "A collector that refuses spans costs them at once, and the log says what to do",
-        arguments: [
-            ("400 Bad Request", ""), ("401 Unauthorized", credentials), ("403 Forbidden", credentials),
-            (
-                "404 Not Found",
-                " for /v1/traces: check that tracing.endpoint is a collector that receives OTLP over HTTP (port 4318)"
-            ),
-        ])
-    func refusing(status: String, advice: String) throws {
+    @Test("A collector that refuses spans costs them at once", arguments: ["400 Bad Request", "401 Unauthorized"])
+    func refusing(status: String) throws {
         let stage = try Stage()
         stage.responses = [Self.response(status)]
         for _ in 0..<20 {
@@ -164,7 +152,7 @@ struct TraceExporterTests {
         #expect(stage.requests.count == 20)
         let lines = stage.lines.all
         #expect(lines.map(\.message) == ["spans cannot be exported; trying again"])
-        #expect(lines.first?.metadata["error.message"]?.description == "HTTP \(status.prefix(3))\(advice)")
+        #expect(lines.first?.metadata["error.message"]?.description == "HTTP \(status.prefix(3))")
     }
 
     @Test("A collector that is absent, silent or speaks no HTTP costs spans, in bounded memory", arguments: 0..<3)
