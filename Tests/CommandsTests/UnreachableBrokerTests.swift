@@ -85,22 +85,20 @@ struct UnreachableBrokerTests {
         #expect(run.isFinished)
     }
 
-    @Test("A load ends at its timeout, whether the broker refuses or hangs")
+    @Test("A load ends at its timeout if the broker hangs")
     func timeout() {
-        for hangs in [false, true] {
-            broker.declare("push.requests")
-            network.accept = { [broker] _ in hangs ? BrokerEngine(broker: broker) : nil }
-            let run = load(.seconds(3))
-            network.advance(by: .milliseconds(100), run)
-            if hangs { for link in network.links { link.isFrozen = true } }
-            network.advance(by: .seconds(3), run)
-            guard case .timedOut = run.end else {
-                Issue.record("\(hangs): \(String(describing: run.end))")
-                continue
-            }
-            network.advance(by: .seconds(1), run)
-            #expect(run.isFinished, "\(hangs)")
+        broker.declare("push.requests")
+        network.accept = { [broker] _ in BrokerEngine(broker: broker) }
+        let run = load(.seconds(3))
+        network.advance(by: .milliseconds(100), run)
+        for link in network.links { link.isFrozen = true }
+        network.advance(by: .seconds(3), run)
+        guard case .timedOut = run.end else {
+            Issue.record("\(String(describing: run.end))")
+            return
         }
+        network.advance(by: .seconds(1), run)
+        #expect(run.isFinished)
     }
 
     @Test("A memory alarm is told apart from silence, and goes with its end")

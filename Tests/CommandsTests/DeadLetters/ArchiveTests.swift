@@ -55,26 +55,6 @@ struct ArchiveTests {
         #expect(try ArchivedMessage(line: line(MessageProperties())[...]).delivery.messageID == nil)
     }
 
-    @Test("A published message is persistent, without properties for which the broker drops, refuses or reroutes it")
-    func publication() throws {
-        var properties = MessageProperties()
-        properties.deliveryMode = 1
-        properties.expiration = Array("5".utf8)
-        properties.userID = Array("somebody".utf8)
-        properties.headers = [
-            "CC": .array([.string("x")]), "x-delivery-count": .int64(4),
-            "x-death": .array([DeadLetterSamples.death("push.requests", "expired")]),
-        ]
-        let delivery = try ArchivedMessage(line: line(properties, [1])[...]).delivery
-        let letter = DeadLetter(delivery, in: "push.dead")
-        let publication = try ReplayEncoder.copy(delivery, letter, to: "push.dead")
-        #expect(publication.properties.deliveryMode == 2 && publication.mandatory)
-        #expect(publication.properties.expiration == nil && publication.properties.userID == nil)
-        let headers = publication.properties.headers ?? FieldTable()
-        #expect(headers["CC"] == nil && headers["x-delivery-count"] == nil)
-        #expect(headers["x-death"] != nil, "it says where a replay goes")
-    }
-
     @Test(
         "A damaged line is refused with the reason",
         arguments: [

@@ -98,13 +98,18 @@ struct ReplayEncoderTests {
         var headers = DeadLetterSamples.deaths(DeadLetterSamples.death("push.requests", "expired"))
         headers["x-delivery-count"] = .int64(12)
         headers["CC"] = .array([.string("elsewhere")])
-        let delivery = try DeadLetterSamples.delivery(headers) { $0.expiration = Array("60000".utf8) }
+        let delivery = try DeadLetterSamples.delivery(headers) {
+            $0.expiration = Array("60000".utf8)
+            $0.userID = Array("somebody".utf8)
+            $0.deliveryMode = 1
+        }
         let letter = DeadLetter(delivery, in: DeadLetterSamples.queue)
         let copy = try ReplayEncoder.copy(delivery, letter, to: DeadLetterSamples.queue)
         #expect(copy.routingKey.elementsEqual(DeadLetterSamples.queue.utf8))
-        #expect(copy.properties.expiration == nil)
+        #expect(copy.properties.deliveryMode == 2 && copy.mandatory)
+        #expect(copy.properties.expiration == nil && copy.properties.userID == nil)
         let table = copy.properties.headers ?? FieldTable()
-        #expect(table["x-delivery-count"] == nil && table["CC"] == nil)
+        #expect(table["x-delivery-count"] == nil && table["CC"] == nil && table["x-death"] != nil)
         // Brokers do not keep x-death on a copy.
         #expect(table["harebell-queue"] == .string("push.requests"))
         #expect(table["harebell-orig-cc"] == .array([.string("elsewhere")]))

@@ -7,7 +7,7 @@ import Testing
 struct LoadTests {
     private static let start = Instant(nanoseconds: 0)
 
-    @Test("Each message counts once, however often it is published or answered")
+    @Test("Each message counts once, however often it is published or answered, and others are strangers")
     func ledger() {
         var ledger = LoadLedger(count: 3)
         ledger.published(0, at: Self.start)
@@ -21,40 +21,8 @@ struct LoadTests {
         #expect(ledger.outcomes == ["accepted": 1])
         #expect(ledger.latencies == [.seconds(6)])
         #expect(ledger.elapsed == .seconds(6))
-    }
-
-    @Test("Replies to unpublished messages are strangers")
-    func strangers() {
-        var ledger = LoadLedger(count: 2)
-        ledger.published(0, at: Self.start)
-        for index in [nil, -1, 1, 2] { ledger.responded(index, outcome: "accepted", at: Self.start) }
-        #expect(ledger.strangers == 4)
-        #expect(ledger.responded == 0)
-        #expect(ledger.elapsed == .zero)
-    }
-
-    @Test("In random walks published = answered + missing")
-    func randomWalks() {
-        let seed = UInt64.random(in: 0 ... .max)
-        var random = SplitMix64(seed: seed)
-        var ledger = LoadLedger(count: 50)
-        var published: Set<Int> = []
-        var responded: Set<Int> = []
-        for step in 0..<2000 {
-            let index = Int.random(in: 0..<50, using: &random)
-            let now = Self.start + .milliseconds(step)
-            if Bool.random(using: &random) {
-                ledger.published(index, at: now)
-                published.insert(index)
-            } else {
-                ledger.responded(index, outcome: "accepted", at: now)
-                if published.contains(index) { responded.insert(index) }
-            }
-            #expect(ledger.published == published.count, "seed \(seed)")
-            #expect(ledger.responded == responded.count, "seed \(seed)")
-            #expect(ledger.missing == published.count - responded.count, "seed \(seed)")
-        }
-        #expect(ledger.latencies == ledger.latencies.sorted())
+        for index in [nil, -1, 2, 3] { ledger.responded(index, outcome: "accepted", at: Self.start) }
+        #expect(ledger.strangers == 4 && ledger.responded == 1)
     }
 
     @Test("Percentiles are nearest ranks")

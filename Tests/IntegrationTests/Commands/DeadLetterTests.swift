@@ -116,7 +116,7 @@ extension ProcessTests {
             let targets = try #require(try dry.object()["groups"] as? [[String: Any]])
             #expect(targets.map { $0["target"] as? String } == [queues.target])
             let show = try run("show", "--queue", queues.dead, "--id", "7", left: 500)
-            #expect(show.output.contains("harebell-reason           TopicDisallowed"), "\(show)")
+            #expect(show.output.contains(#/harebell-reason +TopicDisallowed\n/#), "\(show)")
             #expect(!show.output.contains("number"), "no body is shown")
             let payload = try run("show", "--queue", queues.dead, "--id", "7", "--show-payloads", left: 500)
             #expect(payload.output.contains("number"))
@@ -185,10 +185,7 @@ extension ProcessTests {
             #expect(try second.object()["end"] as? String == "locked")
             // Reading ones would count wrong: the first one holds the messages.
             let copy = stage.directory.file("copy.jsonl")
-            for command in [
-                ["list"], ["list", "--json"], ["show"], ["replay", "--dry-run"], ["discard", "--all", "--dry-run"],
-                ["export", "--file", copy], ["export", "--file", copy, "--discard"],
-            ] {
+            for command in [["list"], ["discard", "--all", "--dry-run"], ["export", "--file", copy]] {
                 let process = try start([command[0], "--queue", queues.dead] + command.dropFirst())
                 #expect(try process.waitForExit() == .exited(69), "\(command): \(process.report)")
                 #expect(process.text(.errors).contains("\(queues.dead).replay.lock"), "\(process.report)")
