@@ -17,8 +17,8 @@ package enum Harebell {
         } catch {
             // Parser errors and intended exits have a code; other errors would exit with 1.
             guard RootCommand.exitCode(for: error) == .failure else { Self.end(error, path) }
-            complain("\(error)")
-            RootCommand.exit(withError: Status.unexpected(error))
+            complain(lines: "\(error)")
+            RootCommand.exit(withError: Status.code(of: error))
         }
         RootCommand.exit()
     }

@@ -1,7 +1,9 @@
 import ArgumentParser
+import Configuration
 import Core
 import Decoding
 import Glibc
+import Simulator
 import TLS
 
 /// The exit codes of commands. Source: sysexits.h.
@@ -11,10 +13,14 @@ enum Status {
     static let `internal` = ExitCode(70)
     static let configuration = ExitCode(78)
 
-    /// The code for an error that no command handled. TLS errors concern a configured file here: errors caused by a
-    /// peer end a connection, not a command.
-    static func unexpected(_ error: any Error) -> ExitCode {
-        error is TLSError ? configuration : `internal`
+    /// The code for an error that ends a command. TLS errors concern a configured file here: errors caused by a peer
+    /// end a connection, not a command.
+    static func code(of error: any Error) -> ExitCode {
+        switch error {
+        case is ConfigurationError, is TLSError: configuration
+        case let error as SimulatorError: error.code == .listener ? unavailable : configuration
+        default: `internal`
+        }
     }
 }
 

@@ -5,26 +5,19 @@ import Glibc
 package enum Addresses {
     /// `https://host[:port]` with an optional slash at the end; the default port is 443.
     static func service(_ text: String) -> Endpoint? {
-        guard text.hasPrefix("https://") else { return nil }
-        var authority = text.dropFirst("https://".count)
-        if authority.hasSuffix("/") { authority = authority.dropLast() }
-        return endpoint(authority, defaultPort: 443)
+        authority(of: text, "https://").flatMap { endpoint($0, defaultPort: 443) }
     }
 
     /// `http://host[:port]` or `https://…`, an optional slash at the end; the port is OTLP's where it is missing.
     static func collector(_ text: String) -> (endpoint: Endpoint, usesTLS: Bool)? {
         let usesTLS = text.hasPrefix("https://")
-        guard usesTLS || text.hasPrefix("http://") else { return nil }
-        var authority = text.dropFirst(usesTLS ? "https://".count : "http://".count)
-        if authority.hasSuffix("/") { authority = authority.dropLast() }
-        return endpoint(authority, defaultPort: 4318).map { ($0, usesTLS) }
+        let authority = authority(of: text, usesTLS ? "https://" : "http://")
+        return authority.flatMap { endpoint($0, defaultPort: 4318) }.map { ($0, usesTLS) }
     }
 
     /// `http://[user[:password]@]host:port` with an optional slash at the end; user and password are percent-encoded.
     static func proxy(_ text: String) -> ProxyAddress? {
-        guard text.lowercased().hasPrefix("http://") else { return nil }
-        var authority = text.dropFirst("http://".count)
-        if authority.hasSuffix("/") { authority = authority.dropLast() }
+        guard let authority = authority(of: text, "http://") else { return nil }
         guard let at = authority.lastIndex(of: "@") else {
             return endpoint(authority, defaultPort: nil).map { ProxyAddress(endpoint: $0) }
         }
@@ -34,6 +27,12 @@ package enum Addresses {
             !user.utf8.contains(UInt8(ascii: ":"))
         else { return nil }
         return ProxyAddress(endpoint: endpoint, user: user, password: password)
+    }
+
+    private static func authority(of text: String, _ scheme: String) -> Substring? {
+        guard text.lowercased().hasPrefix(scheme) else { return nil }
+        let authority = text.dropFirst(scheme.count)
+        return authority.hasSuffix("/") ? authority.dropLast() : authority
     }
 
     /// Decodes percent-encoding; `nil` if it is invalid (RFC 3986, section 2.1) or the result is not UTF-8.

@@ -6,25 +6,18 @@ extension Configuration.Admin {
     /// - Returns: `nil` if the admin server is turned off.
     package static func load(path: String) throws(ConfigurationError) -> Configuration.Admin? {
         let text = try ConfigurationDocument.text(path: path)
-        var reader = SettingReader(
+        let settings = SettingReader(
             root: try root(text, path), file: path, schema: .configuration,
             environment: ConfigurationDocument.environment)
-        reader.read()
-        guard reader.values["admin"] != .off, reader.values["admin.listen"] != .off else { return nil }
-        guard let listen = reader.values.text("admin.listen").flatMap(Addresses.listener) else {
+        guard settings.values["admin"] != .off, settings.values["admin.listen"] != .off else { return nil }
+        guard let listen = settings.values.text("admin.listen").flatMap(Addresses.listener) else {
             throw ConfigurationDocument.error(
-                path, reader.values.location(of: "admin.listen"),
+                path, settings.values.location(of: "admin.listen"),
                 "admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464")
         }
-        var admin = Configuration.Admin(listen: listen)
-        guard let file = reader.values.file("admin.token_file", beside: path) else { return admin }
-        do throws(ConfigurationFiles.Failure) {
-            admin.token = try ConfigurationFiles.secret(ConfigurationFiles.read(file.path))
-        } catch {
-            throw ConfigurationDocument.error(
-                path, reader.values.location(of: "admin.token_file"),
-                "admin.token_file: cannot read \(file): \(error.message)")
-        }
+        var files = ConfigurationReader(file: path, values: settings.values)
+        let admin = Configuration.Admin(listen: listen, token: files.secret("admin.token_file"))
+        try files.throwErrors()
         return admin
     }
 

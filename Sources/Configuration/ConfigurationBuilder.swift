@@ -42,9 +42,8 @@ extension ConfigurationReader {
     }
 
     private mutating func broker() -> Configuration.Broker {
-        guard let endpoints = values.texts("broker.endpoints") else { preconditionFailure("endpoints have been read") }
-        return Configuration.Broker(
-            endpoints: endpoints.map(Secret.init),
+        Configuration.Broker(
+            endpoints: known(values.texts("broker.endpoints"), "broker.endpoints").map(Secret.init),
             password: secret("broker.password_file"), passwordFile: path("broker.password_file"),
             tls: Configuration.TLSFiles(
                 caFile: path("broker.tls.ca_file"), certificateFile: path("broker.tls.certificate_file"),
@@ -95,34 +94,22 @@ extension ConfigurationReader {
             showPayloads: boolean("log.show_payloads"))
     }
 
-    private func text(_ path: String) -> String {
-        guard let text = values.text(path) else { preconditionFailure("\(path) has been read") }
-        return text
+    private func known<Value>(_ value: Value?, _ path: String) -> Value {
+        guard let value else { preconditionFailure("\(path) has been read") }
+        return value
     }
 
-    private func integer(_ path: String) -> Int {
-        guard let integer = values.integer(path) else { preconditionFailure("\(path) has been read") }
-        return integer
-    }
+    private func text(_ path: String) -> String { known(values.text(path), path) }
 
-    private func boolean(_ path: String) -> Bool {
-        guard let boolean = values.boolean(path) else { preconditionFailure("\(path) has been read") }
-        return boolean
-    }
+    private func integer(_ path: String) -> Int { known(values.integer(path), path) }
 
-    private func seconds(_ path: String) -> Duration {
-        .seconds(integer(path))
-    }
+    private func boolean(_ path: String) -> Bool { known(values.boolean(path), path) }
 
-    private func durations(_ path: String) -> [Duration] {
-        guard let integers = values.integers(path) else { preconditionFailure("\(path) has been read") }
-        return integers.map { .seconds($0) }
-    }
+    private func seconds(_ path: String) -> Duration { .seconds(integer(path)) }
+
+    private func durations(_ path: String) -> [Duration] { known(values.integers(path), path).map { .seconds($0) } }
 
     private func choice<Value: RawRepresentable<String>>(_ path: String) -> Value {
-        guard let value = Value(rawValue: text(path)) else {
-            preconditionFailure("the schema lists the values of \(path)")
-        }
-        return value
+        known(Value(rawValue: text(path)), path)
     }
 }

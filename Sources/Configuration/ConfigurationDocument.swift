@@ -54,8 +54,7 @@ package struct ConfigurationDocument: Sendable {
             let hint = hasTab ? "; the line has a tab: indent with spaces" : ""
             throw Self.error(file, error.location, "not YAML: \(error.message)\(hint)")
         }
-        var settings = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
-        settings.read()
+        let settings = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
         var reader = ConfigurationReader(
             file: file, values: settings.values, readFile: readFile, problems: settings.problems)
         reader.applyRules()

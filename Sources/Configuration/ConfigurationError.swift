@@ -17,16 +17,7 @@ package struct ConfigurationError: ComponentError {
         let warnings: [ConfigurationProblem]
     }
 
-    let readable: Readable?
-
-    package init(problems: [ConfigurationProblem]) {
-        self.init(problems: problems, readable: nil)
-    }
-
-    init(problems: [ConfigurationProblem], readable: Readable?) {
-        self.problems = problems
-        self.readable = readable
-    }
+    var readable: Readable?
 
     /// One problem per line.
     package var message: String {

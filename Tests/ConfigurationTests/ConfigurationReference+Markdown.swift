@@ -1,17 +1,13 @@
 import Configuration
 
-extension ConfigurationReference {
+extension Schema {
     /// The table of docs/reference/configuration.md.
     var markdown: String {
-        let rows = entries.map { entry in
-            "| `\(entry.path)` | \(entry.type) | `\(entry.defaultValue)` | \(entry.range) | "
-                + "\(Self.escape(entry.summary)) |"
+        let rows = settings.map { setting in
+            let summary = setting.summary.replacing("|", with: "\\|").replacing("<", with: "&lt;")
+            return "| `\(setting.path)` | \(setting.typeText) | `\(setting.defaultText)` | \(setting.rangeText) | "
+                + "\(summary) |\n"
         }
-        return "| key | type | default | range | meaning |\n|---|---|---|---|---|\n" + rows.joined(separator: "\n")
-            + "\n"
-    }
-
-    private static func escape(_ text: String) -> String {
-        text.replacing("|", with: "\\|").replacing("<", with: "&lt;")
+        return "| key | type | default | range | meaning |\n|---|---|---|---|---|\n" + rows.joined()
     }
 }

@@ -7,50 +7,10 @@ import Testing
 @testable import Configuration
 @testable import Decoding
 
-/// One app, the required minimum of a configuration.
-private let app = """
-    apps:
-      - topic: com.example.app
-        token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
-    """
-
 /// Every format, as messages list them.
 private let formats = DecoderFormat.allCases.map(\.rawValue).joined(separator: ", ")
 
-private func document(
-    _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],
-    files: [String: String] = [:]
-) throws(ConfigurationError) -> ConfigurationDocument {
-    try ConfigurationDocument(
-        text: text, file: file,
-        environment: { environment[$0] },
-        readFile: { path throws(ConfigurationFiles.Failure) in
-            guard let content = files[path] else {
-                throw ConfigurationFiles.Failure(message: "No such file or directory")
-            }
-            return Array(content.utf8)
-        })
-}
-
-private func configuration(_ text: String) throws -> Configuration {
-    try document(text).configuration
-}
-
-/// Every error of a text, one per line.
-private func errors(
-    _ text: String, environment: [String: String] = [:], files: [String: String] = [:]
-) -> [String] {
-    do {
-        _ = try document(text, environment: environment, files: files)
-        return []
-    } catch {
-        return error.problems.map(\.description)
-    }
-}
-
-private func warnings(_ text: String) throws -> [String] {
-    try document(text).warnings.map(\.description)
-}
+private let app = oneApp
 
 @Suite("Configuration")
 struct ConfigurationTests {
@@ -249,6 +209,30 @@ struct ConfigurationTests {
             #expect(found.log == Configuration.Log(level: .debug, format: .json, showPayloads: true))
         }
 
+        @Test("The rate limit of a queue is read, or off", arguments: ["", ", rate_limit: null", ", rate_limit: ~"])
+        func rateLimit(off: String) throws {
+            let line = "queues: [{ name: a, rate_limit: { per_second: 50, burst: 10 } }, { name: b\(off) }]\n"
+            let expected = Configuration.RateLimit(perSecond: 50, burst: 10)
+            #expect(try configuration(line + app).queues.map(\.rateLimit) == [expected, nil])
+        }
+
+        @Test("Results are per notification unless the configuration says per request")
+        func resultsPer() throws {
+            #expect(try configuration("results: { publish: all }\n" + app).results.per == .notification)
+            #expect(try configuration("results: { per: notification }\n" + app).results.per == .notification)
+            #expect(try configuration("results: { per: request }\n" + app).results.per == .request)
+        }
+
+        @Test("A renamed key is accepted under its old name, with a warning that names the new one")
+        func renamed() throws {
+            let found = try document("broker: { maximum_message_bytes: 9000 }\n" + app)
+            #expect(found.configuration.broker.maximumMessage == 9000)
+            #expect(
+                found.warnings.map(\.description).contains {
+                    $0.contains("broker.maximum_message_bytes is now max_message_bytes")
+                })
+        }
+
         @Test("A relative path starts at the folder of the configuration file")
         func paths() throws {
             let found = try document(app, file: "/etc/harebell/harebell.yaml").configuration
@@ -318,10 +302,9 @@ struct ConfigurationTests {
                     Setting("queues[].name", .text(bytes: 1...9), default: nil, "The name."),
                 ], removed: ["queues[].nickname": "use name"])
             let text = "queues: [{ name: a }, { name: b, nickname: c }]"
-            var reader = SettingReader(
+            let reader = SettingReader(
                 root: try YAMLParser.root(of: Array(text.utf8)), file: "h.yaml", schema: schema,
                 environment: { _ in nil })
-            reader.read()
             #expect(reader.problems.map(\.description) == ["h.yaml:1:34: queues[1].nickname was removed; use name"])
         }
 
@@ -407,16 +390,14 @@ struct ConfigurationTests {
                     "1:26: tracing.sample_ratio: nan is out of range; expected 0.0 to 1.0"
                 ),
                 ("workers: 0", "1:10: workers: 0 is out of range; expected 1 to 256"),
-                ("workers: -1", "1:10: workers: -1 is out of range; expected 1 to 256"),
                 (
-                    "broker: { heartbeat_seconds: 0 }",
-                    "1:30: broker.heartbeat_seconds: 0 is out of range; expected 1 to 600"
+                    "queues: [{ name: a, rate_limit: { per_second: 0, burst: 1 } }]",
+                    "1:47: queues[0].rate_limit.per_second: 0 is out of range; expected 1 to 10000000"
                 ),
                 (
-                    "queues: [{ name: a, prefetch: 65536 }]",
-                    "1:31: queues[0].prefetch: 65536 is out of range; expected 1 to 65535"
+                    "results: { per: Request }",
+                    "1:17: results.per: \"Request\" is not one of notification, request; did you mean \"request\"?"
                 ),
-                ("retry: { max_attempts: 101 }", "1:24: retry.max_attempts: 101 is out of range; expected 1 to 100"),
                 (
                     "retry: { delays_seconds: [900, 0] }",
                     "1:32: retry.delays_seconds[1]: 0 is out of range; expected 1 to 604800"
@@ -430,11 +411,6 @@ struct ConfigurationTests {
                     "log: { level: warn }",
                     "1:15: log.level: \"warn\" is not one of trace, debug, info, notice, warning, error, critical; "
                         + "did you mean \"warning\"?"
-                ),
-                (
-                    "log: { level: inof }",
-                    "1:15: log.level: \"inof\" is not one of trace, debug, info, notice, warning, error, critical; "
-                        + "did you mean \"info\"?"
                 ),
             ])
         func outOfRange(text: String, message: String) {
@@ -521,6 +497,21 @@ struct ConfigurationTests {
                 ])
             #expect(errors("- a") == ["harebell.yaml:1:1: expected keys and values, found a list"])
             #expect(errors("a: \u{7}").first?.contains("not YAML: control characters are not allowed") == true)
+        }
+
+        @Test(
+            "The message names a likely mistake and the remedy",
+            arguments: [
+                ("queues:\n\t- name: a\n\(app)", "the line has a tab: indent with spaces"),
+                (app + "\n    environment: sandbox", "did you mean \"development\"?"),
+                (app + "\n    environment: prod", "did you mean \"production\"?"),
+                (
+                    "broker: { endpoints: [\"amqp://a:b#c@127.0.0.1:5672/\"] }\n\(app)",
+                    "; write # in a user's name or password as %23"
+                ),
+            ])
+        func likely(text: String, part: String) {
+            #expect(errors(text).joined().contains(part), "\(errors(text))")
         }
 
         @Test("A file that is missing or not UTF-8 is an error")
@@ -712,28 +703,14 @@ struct ConfigurationTests {
                     "1:27: warning: broker.tls.ca_file: has no effect: no endpoint starts with amqps://"
                 ),
                 (
-                    "broker: { heartbeat_seconds: 1 }",
-                    "1:30: warning: broker.heartbeat_seconds: a busy broker may miss so short a heartbeat; "
-                        + "RabbitMQ recommends 5 to 20"
-                ),
-                (
                     "broker: { endpoints: [\"amqp://rabbit:5672/\"] }",
                     "1:23: warning: broker.endpoints[0]: the final slash means the virtual host with the empty name: "
                         + "end with /%2f, or without a slash, for the virtual host /"
                 ),
                 (
-                    "results: { routing_key: null, publish: failures }",
-                    "1:40: warning: results.publish: has no effect while results.routing_key is null"
-                ),
-                (
                     "drain_deadline_seconds: 10",
                     "1:25: warning: drain_deadline_seconds: a drain may end before APNs has answered: "
                         + "apns.request_timeout_seconds is 30, drain_deadline_seconds 10"
-                ),
-                (
-                    "log: { show_payloads: true }",
-                    "1:23: warning: log.show_payloads: has no effect while log.level is info; "
-                        + "only debug messages contain payloads"
                 ),
             ])
         func warned(text: String, message: String) throws {
@@ -789,17 +766,16 @@ struct ConfigurationTests {
             let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
             let page = String(
                 decoding: try ConfigurationFiles.read(folder + "/docs/reference/configuration.md"), as: UTF8.self)
-            #expect(page.hasSuffix("\n\n" + ConfigurationReference(.configuration).markdown))
+            #expect(page.hasSuffix("\n\n" + Schema.configuration.markdown))
         }
 
         @Test("The reference names every key with its type, default, range and sentence")
         func complete() {
-            let text = ConfigurationReference(.configuration).text
+            let text = Schema.configuration.settings.flatMap(\.reference).joined(separator: "\n") + "\n"
             for setting in Schema.configuration.settings {
                 #expect(text.contains("\(setting.path)\n"))
                 #expect(text.contains("    \(setting.summary)\n"))
-                #expect(
-                    ConfigurationReference(.configuration).markdown.contains("| `\(setting.path)` |"))
+                #expect(Schema.configuration.markdown.contains("| `\(setting.path)` |"))
             }
             #expect(
                 text.contains(

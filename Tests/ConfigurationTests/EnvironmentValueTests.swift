@@ -104,7 +104,7 @@ struct EnvironmentValueTests {
             }
             return words
         } catch {
-            return error.inspectingFiles(now: WallTime(milliseconds: 1_795_300_000_000)).problems.map(\.description)
+            return error.inspect(now: WallTime(milliseconds: 1_795_300_000_000)).problems.map(\.description)
         }
     }
 
@@ -137,19 +137,15 @@ struct EnvironmentValueTests {
         #expect(
             try first("broker: { password_file: \"/run/${SEK}\" }\n" + app)
                 == " broker.password_file: cannot read /run/${SEK}: No such file or directory")
-        #expect(
-            try first("queues: [{ name: a, decoder: \"${SEK}\" }]\n" + app, "gorsh").hasPrefix(
-                " queues[0].decoder: \"${SEK}\" is not one of "))
-        let nearMiss = [
-            "queues: [{ name: a, decoder: \"${SEK}\" }]\n", "log: { level: \"${SEK}\" }\n",
+        for text in [
+            "queues: [{ name: a, decoder: \"${SEK}\" }]\n",
             "decoders: [{ name: a, cloudevents: { decoder: \"${SEK}\" } }]\n",
-        ]
-        for text in nearMiss {
-            #expect(try first(text + app, "debugg").contains("\"${SEK}\" is not one of "))
-            for word in ["gorsh", "debugg"] { #expect(try !first(text + app, word).contains("did you mean")) }
+        ] {
+            #expect(try first(text + app, "gorsh").contains(": \"${SEK}\" is not valid; "))
         }
         #expect(
             try first("log: { level: \"${SEK}\" }\n" + app, "debugg").hasPrefix(
                 " log.level: \"${SEK}\" is not one of "))
+        #expect(try !first("log: { level: \"${SEK}\" }\n" + app, "debugg").contains("did you mean"))
     }
 }

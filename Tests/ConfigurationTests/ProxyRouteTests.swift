@@ -6,29 +6,9 @@ import Testing
 
 @Suite("A proxy to APNs")
 struct ProxyRouteTests {
-    /// The configuration of one app, or the errors.
-    private func configuration(
-        apns: String? = nil, environment: [String: String] = [:]
-    ) throws(ConfigurationError) -> Configuration {
-        let text = """
-            apns: { \(apns.map { "proxy: \"\($0)\"" } ?? "") }
-            apps:
-              - topic: com.example.app
-                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
-            """
-        return try ConfigurationDocument(
-            text: text, file: "harebell.yaml", environment: { environment[$0] },
-            readFile: { _ throws(ConfigurationFiles.Failure) in [] }
-        ).configuration
-    }
-
-    private func errors(apns: String) -> [String] {
-        do {
-            _ = try configuration(apns: apns)
-            return []
-        } catch {
-            return error.problems.map(\.description)
-        }
+    private func configuration(apns: String? = nil, environment: [String: String] = [:]) throws -> Configuration {
+        let proxy = apns.map { "proxy: \"\($0)\"" } ?? ""
+        return try document("apns: { \(proxy) }\n\(oneApp)", environment: environment).configuration
     }
 
     @Test("It may come from a variable, without which there is none")
@@ -50,7 +30,7 @@ struct ProxyRouteTests {
         ])
     func wrong(text: String) {
         let expected = "expected http://user:password@host:port, or none"
-        #expect(errors(apns: text) == ["harebell.yaml:1:16: apns.proxy: \(expected)"])
+        #expect(errors("apns: { proxy: \"\(text)\" }\n\(oneApp)") == ["harebell.yaml:1:16: apns.proxy: \(expected)"])
     }
 
     @Test("Credentials may be percent-encoded or from the environment, and are part of a pool's identity")

@@ -106,22 +106,16 @@ struct ChannelOptions: ParsableArguments {
 
     /// Sends one request to APNs.
     func ask(_ operation: ChannelOperation) throws -> ChannelResult {
-        let settings = try configuration.load().configuration
+        let settings = try configuration.load()
         let app = try app.choose(from: settings)
         var random = SystemRandomNumberGenerator()
         let id = NotificationID.random(using: &random)
         let request = APNsRequest(
             operation, bundleID: ArraySlice(app.topic.utf8), id: id)
         let runner = try LoopRunner(settings.apns.socketOptions)
-        let exchange: OneOffExchange
-        do throws(TLSError) {
-            exchange = try OneOffExchange(
-                request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,
-                seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
-        } catch {
-            complain(error.description)
-            throw Status.configuration
-        }
+        let exchange = try OneOffExchange(
+            request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,
+            seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
         guard let report = exchange.report else { preconditionFailure("a finished exchange has a report") }

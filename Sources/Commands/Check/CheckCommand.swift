@@ -30,21 +30,9 @@ struct CheckCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        var problems: [ConfigurationProblem] = []
-        var apps: [CredentialInspection.App] = []
-        var document: ConfigurationDocument?
-        let file = try configuration.file()
         let now = SystemClock.now().wall
-        do throws(ConfigurationError) {
-            let loaded = try ConfigurationDocument.load(path: file)
-            let inspection = loaded.inspect(now: now)
-            document = loaded
-            problems = inspection.problems
-            apps = inspection.apps
-        } catch {
-            problems = error.inspectingFiles(now: now).problems
-        }
-        problems.sort { $0.location < $1.location }
+        let inspection = ConfigurationInspection(path: try configuration.file(), now: now)
+        let (document, problems, apps) = (inspection.document, inspection.problems, inspection.apps)
         // A file that cannot be read completely contains no addresses to connect to.
         let connections =
             try connect ? document.map { try ConnectionsReport($0.configuration, showsProgress: !json) } : nil

@@ -32,30 +32,19 @@ struct ConnectionsReport {
 
     // MARK: Text
 
-    private static let severityWidth = ConnectionFinding.Severity.allCases.map(\.rawValue.count).max() ?? 0
-
     /// One block per location.
     var lines: [String] {
         places.flatMap { place in
-            let findings = place.findings
-            let width = findings.map(\.subject.count).max() ?? 0
-            let head = "\(place.peer.rawValue) \(place.endpoint): \(place.purpose)"
-            let lines = findings.enumerated().map { index, finding in
+            var table = TextTable()
+            for (index, finding) in place.findings.enumerated() {
+                table.add([finding.severity.rawValue, finding.subject, finding.text])
                 // A hint shared by several findings is printed after the last of them.
-                let isLast = findings.dropFirst(index + 1).first?.hint != finding.hint
-                return Self.line(finding, width, showsHint: isLast)
+                if let hint = finding.hint, place.findings.dropFirst(index + 1).first?.hint != hint {
+                    table.add(["", "", "→ \(hint)"])
+                }
             }
-            return [head] + lines.flatMap { $0 }
+            return ["\(place.peer.rawValue) \(place.endpoint): \(place.purpose)"] + table.lines.map { "    \($0)" }
         }
-    }
-
-    private static func line(_ finding: ConnectionFinding, _ width: Int, showsHint: Bool) -> [String] {
-        let severity = finding.severity.rawValue.padded(to: severityWidth)
-        let subject = finding.subject.padded(to: width)
-        let line = "    \(severity)  \(subject)  \(finding.text)"
-        guard showsHint, let hint = finding.hint else { return [line] }
-        let indent = "      ".count + severity.count + "  ".count + subject.count
-        return [line, "\(String(repeating: " ", count: indent))→ \(hint)"]
     }
 
     // MARK: JSON

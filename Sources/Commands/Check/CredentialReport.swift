@@ -6,10 +6,10 @@ import TLS
 
 /// The report of `harebell check` about one app's key or certificate, as text or JSON.
 struct CredentialReport {
-    private let found: CredentialInspection.App
+    private let found: ConfigurationInspection.App
     private let now: WallTime
 
-    init(_ found: CredentialInspection.App, at now: WallTime) {
+    init(_ found: ConfigurationInspection.App, at now: WallTime) {
         self.found = found
         self.now = now
     }
@@ -41,12 +41,9 @@ struct CredentialReport {
     }
 
     private func topics(of certificate: Certificate) -> [String] {
-        let topics = certificate.pushTopics
-        let width = topics.map(\.name.count).max() ?? 0
-        return topics.map { topic in
-            let kinds = topic.kinds.joined(separator: ", ")
-            return kinds.isEmpty ? "    \(topic.name)" : "    \(topic.name.padded(to: width))  \(kinds)"
-        }
+        var table = TextTable()
+        for topic in certificate.pushTopics { table.add([topic.name, topic.kinds.joined(separator: ", ")]) }
+        return table.lines.map { "    \($0)" }
     }
 
     // MARK: JSON

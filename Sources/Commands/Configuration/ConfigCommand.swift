@@ -15,16 +15,18 @@ struct ConfigCommand: ParsableCommand {
 
     func run() throws {
         guard reference else { throw CleanExit.helpRequest(self) }
-        let reference = ConfigurationReference(.configuration)
+        let settings = Schema.configuration.settings
         guard !json else {
-            let keys = reference.entries.map { entry in
+            let keys = settings.map { setting in
                 JSONOutput.object([
-                    ("key", .text(entry.path)), ("type", .text(entry.type)), ("default", .text(entry.defaultValue)),
-                    ("range", .optional(entry.range.isEmpty ? nil : entry.range)), ("summary", .text(entry.summary)),
+                    ("key", .text(setting.path)), ("type", .text(setting.typeText)),
+                    ("default", .text(setting.defaultText)),
+                    ("range", .optional(setting.rangeText.isEmpty ? nil : setting.rangeText)),
+                    ("summary", .text(setting.summary)),
                 ])
             }
             return printLine(json: [("keys", .array(keys))])
         }
-        printLine(lines: reference.text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
+        printLine(lines: settings.flatMap(\.reference))
     }
 }

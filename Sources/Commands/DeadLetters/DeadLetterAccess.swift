@@ -21,7 +21,7 @@ struct DeadLetterAccess {
         _ configuration: ConfigurationOption, queue: String?, asJSON isJSON: Bool,
         verb: String
     ) throws {
-        settings = try configuration.load().configuration
+        settings = try configuration.load()
         self.queue = queue ?? settings.deadLetter.routingKey
         reader = RequestReader(settings)
         self.isJSON = isJSON

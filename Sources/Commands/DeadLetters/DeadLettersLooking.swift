@@ -78,7 +78,7 @@ struct DeadLetterView {
             ("timestamp", delivery.timestamp.map { .integer(Int(clamping: $0)) } ?? .null),
             ("apns-topic", .optional(reader.topic(of: delivery, from: letter.queue))),
             ("device-tokens", .array(tokens)),
-        ].filter { if case .null = $0.1 { false } else { true } }
+        ]
         headers = Self.headers(of: delivery, showsPayloads: showsPayloads)
         body =
             showsPayloads
@@ -112,11 +112,5 @@ struct DeadLetterView {
         .object(members + [("headers", .object(headers)), body])
     }
 
-    var lines: [String] {
-        func line(_ name: String, _ value: JSONOutput) -> String {
-            guard case .text(let text) = value else { return "\(name.padded(to: 24))  \(value)" }
-            return "\(name.padded(to: 24))  \(text)"
-        }
-        return (members + headers + [body]).map(line)
-    }
+    var lines: [String] { JSONOutput.table(members + headers + [body]) }
 }

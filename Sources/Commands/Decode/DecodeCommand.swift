@@ -49,7 +49,7 @@ struct DecodeCommand: ParsableCommand {
     func run() throws {
         var limit = Self.defaultLimit
         var decoders = DecoderSet()
-        let settings = try configuration.fileIfAny.map { _ in try configuration.load().configuration }
+        let settings = try configuration.fileIfAny.map { _ in try configuration.load() }
         if let settings {
             limit = settings.broker.maximumMessage
             decoders = DecoderSet(settings)
@@ -64,11 +64,16 @@ struct DecodeCommand: ParsableCommand {
             complain(error.detail)
             throw Status.refused
         }
-        let reader = DecodingReport.Reader(
-            decoder: decoder, decoders: decoders, queue: queue, configuration: settings)
-        let report = try DecodingReport(delivery, by: reader, at: SystemClock.now().wall) {
-            try ask($0, delivery, decoder, settings?.log)
+        guard let found = decoders[decoder] else {
+            throw ValidationError("--decoder: \(decoders.complaint(about: decoder) ?? "unknown")")
         }
+        let decoded =
+            if let process = found as? ProcessDecoder {
+                try ask(process, delivery, decoder, settings?.log)
+            } else {
+                found.decode(delivery, at: SystemClock.now().wall)
+            }
+        let report = try DecodingReport(decoded, of: delivery, by: decoder, from: queue, settings)
         if json { printLine(json: report.json) } else { printLine(lines: report.lines) }
         if report.isRefused { throw Status.refused }
     }

@@ -1,4 +1,3 @@
-import ArgumentParser
 import Configuration
 import Core
 import Decoding
@@ -7,43 +6,29 @@ import TLS
 
 /// How a worker would decode a message from a queue, as text or JSON.
 struct DecodingReport {
-    /// The decoder and its context.
-    struct Reader {
-        let decoder: String
-        let decoders: DecoderSet
-        /// The queue that the message would come from; part of the `apns-id`.
-        let queue: String
-        /// Its apps determine the topics; `nil` ignores apps.
-        let configuration: Configuration?
-    }
-
     private let decoder: String
-    /// The semantic version of the decoder's format; `nil` if it has none.
-    private let version: String?
     private let decoded: Decoded
     /// The fields of each notification of a request, in the documented order.
     private var notifications: [[(String, JSONOutput)]] = []
     /// Why a worker with this configuration would not send notifications of a request.
     private var failures: [String] = []
 
-    /// - Parameter process: runs a decoder that is a program.
-    /// - Throws: if no decoder has this name, and the errors of `process`.
+    /// - Parameters:
+    ///   - queue: the queue that the message would come from; part of the `apns-id`.
+    ///   - configuration: its apps determine the topics; `nil` ignores apps.
     init(
-        _ delivery: Delivery, by reader: Reader, at now: WallTime, process: (ProcessDecoder) throws -> Decoded
-    ) throws {
-        guard let decoder = reader.decoders[reader.decoder] else {
-            throw ValidationError("--decoder: \(reader.decoders.complaint(about: reader.decoder) ?? "unknown")")
-        }
-        self.decoder = reader.decoder
-        version = DecoderFormat.version
-        decoded = try (decoder as? ProcessDecoder).map(process) ?? decoder.decode(delivery, at: now)
+        _ decoded: Decoded, of delivery: Delivery, by decoder: String, from queue: String,
+        _ configuration: Configuration?
+    ) throws(TLSError) {
+        self.decoder = decoder
+        self.decoded = decoded
         guard case .request(let request) = decoded else { return }
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
-        let apps = try reader.configuration.map(Self.apps)
+        let apps = try configuration.map(Self.apps)
         for (place, notification) in zip(places, request.notifications) {
             let id = RequestKey.notificationID(
-                own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: reader.queue,
+                own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
                 key: request.key)
             let findings = PayloadCheck.findings(in: notification).flatMap { $0.isEmpty ? nil : $0.detail }
             let finding = Self.joined([findings, request.hint].compactMap(\.self))
@@ -104,7 +89,7 @@ struct DecodingReport {
 
     var json: [(String, JSONOutput)] {
         [
-            ("decoder", .text(decoder)), ("version", .optional(version)), ("answer", .text(outcome)),
+            ("decoder", .text(decoder)), ("version", .text(DecoderFormat.version)), ("answer", .text(outcome)),
             ("detail", .optional(detail)), ("not-before", notBefore.map { .integer(Int($0)) } ?? .null),
             ("notifications", .array(notifications.map { .object($0) })),
         ]
@@ -115,14 +100,8 @@ struct DecodingReport {
         guard case .request(let request) = decoded else { return ["\(outcome)\(detail.map { ": \($0)" } ?? "")"] }
         let invalid = (request.refusals.map(\.failure.detail) + failures).map { "invalid: \($0)" }
         let valid = notifications.enumerated().flatMap { index, members in
-            let lines = members.compactMap { name, value -> String? in
-                switch value {
-                case .null: nil
-                case .text(let text): "  \(name): \(text)"
-                default: "  \(name): \(ControlCharacters.escaped(json: value.description))"
-                }
-            }
-            return ["notification \(index + 1) of \(notifications.count)"] + lines
+            ["notification \(index + 1) of \(notifications.count)"]
+                + JSONOutput.table(members).map { "  \($0)" }
         }
         return invalid + (notBefore.map { ["not-before: \($0)"] } ?? []) + valid
     }

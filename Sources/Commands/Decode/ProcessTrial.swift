@@ -18,9 +18,6 @@ final class ProcessTrial: Run {
         process.ask(Handle(0), delivery)
     }
 
-    /// A worker compares with other messages. Here there is none.
-    private static let maximumFailures = 2
-
     var isFinished: Bool { process.hasStopped }
 
     var nextDeadline: Instant? { process.nextDeadline }
@@ -29,11 +26,9 @@ final class ProcessTrial: Run {
         process.step(at: now)
         hasWorked = hasWorked || process.hasStarted
         while case .decoded(_, let decoded)? = process.nextEvent() { self.decoded = decoded }
-        if decoded == nil, hasWorked, process.counters.restarts >= Self.maximumFailures,
-            let reason = process.lastFailure
-        {
-            decoded = .reject(
-                DecodingFailure("the decoder failed \(Self.maximumFailures) times with this message alone: \(reason)"))
+        // A worker compares with other messages. Here there is none.
+        if decoded == nil, hasWorked, let reason = process.lastFailure {
+            decoded = .reject(DecodingFailure("the decoder failed with this message: \(reason)"))
         }
         if decoded != nil || (process.lastFailure != nil && !hasWorked) { process.stop() }
     }

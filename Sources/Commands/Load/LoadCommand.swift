@@ -58,7 +58,7 @@ struct LoadCommand: ParsableCommand {
     }
 
     func run() throws {
-        let settings = try configuration.load().configuration
+        let settings = try configuration.load()
         let queue = try settings.queue(named: queue)
         let topic = topic ?? settings.apps[0].topic
         try Self.refuseApple(settings.apps.filter { $0.isMeant(by: topic) }, topic)
@@ -70,7 +70,7 @@ struct LoadCommand: ParsableCommand {
                 queue: queue, count: count, rate: rate, replies: "harebell.\(name)", timeLimit: .seconds(timeout)),
             LoadPlan(run: name, topic: topic, mix: mix, bodySize: bodySize), at: runner.now,
             connect: runner.connections("harebell load", settings.broker))
-        try runner.run(run, showing: ProgressBar(isWanted: !json, showsRate: true))
+        try runner.run(run, showing: ProgressBar(isWanted: !json))
         try report(run)
     }
 
@@ -87,51 +87,29 @@ struct LoadCommand: ParsableCommand {
         let ledger = run.ledger
         let latencies = ledger.latencies
         let seconds = ledger.elapsed.inSeconds
-        let throughput = seconds > 0 ? Double(ledger.responded) / seconds : nil
-        func milliseconds(_ share: Double) -> Double? {
-            LoadLedger.percentile(share, of: latencies).map { $0.inSeconds * 1000 }
+        func rounded(_ number: Double?) -> JSONOutput {
+            number.map { .number(($0 * 1000).rounded() / 1000) } ?? .null
         }
-        func json(_ number: Double?) -> JSONOutput { number.map { .number($0) } ?? .null }
-        func text(_ number: Double?, _ digits: Int) -> String { number.map { fixed($0, digits) } ?? "–" }
-        let outcomes = ledger.outcomes.sorted { $0.key < $1.key }
-        if self.json {
-            printLine(json: [
+        func milliseconds(_ share: Double) -> JSONOutput {
+            rounded(LoadLedger.percentile(share, of: latencies).map { $0.inSeconds * 1000 })
+        }
+        let outcomes = ledger.outcomes.sorted { $0.key < $1.key }.map { ($0.key, JSONOutput.integer($0.value)) }
+        printAnswer(
+            [
                 ("published", .integer(ledger.published)), ("answered", .integer(ledger.responded)),
                 ("missing", .integer(ledger.missing)), ("duplicates", .integer(ledger.duplicates)),
-                ("strangers", .integer(ledger.strangers)), ("seconds", .number(seconds)),
-                ("per_second", json(throughput)),
-                ("p50_ms", json(milliseconds(0.5))), ("p90_ms", json(milliseconds(0.9))),
-                ("p99_ms", json(milliseconds(0.99))), ("p999_ms", json(milliseconds(0.999))),
-                ("max_ms", json(milliseconds(1))),
-                ("outcomes", .object(outcomes.map { ($0.key, .integer($0.value)) })),
-            ])
-        } else {
-            printLine("published    \(ledger.published)")
-            printLine("answered     \(ledger.responded) in \(fixed(seconds, 2)) s, \(text(throughput, 0)) a second")
-            for outcome in outcomes { printLine("             \(outcome.value) \(outcome.key)") }
-            printLine("missing      \(ledger.missing)")
-            printLine("duplicates   \(ledger.duplicates)")
-            printLine("strangers    \(ledger.strangers)")
-            let shares = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("max", 1)]
-            printLine(
-                "latency      " + shares.map { "\($0.0) \(text(milliseconds($0.1), 1))" }.joined(separator: "  ")
-                    + "  ms")
-        }
+                ("strangers", .integer(ledger.strangers)), ("seconds", rounded(seconds)),
+                ("per_second", rounded(seconds > 0 ? Double(ledger.responded) / seconds : nil)),
+                ("p50_ms", milliseconds(0.5)), ("p90_ms", milliseconds(0.9)), ("p99_ms", milliseconds(0.99)),
+                ("p999_ms", milliseconds(0.999)), ("max_ms", milliseconds(1)),
+                ("outcomes", .object(outcomes)),
+            ], asJSON: json)
         switch run.end {
         case .complete?: return
         case .timedOut(let message)? where ledger.published == 0: try unavailable(message)
         case .failed(let message)?: try unavailable(message)
         case .timedOut?, .stopped?, nil: throw Status.refused
         }
-    }
-
-    /// A decimal number with this number of digits after the point.
-    private func fixed(_ number: Double, _ digits: Int) -> String {
-        let scale = [1, 10, 100][digits]
-        let scaled = Int((number * Double(scale)).rounded())
-        guard digits > 0 else { return String(scaled) }
-        let fraction = String(scaled % scale)
-        return "\(scaled / scale)." + String(repeating: "0", count: digits - fraction.count) + fraction
     }
 }
 

@@ -25,7 +25,7 @@ struct ReadyCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        guard let admin = try admin() else {
+        guard let admin = try Configuration.Admin.load(path: try configuration.file()) else {
             complain("admin is null, so the worker cannot report its health: set admin.listen")
             throw Status.configuration
         }
@@ -50,15 +50,5 @@ struct ReadyCommand: ParsableCommand {
         let missing = (try? JSONPart(response.body[...]))?["missing"]?.elements.compactMap(\.text) ?? []
         return [response.status == 200 ? "ready" : "not ready"]
             + missing.map { "missing  \(String(decoding: $0, as: UTF8.self))" }
-    }
-
-    private func admin() throws -> Configuration.Admin? {
-        let file = try configuration.file()
-        do throws(ConfigurationError) {
-            return try Configuration.Admin.load(path: file)
-        } catch {
-            for problem in error.problems { complain(problem.description) }
-            throw Status.configuration
-        }
     }
 }

@@ -60,21 +60,15 @@ extension Application {
         // A process that is not ready yet reports ready later.
         if hasReportedReady { service.notify(.reloading(since: now.instant)) }
         defer { if hasReportedReady { service.notify(.ready) } }
-        let document: ConfigurationDocument
-        do throws(ConfigurationError) {
-            document = try ConfigurationDocument.load(path: file.path)
-        } catch {
-            return refuse(
-                error.inspectingFiles(now: now.wall).problems.filter { $0.severity == .error }.map(\.description))
-        }
-        file.refused = document.configuration.files(file.path)
+        let inspection = ConfigurationInspection(path: file.path, now: now.wall)
+        file.refused = inspection.document?.configuration.files(file.path) ?? []
         stamps.merge(Self.stamps(file.refused)) { before, _ in before }
-        let problems = document.inspect(now: now.wall).problems
-        let errors = problems.filter { $0.severity == .error }
-        guard errors.isEmpty else { return refuse(errors.map(\.description)) }
-        for problem in problems { log.warning("\(problem)") }
+        guard let configuration = inspection.usable else {
+            return refuse(inspection.problems.filter { $0.severity == .error }.map(\.description))
+        }
+        for problem in inspection.problems { log.warning("\(problem)") }
         do throws(TLSError) {
-            try reconfigure(to: document.configuration, at: now)
+            try reconfigure(to: configuration, at: now)
         } catch {
             refuse([error.description])
         }

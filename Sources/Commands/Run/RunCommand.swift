@@ -4,6 +4,7 @@ import Core
 import Decoding
 import Logging
 import Runtime
+import System
 
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -22,17 +23,14 @@ struct RunCommand: ParsableCommand {
     @OptionGroup var configuration: ConfigurationOption
 
     func run() throws {
-        let settings = try configuration.loadWithCredentials().0.configuration
-        let plan: AppPlan
-        do {
-            plan = try AppPlan(settings)
-        } catch {
-            complain(error.description)
-            throw Status.configuration
-        }
+        let file = try configuration.file()
+        let inspection = ConfigurationInspection(path: file, now: SystemClock.now().wall)
+        for problem in inspection.problems { complain(problem.description) }
+        guard let settings = inspection.usable else { throw Status.configuration }
+        let plan = try AppPlan(settings)
         let threshold = LogThreshold(settings.log.level)
         let application = try Application(
-            plan, file: try configuration.file(), log: settings.log.logger("harebell", threshold: threshold),
+            plan, file: file, log: settings.log.logger("harebell", threshold: threshold),
             threshold: threshold
         ) { printLine("ready") }
         switch try application.run() {

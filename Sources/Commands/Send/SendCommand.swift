@@ -74,7 +74,7 @@ struct SendCommand: ParsableCommand {
     }
 
     func run() throws {
-        let settings = try configuration.load().configuration
+        let settings = try configuration.load()
         var random = SystemRandomNumberGenerator()
         let request = OneOffRequest(
             id: id ?? NotificationID.random(using: &random).description,
@@ -111,15 +111,9 @@ struct SendCommand: ParsableCommand {
 
     private func send(_ request: OneOffRequest, _ settings: Configuration) throws -> OneOffResult {
         let runner = try LoopRunner()
-        let notification: OneOffNotification
-        do throws(TLSError) {
-            notification = try OneOffNotification(
-                request, settings, network: runner.network, timeLimit: timeout.map { .seconds($0) },
-                log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
-        } catch {
-            complain(error.description)
-            throw Status.configuration
-        }
+        let notification = try OneOffNotification(
+            request, settings, network: runner.network, timeLimit: timeout.map { .seconds($0) },
+            log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         try runner.run(notification)
         for alarm in notification.alarms { complain("\(alarm)") }
         guard let result = notification.result else { preconditionFailure("a finished run has a result") }

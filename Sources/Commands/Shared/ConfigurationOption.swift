@@ -34,33 +34,11 @@ struct ConfigurationOption: ParsableArguments {
         return unsafe access(Self.standardFile, F_OK) == 0 ? Self.standardFile : nil
     }
 
-    /// Reads the file. If it has errors, prints all problems and ends the command.
-    func load() throws -> ConfigurationDocument {
-        let document = try read()
+    /// Reads the file.
+    func load() throws -> Configuration {
+        let document = try ConfigurationDocument.load(path: try file())
         for warning in document.warnings { complain(warning.description) }
-        return document
-    }
-
-    /// Reads the file and its keys and certificates. If there are errors, prints all problems and ends the command.
-    func loadWithCredentials() throws -> (ConfigurationDocument, CredentialInspection) {
-        let now = SystemClock.now().wall
-        let document = try read { $0.inspectingFiles(now: now) }
-        let inspection = document.inspect(now: now)
-        for problem in inspection.problems { complain(problem.description) }
-        guard inspection.problems.allSatisfy({ $0.severity == .warning }) else { throw Status.configuration }
-        return (document, inspection)
-    }
-
-    private func read(
-        more: (ConfigurationError) -> ConfigurationError = { $0 }
-    ) throws -> ConfigurationDocument {
-        let file = try file()
-        do throws(ConfigurationError) {
-            return try ConfigurationDocument.load(path: file)
-        } catch {
-            for problem in more(error).problems { complain(problem.description) }
-            throw Status.configuration
-        }
+        return document.configuration
     }
 }
 

@@ -7,17 +7,12 @@ final class ProgressBar {
     private static let interval = Duration.milliseconds(100)
     private static let width = 30
 
-    let isShown: Bool
-    private let showsRate: Bool
+    private let isShown: Bool
     private var nextDraw = Instant(nanoseconds: 0)
-    private var start: Instant?
 
-    /// - Parameters:
-    ///   - isWanted: shown only on a terminal that can redraw a line.
-    ///   - showsRate: units per second and the remaining time, "–" before the first unit.
-    init(isWanted: Bool, showsRate: Bool = false) {
+    /// - Parameter isWanted: shown only on a terminal that can redraw a line.
+    init(isWanted: Bool) {
         isShown = isWanted && Terminal.canRedraw(STDERR_FILENO)
-        self.showsRate = showsRate
     }
 
     /// Draws nothing if the total is 0.
@@ -26,25 +21,7 @@ final class ProgressBar {
         nextDraw = now + Self.interval
         let filled = Self.width * min(progress.done, progress.of) / progress.of
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
-        draw("\r\(bar) \(progress.done) of \(progress.of)\(showsRate ? rate(progress, at: now) : "")\u{1B}[K")
-    }
-
-    private func rate(_ progress: (done: Int, of: Int), at now: Instant) -> String {
-        let start = start ?? now
-        self.start = start
-        let seconds = (now - start).inSeconds
-        guard progress.done > 0, seconds > 0 else { return ", – a second, – left" }
-        let perSecond = Double(progress.done) / seconds
-        let left = Int((Double(progress.of - progress.done) / perSecond).rounded(.up))
-        return ", \(Int(perSecond.rounded())) a second, \(Self.words(seconds: left)) left"
-    }
-
-    private static func words(seconds: Int) -> String {
-        switch seconds {
-        case ..<60: "\(seconds) s"
-        case ..<3600: "\(seconds / 60) min \(seconds % 60) s"
-        default: "\(seconds / 3600) h \(seconds / 60 % 60) min"
-        }
+        draw("\r\(bar) \(progress.done) of \(progress.of)\u{1B}[K")
     }
 
     func clear() {

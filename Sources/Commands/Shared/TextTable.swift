@@ -1,11 +1,12 @@
 import Core
+import Decoding
 
-/// A table with column titles. Cells are escaped, because their content may come from a peer.
+/// A table, perhaps with column titles. Cells are escaped, because their content may come from a peer.
 struct TextTable {
     private var rows: [[String]]
 
-    init(_ titles: [String]) {
-        rows = [titles]
+    init(_ titles: [String]? = nil) {
+        rows = titles.map { [$0] } ?? []
     }
 
     mutating func add(_ row: [String]) {
@@ -13,7 +14,8 @@ struct TextTable {
     }
 
     var lines: [String] {
-        let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let columns = rows.first?.indices ?? 0..<0
+        let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
             zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ").replacing(#/ +$/#, with: "")
         }
@@ -24,5 +26,30 @@ extension String {
     /// Padded with spaces to a width.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
+    }
+}
+
+/// Prints an answer as one JSON object, or as a table of names and values.
+func printAnswer(_ members: [(String, JSONOutput)], asJSON isJSON: Bool) {
+    if isJSON { printLine(json: members) } else { printLine(lines: JSONOutput.table(members)) }
+}
+
+extension JSONOutput {
+    /// A line for each member that has a value.
+    static func table(_ members: [(String, JSONOutput)]) -> [String] {
+        let rows = members.map { ($0, $1.plain) }.filter { !$1.isEmpty }
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { "\($0.padded(to: width))  \($1)" }
+    }
+
+    /// For people: texts without quotes, lists with commas, counts before what they count.
+    private var plain: String {
+        switch self {
+        case .null: ""
+        case .text(let text): text
+        case .array(let elements): elements.map(\.plain).joined(separator: ", ")
+        case .object(let members): members.map { "\($1.plain) × \($0)" }.joined(separator: ", ")
+        case .boolean, .integer, .number, .json: description
+        }
     }
 }

@@ -110,19 +110,14 @@ struct SimulateCommand: ParsableCommand {
             options.identity = .pem(
                 certificateFile: FilePath(certificate), privateKeyFile: FilePath(privateKey))
         }
-        do {
-            if let publicKey, let keyID = keyId, let teamID = teamId {
-                options.configuration.keys = [
-                    ProviderKey(keyID: keyID, teamID: teamID, publicKeyPEM: try TextFile.read(publicKey))
-                ]
-            }
-            if let clientCa { options.configuration.clientAuthorityPEM = try TextFile.read(clientCa) }
-            if let script { options.script = try Script(file: script, &options.configuration) }
-            try serve(options)
-        } catch let error as SimulatorError {
-            complain(error.description)
-            throw error.code == .listener ? Status.unavailable : Status.configuration
+        if let publicKey, let keyID = keyId, let teamID = teamId {
+            options.configuration.keys = [
+                ProviderKey(keyID: keyID, teamID: teamID, publicKeyPEM: try TextFile.read(publicKey))
+            ]
         }
+        if let clientCa { options.configuration.clientAuthorityPEM = try TextFile.read(clientCa) }
+        if let script { options.script = try Script(file: script, &options.configuration) }
+        try serve(options)
     }
 
     private func makeInbox(on loop: EventLoop) throws -> InboxServer? {
@@ -151,8 +146,7 @@ struct SimulateCommand: ParsableCommand {
         service.context.observer = SimulatorReport(log: logger, inbox: server)
         printLine("ready")
         try runner.run(Simulation(service, inbox: server))
-        let summary = SimulatorSummary(service.context.ledger.statistics)
-        if json { printLine(json: summary.json) } else { printLine(lines: summary.lines) }
+        printAnswer(service.context.ledger.statistics.members, asJSON: json)
     }
 }
 

@@ -26,15 +26,8 @@ struct TokenCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let app = try app.choose(from: configuration.load().configuration)
-        let tokens: ProviderTokens
-        do {
-            tokens = try ProviderTokens([app])
-        } catch {
-            complain(error.description)
-            throw Status.configuration
-        }
-        guard let source = tokens.source(for: app.credential) else {
+        let app = try app.choose(from: configuration.load())
+        guard let source = try ProviderTokens([app]).source(for: app.credential) else {
             throw ValidationError("\(app.topic) uses a certificate, which needs no provider token")
         }
         let token = source.token(at: SystemClock.now())

@@ -36,7 +36,7 @@ struct TopologyCommand: ParsableCommand {
     }
 
     func run() throws {
-        let settings = try configuration.load().configuration
+        let settings = try configuration.load()
         let plan = TopologyPlan(settings)
         guard !definitions else {
             let address = try BrokerAddress(settings.broker.endpoints[0].reveal())

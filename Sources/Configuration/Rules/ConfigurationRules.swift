@@ -4,9 +4,6 @@ import Decoding
 
 /// The rules between settings, which the schema of single settings cannot express.
 extension ConfigurationReader {
-    /// RabbitMQ recommends 5 to 20 seconds. Source: rabbitmq.com/docs/heartbeats, "Low Timeout Values".
-    private static let shortHeartbeat = 5
-
     mutating func applyRules() {
         checkBroker()
         checkQueues()
@@ -48,10 +45,6 @@ extension ConfigurationReader {
             warning(first, "has no effect: no endpoint starts with amqps://")
         }
         checkPair("broker.tls.certificate_file", "broker.tls.private_key_file")
-        if let heartbeat = values.integer("broker.heartbeat_seconds"), heartbeat < Self.shortHeartbeat {
-            warning(
-                "broker.heartbeat_seconds", "a busy broker may miss so short a heartbeat; RabbitMQ recommends 5 to 20")
-        }
     }
 
     private mutating func checkQueues() {
@@ -108,22 +101,28 @@ extension ConfigurationReader {
         let reader = DecoderReader(values, of: file)
         var found: [DecoderSet.Problem] = []
         let decoders = DecoderSet(reader.entries.map(\.definition), problems: &found)
-        let nested = found.map { problem in
+        var complaints = reader.problems
+        for problem in found {
             let path = "\(reader.entries[problem.definition].section).\(problem.path)"
-            // A value from the environment may be secret, so it gets no suggestion.
-            return (path, problem.message + (values.written(path) == nil ? problem.hint : ""))
+            complaints.append((path, problem.message + problem.hint))
         }
-        for (path, message) in reader.problems + nested {
-            error(path, values.concealing(message, below: "decoders["))
+        for path in (0..<values.count("queues")).map({ "queues[\($0)].decoder" }) {
+            guard let name = values.text(path), let complaint = decoders.complaint(about: name) else { continue }
+            complaints.append((path, complaint))
         }
-        for index in 0..<values.count("queues") {
-            let path = "queues[\(index)].decoder"
-            guard let name = values.text(path),
-                let complaint = decoders.complaint(about: name, hints: values.written(path) == nil)
-            else { continue }
-            error(path, values.concealing(values.concealing(complaint, below: path), below: "decoders["))
-        }
+        for (path, message) in complaints { error(path, shown(message, of: path)) }
     }
+
+    /// A message about decoders, which do not know the origin of their options, unless it might quote a value from the
+    /// environment.
+    private func shown(_ message: String, of path: String) -> String {
+        guard let written = values.written(path) else {
+            return values.isSubstituted(below: "decoders[") ? "not valid; \(Self.concealed)" : message
+        }
+        return "\"\(written)\" is not valid; \(Self.concealed)"
+    }
+
+    private static let concealed = "values from the environment are not shown"
 
     private mutating func checkRoutes() {
         let queues = (0..<values.count("queues")).compactMap { values.text("queues[\($0)].name") }
@@ -137,11 +136,6 @@ extension ConfigurationReader {
                     "\"\(values.shown("\(section).routing_key"))\" is a request queue: requests would loop")
             }
             if key.isEmpty { error("\(section).routing_key", "the default exchange needs a queue's name") }
-        }
-        if values.isGiven("results.publish"), values.text("results.publish") != "none",
-            values["results.routing_key"] == .off
-        {
-            warning("results.publish", "has no effect while results.routing_key is null")
         }
     }
 
@@ -219,9 +213,6 @@ extension ConfigurationReader {
                 if hasPEM { error("\(certificate).p12_file", "certificate_file or private_key_file is also given") }
             } else if hasPEM {
                 checkPair(pem[0], pem[1])
-                if values.text("\(certificate).password_file") != nil {
-                    warning("\(certificate).password_file", "has no effect without p12_file")
-                }
             } else {
                 error(certificate, "expected certificate_file and private_key_file, or p12_file")
             }
@@ -239,8 +230,6 @@ extension ConfigurationReader {
             } else {
                 error("admin.listen", "expected a numeric address and a port, such as 127.0.0.1:9464")
             }
-        } else if values.text("admin.token_file") != nil, values["admin.listen"] == .off {
-            warning("admin.token_file", "has no effect while admin.listen is null")
         }
         if let endpoint = values.text("tracing.endpoint"), Addresses.collector(endpoint) == nil {
             error("tracing.endpoint", "expected http://host:port or https://host:port, without a path")
@@ -255,14 +244,6 @@ extension ConfigurationReader {
                 "a drain may end before APNs has answered: apns.request_timeout_seconds is "
                     + values.shown("apns.request_timeout_seconds")
                     + ", drain_deadline_seconds \(values.shown("drain_deadline_seconds"))")
-        }
-        if values.boolean("log.show_payloads") == true, let level = values.text("log.level"),
-            level != "trace", level != "debug"
-        {
-            warning(
-                "log.show_payloads",
-                "has no effect while log.level is \(values.shown("log.level")); "
-                    + "only debug messages contain payloads")
         }
     }
 

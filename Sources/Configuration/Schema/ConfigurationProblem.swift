@@ -9,11 +9,6 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
         package var line: Int
         package var column: Int
 
-        package init(line: Int, column: Int) {
-            self.line = line
-            self.column = column
-        }
-
         package static func < (left: Location, right: Location) -> Bool {
             (left.line, left.column) < (right.line, right.column)
         }
@@ -26,16 +21,6 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     package var message: String
     /// A suggestion or a remedy.
     package var hint: String?
-
-    package init(
-        severity: Severity, file: String, location: Location, message: String, hint: String? = nil
-    ) {
-        self.severity = severity
-        self.file = file
-        self.location = location
-        self.message = message
-        self.hint = hint
-    }
 
     /// `file:line:column: message; hint`, in the format of compilers.
     package var description: String {

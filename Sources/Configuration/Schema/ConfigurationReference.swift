@@ -1,37 +1,19 @@
 /// The schema as text for users: `config --reference` and the page in the documentation.
-package struct ConfigurationReference {
-    /// One row of the reference.
-    package struct Entry: Sendable {
-        package let path: String
-        package let type: String
-        /// `required` if the key has no default.
-        package let defaultValue: String
-        /// Empty if every value is allowed.
-        package let range: String
-        package let summary: String
+extension Setting {
+    package var typeText: String { kind.typeName + (isOptional ? " or null" : "") }
+
+    /// `required` if the key has no default.
+    package var defaultText: String {
+        defaultValue == "{}" ? "its keys' defaults" : defaultValue ?? "required"
     }
 
-    package let entries: [Entry]
+    /// Empty if every value is allowed.
+    package var rangeText: String { kind.rangeText }
 
-    package init(_ schema: Schema) {
-        entries = schema.settings.map { setting in
-            Entry(
-                path: setting.path, type: setting.kind.typeName + (setting.isOptional ? " or null" : ""),
-                defaultValue: Self.defaultValue(of: setting), range: setting.kind.rangeText, summary: setting.summary)
-        }
-    }
-
-    /// Each key with its type, default and range on one line and its summary on the next.
-    package var text: String {
-        entries.map { entry in
-            let range = entry.range.isEmpty ? "" : ", \(entry.range)"
-            return "\(entry.path)\n    \(entry.type), default \(entry.defaultValue)\(range)\n    \(entry.summary)\n"
-        }.joined().replacing(", default required", with: ", required")
-    }
-
-    private static func defaultValue(of setting: Setting) -> String {
-        guard let value = setting.defaultValue else { return "required" }
-        return value == "{}" ? "its keys' defaults" : value
+    /// The key with its type, default and range on one line and its summary on the next.
+    package var reference: [String] {
+        let words = [typeText, defaultValue == nil ? "required" : "default \(defaultText)", rangeText]
+        return [path, "    " + words.filter { !$0.isEmpty }.joined(separator: ", "), "    \(summary)", ""]
     }
 }
 

@@ -4,7 +4,6 @@ import Core
 package struct SettingReader {
     let file: String
     let environment: (String) -> String?
-    private let root: YAMLNode?
     private let schema: Schema
     package private(set) var values = SettingValues()
     package private(set) var problems: [ConfigurationProblem] = []
@@ -14,25 +13,14 @@ package struct SettingReader {
     package init(
         root: YAMLNode?, file: String, schema: Schema, environment: @escaping (String) -> String?
     ) {
-        self.root = root
         self.schema = schema
         self.file = file
         self.environment = environment
-    }
-
-    /// The defaults of a section's settings; required settings are missing.
-    package static func defaults(of settings: [Setting]) -> SettingValues {
-        var reader = SettingReader(root: nil, file: "", schema: Schema(settings), environment: { _ in nil })
-        reader.read()
-        return reader.values
-    }
-
-    package mutating func read() {
-        guard let root, !Self.isNull(root) else { return readSection([], path: "", schema: "") }
-        guard let mapping = root.mapping else {
-            return report(root, "expected keys and values, found \(Self.kind(of: root))")
+        if let root, root.mapping == nil, !Self.isNull(root) {
+            report(root, "expected keys and values, found \(Self.kind(of: root))")
+        } else {
+            readSection(root?.mapping ?? [], path: "", schema: "")
         }
-        readSection(mapping, path: "", schema: "")
     }
 
     /// - Parameters:

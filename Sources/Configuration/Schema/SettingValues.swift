@@ -53,7 +53,6 @@ package struct SettingValues: Sendable {
     /// A value as shown in messages: the text in the file, never the value of an environment variable.
     package func shown(_ path: String) -> String {
         if let written = substituted[path] { return written }
-        if let element = element(path) { return element }
         switch values[path] {
         case .text(let text): return text
         case .integer(let integer): return "\(integer)"
@@ -71,35 +70,9 @@ package struct SettingValues: Sendable {
         text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
     }
 
-    /// The texts and list elements below a section that contain environment variables, longest first, with their text
-    /// in the file.
-    private func secrets(below section: String) -> [(value: String, written: String)] {
-        substituted.compactMap { path, written in
-            guard path.hasPrefix(section), let value = text(path) ?? element(path), !value.isEmpty else { return nil }
-            return (value, written)
-        }.sorted { ($0.value.utf8.count, $0.value) > ($1.value.utf8.count, $1.value) }
-    }
-
-    /// The element of a list of texts, by a path such as `command[0]`.
-    private func element(_ path: String) -> String? {
-        guard path.hasSuffix("]"), let bracket = path.lastIndex(of: "["),
-            let index = Int(path[path.index(after: bracket)...].dropLast())
-        else { return nil }
-        let elements = elements(String(path[..<bracket]))
-        return elements.indices.contains(index) ? elements[index] : nil
-    }
-
-    /// Replaces values from environment variables in a message about a section: each such value, and each quoted part
-    /// of one, is shown as in the file. For messages of decoders, which do not know the origin of their options.
-    package func concealing(_ message: String, below section: String) -> String {
-        secrets(below: section).reduce(message) { message, secret in
-            message.replacing(secret.value, with: secret.written)
-                .split(separator: "\"", omittingEmptySubsequences: false).enumerated()
-                .map { index, part in
-                    let isQuoted = index % 2 == 1 && !part.isEmpty
-                    return isQuoted && secret.value.contains(part) ? secret.written : String(part)
-                }.joined(separator: "\"")
-        }
+    /// Whether a value below a section contains environment variables.
+    package func isSubstituted(below section: String) -> Bool {
+        substituted.keys.contains { $0.hasPrefix(section) }
     }
 
     /// The location of the value, or of the closest enclosing section in the file.
@@ -116,18 +89,6 @@ package struct SettingValues: Sendable {
     /// Whether the file contains this key, rather than its default.
     package func isGiven(_ path: String) -> Bool {
         locations[path] != nil
-    }
-
-    /// The values of a section, with paths relative to it and without locations.
-    package func section(_ section: String) -> SettingValues {
-        var inner = SettingValues()
-        for (path, value) in values where path.hasPrefix(section + ".") {
-            inner.values[String(path.dropFirst(section.count + 1))] = value
-        }
-        for (path, written) in substituted where path.hasPrefix(section + ".") {
-            inner.substituted[String(path.dropFirst(section.count + 1))] = written
-        }
-        return inner
     }
 
     package subscript(path: String) -> Value? {
@@ -166,12 +127,5 @@ package struct SettingValues: Sendable {
     /// The number of sections in a list; 0 if it could not be read.
     package func count(_ path: String) -> Int {
         if case .sections(let count) = values[path] { count } else { 0 }
-    }
-}
-
-extension SettingValues: Equatable {
-    /// Whether all settings have the same values, regardless of their notation.
-    package static func == (left: SettingValues, right: SettingValues) -> Bool {
-        left.values == right.values && left.fragments == right.fragments && left.locations == right.locations
     }
 }

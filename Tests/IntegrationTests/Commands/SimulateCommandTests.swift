@@ -55,12 +55,11 @@ extension ProcessTests {
             #expect(try send("dead00", port) == .exited(65))
             try process.end()
             let lines = process.text().split(separator: "\n").dropFirst(2)
-            #expect(lines.first == "2 connections, 0 open, 0 resumed, 0 refused, 0 failed", "\(process.report)")
-            for line in [
-                "2 requests, 0 repeated, 0 duplicates, 0 lost, 0 ceded", "0 silences, 0 resets, 0 goaways, 0 cuts",
-                "answers: 1 × 200, 1 × 410", "reasons: 1 × Unregistered",
+            for (name, value) in [
+                ("connections", "2"), ("requests", "2"), ("silences", "0"), ("answers", "1 × 200, 1 × 410"),
+                ("reasons", "1 × Unregistered"),
             ] {
-                #expect(lines.contains { $0 == line }, "\(line): \(process.report)")
+                #expect(lines.contains { $0.hasPrefix("\(name)  ") && $0.hasSuffix("  \(value)") }, "\(process.report)")
             }
             let log = process.text(.errors).split(separator: "\n")
             try #require(log.count == 2, "\(process.report)")

@@ -3,8 +3,8 @@ import Decoding
 package import System
 package import TLS
 
-/// The inspection of a configuration's keys and certificates.
-package struct CredentialInspection: Sendable {
+/// A configuration file, and the state of the keys, certificates and other files that it names.
+package struct ConfigurationInspection: Sendable {
     package struct App: Sendable {
         package enum Credential: Sendable {
             /// The identifiers as shown in messages.
@@ -20,9 +20,16 @@ package struct CredentialInspection: Sendable {
         package let credential: Credential
     }
 
-    /// The warnings of the configuration, and all errors and warnings about the referenced files, in line order.
+    /// `nil` if the file has errors.
+    package let document: ConfigurationDocument?
+    /// All errors and warnings, in line order.
     package let problems: [ConfigurationProblem]
     package let apps: [App]
+
+    /// The configuration, unless there are errors.
+    package var usable: Configuration? {
+        problems.contains { $0.severity == .error } ? nil : document?.configuration
+    }
 
     /// The apps' certificates.
     package var certificates: [CertificateWatch.Entry] {
@@ -34,72 +41,75 @@ package struct CredentialInspection: Sendable {
     }
 }
 
-extension ConfigurationDocument {
-    /// Inspects the configured keys and certificates.
+extension ConfigurationInspection {
+    /// Reads a configuration file and everything that it names. If the file has errors, the rest is inspected as far as
+    /// it can be read, so that operators can fix all problems at once.
     ///
     /// - Parameter now: the time for checking validity.
-    package func inspect(now: WallTime) -> CredentialInspection {
-        var check = ConfigurationCheck(file, values, at: now)
+    package init(path: String, now: WallTime) {
+        do throws(ConfigurationError) {
+            self = try ConfigurationDocument.load(path: path).inspect(now: now)
+        } catch {
+            self = error.inspect(now: now)
+        }
+    }
+
+    fileprivate init(_ document: ConfigurationDocument?, _ problems: [ConfigurationProblem], _ apps: [App] = []) {
+        self.document = document
+        self.problems = problems.sorted { $0.location < $1.location }
+        self.apps = apps
+    }
+}
+
+extension ConfigurationDocument {
+    /// Inspects the files that the configuration names.
+    package func inspect(now: WallTime) -> ConfigurationInspection {
+        var check = ConfigurationReader(file: file, values: values)
+        check.checkFiles(at: now)
         let apps = configuration.apps.enumerated().map { index, app in
-            CredentialInspection.App(
+            ConfigurationInspection.App(
                 app: app, topic: values.shown("apps[\(index)].topic"),
                 environment: values.shown("apps[\(index)].environment"),
-                credential: check.check("apps[\(index)]", app.credential))
+                credential: check.checkFiles(of: "apps[\(index)]", app.credential, at: now))
         }
-        return CredentialInspection(
-            problems: (warnings + check.reader.problems).sorted { $0.location < $1.location }, apps: apps)
+        return ConfigurationInspection(self, warnings + check.problems, apps)
     }
 }
 
 extension ConfigurationError {
-    /// Adds the warnings of the file, and the problems of the referenced keys, certificates and secrets as far as they
-    /// can be read. Operators can then fix all problems at once.
-    package func inspectingFiles(now: WallTime) -> ConfigurationError {
-        guard let readable else { return self }
-        var check = ConfigurationCheck(readable.file, readable.values, at: now)
+    func inspect(now: WallTime) -> ConfigurationInspection {
+        guard let readable else { return ConfigurationInspection(nil, problems) }
+        var check = ConfigurationReader(file: readable.file, values: readable.values)
+        check.checkFiles(at: now)
         // The secret outside of apps and the broker's settings.
-        _ = check.reader.secret("admin.token_file")
-        for app in check.reader.apps { _ = check.check(app, check.reader.credential(app)) }
-        let more = (readable.warnings + check.reader.problems).filter { !problems.contains($0) }
-        return ConfigurationError(problems: (problems + more).sorted { $0.location < $1.location })
+        _ = check.secret("admin.token_file")
+        for app in check.apps { _ = check.checkFiles(of: app, check.credential(app), at: now) }
+        let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
+        return ConfigurationInspection(nil, problems + more)
     }
 }
 
-private struct ConfigurationCheck {
-    var reader: ConfigurationReader
-    private let now: WallTime
-
+extension ConfigurationReader {
     /// Checks everything except the apps.
-    init(_ file: String, _ values: SettingValues, at now: WallTime) {
-        reader = ConfigurationReader(file: file, values: values)
-        self.now = now
-        checkBroker()
+    fileprivate mutating func checkFiles(at now: WallTime) {
+        checkBrokerFiles(at: now)
         checkExposure()
         checkPrograms()
     }
 
-    private var file: String { reader.file }
-    private var values: SettingValues { reader.values }
-
-    private func path(_ setting: String) -> FilePath? { reader.path(setting) }
-
-    private mutating func error(_ path: String, _ message: String) { reader.error(path, message) }
-
-    private mutating func warning(_ path: String, _ message: String) { reader.warning(path, message) }
-
-    private mutating func checkBroker() {
+    private mutating func checkBrokerFiles(at now: WallTime) {
         if let file = path("broker.tls.ca_file") { checkAuthorities(file, at: "broker.tls.ca_file") }
         if let certificate = path("broker.tls.certificate_file"), let key = path("broker.tls.private_key_file") {
-            _ = checkPair(certificate, key, at: "broker.tls")
+            _ = checkPair(certificate, key, in: "broker.tls", at: now)
         }
-        checkAccessToken()
+        checkAccessToken(at: now)
     }
 
     /// Checks whether the broker's password is an access token that has expired, or expires before a worker is likely
     /// to have started.
-    private mutating func checkAccessToken() {
+    private mutating func checkAccessToken(at now: WallTime) {
         let setting = "broker.password_file"
-        guard let expires = reader.secret(setting).flatMap(AccessToken.init)?.expires else { return }
+        guard let expires = secret(setting).flatMap(AccessToken.init)?.expires else { return }
         let seconds = (expires.milliseconds - now.milliseconds) / 1000
         let advice = "write a new token to \(values.shown(setting))"
         if expires <= now {
@@ -116,7 +126,7 @@ private struct ConfigurationCheck {
 
     /// Checks whether other users of this machine can read a secret.
     private mutating func checkExposure() {
-        let files = reader.apps.flatMap { app in
+        let files = apps.flatMap { app in
             ["token.key_file", "certificate.private_key_file", "certificate.p12_file", "certificate.password_file"]
                 .map { "\(app).\($0)" }
         }
@@ -129,35 +139,6 @@ private struct ConfigurationCheck {
                 warning(path, "users other than its owner can change the file: chmod go-w,o= \(file)")
             }
         }
-        checkInlinePasswords()
-    }
-
-    /// Checks whether other users of this machine can read or change a password in the configuration file itself.
-    private mutating func checkInlinePasswords() {
-        guard let exposure = FileExposure(ofFile: file) else { return }
-        let endpoints = values.elements("broker.endpoints").indices.map { "broker.endpoints[\($0)]" }
-        let places = (values.isGiven("broker.endpoints") ? endpoints : []) + ["apns.proxy"]
-        for place in places where Self.holdsPassword(values.shown(place)) {
-            switch exposure {
-            case .readable:
-                warning(place, "every user of this machine can read the password in this file: chmod o= \(file)")
-            case .writable:
-                warning(
-                    place,
-                    "users other than its owner can change this file, which contains a password: chmod go-w,o= \(file)")
-            }
-        }
-    }
-
-    /// Whether an address in the file contains a password other than the well-known default.
-    private static func holdsPassword(_ address: String) -> Bool {
-        guard let scheme = address.firstRange(of: "://") else { return false }
-        let authority = address[scheme.upperBound...].prefix { $0 != "/" }
-        guard let at = authority.lastIndex(of: "@") else { return false }
-        let credentials = authority[..<at]
-        guard let colon = credentials.firstIndex(of: ":") else { return false }
-        let password = String(credentials[credentials.index(after: colon)...])
-        return !password.isEmpty && credentials != "guest:guest" && !Substitution.isNeeded(in: password)
     }
 
     /// Checks that the programs of decoders can be run.
@@ -178,17 +159,17 @@ private struct ConfigurationCheck {
     }
 
     /// Checks the files of an app, whose other settings may be missing or invalid.
-    mutating func check(
-        _ app: String, _ credential: Configuration.Credential?
-    ) -> CredentialInspection.App.Credential {
+    fileprivate mutating func checkFiles(
+        of app: String, _ credential: Configuration.Credential?, at now: WallTime
+    ) -> ConfigurationInspection.App.Credential {
         if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
-        return credential.map { check($0, of: app) } ?? .certificate(nil)
+        return credential.map { check($0, of: app, at: now) } ?? .certificate(nil)
     }
 
     /// - Parameter path: of the app.
     private mutating func check(
-        _ credential: Configuration.Credential, of path: String
-    ) -> CredentialInspection.App.Credential {
+        _ credential: Configuration.Credential, of path: String, at now: WallTime
+    ) -> ConfigurationInspection.App.Credential {
         switch credential {
         case .token(let keyFile, _, _):
             let key = attempt("\(path).token.key_file") { () throws(TLSError) in try SigningKey(file: keyFile) }
@@ -196,7 +177,8 @@ private struct ConfigurationCheck {
                 keyFile: keyFile, keyID: values.shown("\(path).token.key_id"),
                 teamID: values.shown("\(path).token.team_id"), isReadable: key != nil)
         case .certificate(.pem(let certificateFile, let privateKeyFile)):
-            let certificate = checkPair(certificateFile, privateKeyFile, at: "\(path).certificate")
+            let certificate = checkPair(
+                certificateFile, privateKeyFile, in: "\(path).certificate", at: now)
             if let certificate { check(certificate, of: path, at: "\(path).certificate.certificate_file") }
             return .certificate(certificate)
         case .certificate(.p12(let file, let password)):
@@ -206,7 +188,7 @@ private struct ConfigurationCheck {
             let identity = TLSContext.Identity.pkcs12(file: file, password: password?.reveal() ?? "")
             let certificate = attempt(place) { () throws(TLSError) in try identity.certificate() }
             guard let certificate else { return .certificate(nil) }
-            checkValidity(of: certificate, at: place)
+            checkValidity(of: certificate, in: place, at: now)
             attempt(place) { () throws(TLSError) in
                 _ = try TLSContext(role: .client, trust: .none, identity: identity)
             }
@@ -216,11 +198,13 @@ private struct ConfigurationCheck {
     }
 
     /// - Returns: the certificate, if it can be read.
-    private mutating func checkPair(_ certificateFile: FilePath, _ keyFile: FilePath, at path: String) -> Certificate? {
+    private mutating func checkPair(
+        _ certificateFile: FilePath, _ keyFile: FilePath, in path: String, at now: WallTime
+    ) -> Certificate? {
         let certificatePath = "\(path).certificate_file"
         let certificate = attempt(certificatePath) { () throws(TLSError) in try Certificate(file: certificateFile) }
         guard let certificate else { return nil }
-        checkValidity(of: certificate, at: certificatePath)
+        checkValidity(of: certificate, in: certificatePath, at: now)
         attempt("\(path).private_key_file") { () throws(TLSError) in
             _ = try TLSContext(
                 role: .client, trust: .none,
@@ -229,7 +213,7 @@ private struct ConfigurationCheck {
         return certificate
     }
 
-    private mutating func checkValidity(of certificate: Certificate, at path: String) {
+    private mutating func checkValidity(of certificate: Certificate, in path: String, at now: WallTime) {
         let end = certificate.notAfter.inUTC
         switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
         case .far: break
