@@ -25,7 +25,7 @@ private final class Rig: LoopOwner, AdminPages {
 
     init(token: String? = nil, longest: Duration = .seconds(30), hosts: AdminHosts = .loopback(advice: "")) throws {
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        network = try SocketNetwork(loop: loop, resolver: Resolver())
         server = try AdminServer(
             loop: loop, listen: Endpoint(host: "127.0.0.1", port: 0), token: token, longest: longest,
             hosts: hosts, pages: self)

@@ -68,13 +68,12 @@ struct EventLoopTests {
         }
     }
 
-    @Test("a turn reads sockets, drains mailboxes, expires deadlines, lets the owner end it, and flushes last")
+    @Test("a turn reads sockets and mailboxes, expires deadlines, lets the owner end it, and flushes last")
     func orderOfATurn() throws {
         let log = Log()
         let loop = try EventLoop()
-        let event = try EventDescriptor(.byLoop)
+        let event = try EventDescriptor()
         let mailbox = try Mailbox<String>()
-        // Attached first, so that its wake-up is reported first and still has to wait for the socket.
         try loop.attach(mailbox) { log.entries.append($0) }
         _ = try loop.register(descriptor: event.number, handler: LoggingHandler(log), interest: .readable)
         let participant = LoggingParticipant(log)
@@ -88,8 +87,8 @@ struct EventLoopTests {
         owner.nextDeadline = SystemClock.instant()
         try loop.run(owner: owner)
 
-        #expect(
-            log.entries == ["read", "first", "second", "participant expires", "owner expires", "end", "flush"])
+        #expect(Set(log.entries.prefix(3)) == ["read", "first", "second"])
+        #expect(log.entries.dropFirst(3) == ["participant expires", "owner expires", "end", "flush"])
         #expect(loop.turns == 1)
     }
 
@@ -101,13 +100,13 @@ struct EventLoopTests {
             var calls = 0
 
             init() throws {
-                event = try EventDescriptor(.byLoop)
+                event = try EventDescriptor()
                 event.raise()
             }
 
             /// Replaces the descriptor with a new one that is never signalled.
             func renew() throws {
-                event = try EventDescriptor(.byLoop)
+                event = try EventDescriptor()
             }
 
             func register(with loop: EventLoop, _ handler: LoggingHandler) throws {

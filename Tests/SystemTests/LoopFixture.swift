@@ -19,7 +19,7 @@ final class LoopFixture: LoopOwner {
         seed: UInt64 = 1, lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
     ) throws {
         loop = try EventLoop()
-        resolver = try Resolver(lookUp: lookUp)
+        resolver = Resolver(lookUp: lookUp)
         network = try SocketNetwork(loop: loop, resolver: resolver, random: SplitMix64(seed: seed))
     }
 

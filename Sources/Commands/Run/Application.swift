@@ -110,7 +110,7 @@ package final class Application: LoopOwner {
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(workers.reports) { [unowned self] in workerReported($0) }
         if let end = startAdmin() { return end }
-        let resolver = try Resolver()
+        let resolver = Resolver()
         if let end = try startTracing(resolver) { return end }
         logStart()
         try workers.start(plan, resolver, log, body: body)

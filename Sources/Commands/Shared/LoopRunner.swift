@@ -30,7 +30,7 @@ final class LoopRunner: LoopOwner {
         // Before the resolver's thread starts, which inherits the mask.
         SignalSource.block(Self.handled)
         loop = try EventLoop()
-        resolver = try Resolver(lookUp: lookUp)
+        resolver = Resolver(lookUp: lookUp)
         network = try SocketNetwork(loop: loop, resolver: resolver, options: options)
         _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run?.stop(at: loop.now) }
     }

@@ -1,20 +1,12 @@
 import CLinux
 import Glibc
 
-/// An eventfd: a counter that one thread increments to wake another.
+/// An eventfd: a counter that a thread increments to wake a loop. Reading never blocks.
 struct EventDescriptor: ~Copyable, Sendable {
-    enum Waiting {
-        /// For a loop: reading never blocks.
-        case byLoop
-        /// For a dedicated thread: reading blocks until the counter is incremented.
-        case byThread
-    }
-
     private let descriptor: Descriptor
 
-    init(_ waiting: Waiting) throws(SystemError) {
-        let mode = waiting == .byLoop ? EFD_NONBLOCK : 0
-        let number = eventfd(0, Int32(EFD_CLOEXEC | mode))
+    init() throws(SystemError) {
+        let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard number >= 0 else { throw .last }
         descriptor = Descriptor(adopting: number)
     }
@@ -23,7 +15,7 @@ struct EventDescriptor: ~Copyable, Sendable {
         descriptor.number
     }
 
-    /// Wakes the waiting loop or thread.
+    /// Wakes the loop.
     borrowing func raise() {
         let result = eventfd_write(number, 1)
         // The counter holds 2^64 - 2 wake-ups; beyond that the reader is already awake.

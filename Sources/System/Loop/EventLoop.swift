@@ -1,9 +1,10 @@
+import CLinux
 package import Core
 
 /// A thread's loop over its sockets, mailboxes and deadlines.
 ///
-/// A turn is: wait → read every ready socket → drain mailboxes → expire deadlines → ``LoopOwner/endTurn(at:)`` → flush
-/// the networks, once each. All output of a turn is sent in one write per socket.
+/// A turn is: wait → read every ready socket and mailbox → expire deadlines → ``LoopOwner/endTurn(at:)`` → flush the
+/// networks, once each. All output of a turn is sent in one write per socket.
 ///
 /// A loop belongs to the thread that runs it; other threads use a ``Mailbox``. It owns its handlers and participants.
 /// They refer back to it without owning it: a network must not be used after its loop.
@@ -22,7 +23,6 @@ package final class EventLoop {
     /// By ``Registration/key``.
     private var handlers: [UInt64: any ReadinessHandler] = [:]
     private var lastKey: UInt64 = 0
-    private var fullInlets: [any Inlet] = []
     private var participants: [any LoopParticipant] = []
     private var isRunning = false
     private var turnIsRequested = false
@@ -73,8 +73,11 @@ package final class EventLoop {
         turnIsRequested = false
         now = SystemClock.now()
 
-        for index in 0..<ready { dispatch(index) }
-        drainMailboxes()
+        for index in 0..<ready {
+            let (key, readiness) = poller.event(index)
+            // The handler is missing if an earlier handler of this turn deregistered the descriptor.
+            handlers[key]?.ready(readiness, at: now)
+        }
         if deadline <= now.instant { expire(owner) }
         owner.endTurn(at: now)
         for participant in participants { participant.flush(at: now) }
@@ -95,12 +98,6 @@ package final class EventLoop {
         guard !turnIsRequested, deadline > instant else { return 0 }
         let sleep = min(deadline - instant, Self.longestSleep)
         return Int32((sleep.nanoseconds + 999_999) / 1_000_000)
-    }
-
-    private func dispatch(_ index: Int) {
-        let (key, readiness) = poller.event(index)
-        // The handler is missing if an earlier handler of this turn deregistered the descriptor.
-        handlers[key]?.ready(readiness, at: now)
     }
 
     private func expire(_ owner: any LoopOwner) {
@@ -126,7 +123,7 @@ package final class EventLoop {
         _ descriptor: Int32, _ handler: any ReadinessHandler, _ interest: Readiness
     ) throws(SystemError) -> Registration {
         lastKey += 1
-        try poller.add(descriptor, key: lastKey, interest: interest)
+        try poller.control(EPOLL_CTL_ADD, descriptor, key: lastKey, interest: interest)
         handlers[lastKey] = handler
         return Registration(descriptor: descriptor, key: lastKey)
     }
@@ -134,7 +131,7 @@ package final class EventLoop {
     /// Changes the events for which the handler is called.
     package func update(_ registration: Registration, interest: Readiness) {
         do {
-            try poller.modify(registration.descriptor, key: registration.key, interest: interest)
+            try poller.control(EPOLL_CTL_MOD, registration.descriptor, key: registration.key, interest: interest)
         } catch {
             preconditionFailure("a registered descriptor is open: \(error.name)")
         }
@@ -145,7 +142,7 @@ package final class EventLoop {
     package func deregister(_ registration: Registration) {
         precondition(handlers.removeValue(forKey: registration.key) != nil, "a registration ends once")
         do {
-            try poller.remove(registration.descriptor)
+            try poller.control(EPOLL_CTL_DEL, registration.descriptor, key: 0, interest: [])
         } catch {
             preconditionFailure("a registered descriptor is open: \(error.name)")
         }
@@ -159,19 +156,14 @@ package final class EventLoop {
     package func attach<Message>(
         _ mailbox: Mailbox<Message>, _ deliver: @escaping (Message) -> Void
     ) throws(EventLoopError) {
-        let inlet = MailboxInlet(mailbox: mailbox, loop: self, deliver: deliver)
-        _ = try register(descriptor: mailbox.wakeUpDescriptor, handler: inlet, interest: .readable)
-    }
-
-    /// Drains `inlet` after all sockets of this turn were read.
-    func drainLater(_ inlet: any Inlet) {
-        fullInlets.append(inlet)
-    }
-
-    private func drainMailboxes() {
-        guard !fullInlets.isEmpty else { return }
-        for inlet in fullInlets { inlet.drain() }
-        fullInlets.removeAll(keepingCapacity: true)
+        // Swapped with the mailbox's array, so that a mailbox with little traffic does not allocate.
+        var messages: [Message] = []
+        let watcher = Watcher { _ in
+            mailbox.take(into: &messages)
+            for message in messages { deliver(message) }
+            messages.removeAll(keepingCapacity: messages.capacity <= Mailbox<Message>.retainedMessages)
+        }
+        _ = try register(descriptor: mailbox.wakeUpDescriptor, handler: watcher, interest: .readable)
     }
 
     // MARK: Participants

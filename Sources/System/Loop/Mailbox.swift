@@ -6,6 +6,8 @@ import Core
 package final class Mailbox<Message: Sendable>: Sendable {
     /// The default of ``capacity``.
     package static var defaultCapacity: Int { 65_536 }
+    /// After a larger burst the memory of the messages is released.
+    static var retainedMessages: Int { 1024 }
 
     package let capacity: Int
     private let wakeUp: EventDescriptor
@@ -15,7 +17,7 @@ package final class Mailbox<Message: Sendable>: Sendable {
         precondition(capacity > 0, "a mailbox needs a capacity")
         self.capacity = capacity
         do {
-            wakeUp = try EventDescriptor(.byLoop)
+            wakeUp = try EventDescriptor()
         } catch {
             throw EventLoopError("cannot create a mailbox", error)
         }
@@ -45,37 +47,5 @@ package final class Mailbox<Message: Sendable>: Sendable {
         // In this order: a message posted in between is either taken now or triggers another wake-up.
         wakeUp.lower()
         waiting.withLock { swap(&$0, &messages) }
-    }
-}
-
-/// The receiving end of a mailbox.
-protocol Inlet: AnyObject {
-    func drain()
-}
-
-final class MailboxInlet<Message: Sendable>: Inlet, ReadinessHandler {
-    /// After a larger burst the memory is released.
-    static var retainedMessages: Int { 1024 }
-
-    private let mailbox: Mailbox<Message>
-    private unowned let loop: EventLoop
-    private let deliver: (Message) -> Void
-    /// Swapped with the mailbox's array, so that a mailbox with little traffic does not allocate.
-    private var messages: [Message] = []
-
-    init(mailbox: Mailbox<Message>, loop: EventLoop, deliver: @escaping (Message) -> Void) {
-        self.mailbox = mailbox
-        self.loop = loop
-        self.deliver = deliver
-    }
-
-    func ready(_ readiness: Readiness, at now: Moment) {
-        loop.drainLater(self)
-    }
-
-    func drain() {
-        mailbox.take(into: &messages)
-        for message in messages { deliver(message) }
-        messages.removeAll(keepingCapacity: messages.capacity <= Self.retainedMessages)
     }
 }

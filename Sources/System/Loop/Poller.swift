@@ -25,19 +25,8 @@ struct Poller: ~Copyable {
         unsafe events.deallocate()
     }
 
-    borrowing func add(_ watched: Int32, key: UInt64, interest: Readiness) throws(SystemError) {
-        try control(EPOLL_CTL_ADD, watched, key: key, interest: interest)
-    }
-
-    borrowing func modify(_ watched: Int32, key: UInt64, interest: Readiness) throws(SystemError) {
-        try control(EPOLL_CTL_MOD, watched, key: key, interest: interest)
-    }
-
-    borrowing func remove(_ watched: Int32) throws(SystemError) {
-        try control(EPOLL_CTL_DEL, watched, key: 0, interest: [])
-    }
-
-    private borrowing func control(
+    /// - Parameter operation: adds, modifies or removes a descriptor.
+    borrowing func control(
         _ operation: Int32, _ watched: Int32, key: UInt64, interest: Readiness
     ) throws(SystemError) {
         var event = unsafe epoll_event(events: interest.rawValue, data: epoll_data_t(u64: key))

@@ -22,6 +22,19 @@ package protocol ReadinessHandler: AnyObject {
     func ready(_ readiness: Readiness, at now: Moment)
 }
 
+/// Calls a function when a descriptor is ready.
+final class Watcher: ReadinessHandler {
+    private let call: (Moment) -> Void
+
+    init(_ call: @escaping (Moment) -> Void) {
+        self.call = call
+    }
+
+    func ready(_ readiness: Readiness, at now: Moment) {
+        call(now)
+    }
+}
+
 /// A descriptor's registration in a loop, from ``EventLoop/register(descriptor:handler:interest:)`` to
 /// ``EventLoop/deregister(_:)``.
 package struct Registration {

@@ -4,7 +4,7 @@ import Glibc
 
 /// A system thread with a name and a stack size.
 package struct Thread: Sendable {
-    /// For a worker: librabbitmq recurses once per level of a nested header table; this suffices for the largest frame.
+    /// For a worker: librabbitmq recurses once per level of a nested table; this suffices for the largest frame.
     package static let workerStackSize = 16 * 1024 * 1024
     /// Linux truncates thread names to this length, in bytes.
     package static let longestName = 15

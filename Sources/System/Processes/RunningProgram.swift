@@ -34,19 +34,6 @@ final class RunningProgram: Engine {
         host.network.adopt(socket, self)
     }
 
-    /// Calls a function when a descriptor is readable.
-    private final class Watcher: ReadinessHandler {
-        private let read: (Moment) -> Void
-
-        init(_ read: @escaping (Moment) -> Void) {
-            self.read = read
-        }
-
-        func ready(_ readiness: Readiness, at now: Moment) {
-            read(now)
-        }
-    }
-
     func isDriving(_ engine: any ProgramEngine) -> Bool {
         self.engine === engine
     }

@@ -61,7 +61,7 @@ package enum AddressLookup {
     private static func shortage(_ number: Int32) -> SystemError? {
         if number == EMFILE || number == ENFILE { return SystemError(number: number) }
         do throws(SystemError) {
-            _ = try EventDescriptor(.byLoop)
+            _ = try EventDescriptor()
             return nil
         } catch {
             return error

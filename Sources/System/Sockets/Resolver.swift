@@ -4,7 +4,7 @@ package import Core
 ///
 /// All loops of a process share one resolver. It does not cache: Apple requires a DNS query before each connection, and
 /// the system's resolver may cache. Each thread does one lookup at a time, so a name with unresponsive servers does not
-/// delay the others. A lookup is dropped after its deadline.
+/// delay the others. A lookup is dropped after its deadline. The threads end when no lookup waits.
 package final class Resolver: Sendable {
     /// The maximum of waiting lookups; further ones fail with `EAI_AGAIN`.
     package static let maximumWaiting = 1024
@@ -13,37 +13,53 @@ package final class Resolver: Sendable {
     /// Of each thread, in bytes; enough for glibc's modules.
     package static let stackSize = 1024 * 1024
 
-    let failedAddresses = FailedAddresses()
-    private let queue: ResolverQueue
-
-    /// - Parameter lookUp: Resolves an endpoint; runs on the resolver's threads and may block.
-    package init(
-        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
-    ) throws(EventLoopError) {
-        let queue: ResolverQueue
-        do {
-            queue = try ResolverQueue()
-        } catch {
-            throw EventLoopError("cannot create a resolver", error)
-        }
-        self.queue = queue
-        for _ in 0..<Self.threads {
-            try Thread.start(name: "resolver", stackSize: Self.stackSize) {
-                while let query = queue.next() { query.respond(lookUp) }
-            }.detach()
-        }
+    private struct State {
+        var waiting: [ResolverQuery] = []
+        var threads = 0
     }
 
-    /// The threads end after their current lookups.
-    deinit {
-        queue.close()
+    let failedAddresses = FailedAddresses()
+    private let lookUp: @Sendable (Endpoint) -> AddressLookup.Response
+    private let state = Guarded(State())
+
+    /// - Parameter lookUp: Resolves an endpoint; runs on the resolver's threads and may block.
+    package init(lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system) {
+        self.lookUp = lookUp
     }
 
     /// Answers `query` through its mailbox, unless its deadline passes first.
     func ask(_ query: ResolverQuery) {
-        guard queue.append(query) else {
-            query.respond { .failure(.resolverFull($0, waiting: Self.maximumWaiting)) }
-            return
+        let (isTaken, needsThread) = state.withLock { state in
+            guard state.waiting.count < Self.maximumWaiting else { return (false, false) }
+            state.waiting.append(query)
+            guard state.threads < Self.threads else { return (true, false) }
+            state.threads += 1
+            return (true, true)
+        }
+        guard isTaken else {
+            let message = "cannot resolve \(query.endpoint.host): \(Self.maximumWaiting) other lookups are waiting"
+            return query.respond { _ in .failure(TransportError("EAI_AGAIN", message)) }
+        }
+        if needsThread { startThread() }
+    }
+
+    private func startThread() {
+        do throws(EventLoopError) {
+            try Thread.start(name: "resolver", stackSize: Self.stackSize) { [self] in
+                while let query = next() { query.respond(lookUp) }
+            }.detach()
+        } catch {
+            let failure = TransportError(error.code.rawValue, error.message)
+            while let query = next() { query.respond { _ in .failure(failure) } }
+        }
+    }
+
+    /// The oldest query; `nil` ends the thread.
+    private func next() -> ResolverQuery? {
+        state.withLock { state in
+            guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
+            state.threads -= 1
+            return nil
         }
     }
 }
@@ -67,51 +83,4 @@ struct ResolverQuery: Sendable {
 struct ResolverResponse: Sendable {
     let number: UInt64
     let result: AddressLookup.Response
-}
-
-/// The queries between the loops and the resolver's threads.
-private final class ResolverQueue: Sendable {
-    private struct State {
-        var waiting: [ResolverQuery] = []
-        var isClosed = false
-    }
-
-    private let state = Guarded(State())
-    private let wakeUp: EventDescriptor
-
-    init() throws(SystemError) {
-        wakeUp = try EventDescriptor(.byThread)
-    }
-
-    /// - Returns: `false` if the queue is full.
-    func append(_ query: ResolverQuery) -> Bool {
-        let isTaken = state.withLock { state in
-            guard state.waiting.count < Resolver.maximumWaiting else { return false }
-            state.waiting.append(query)
-            return true
-        }
-        if isTaken { wakeUp.raise() }
-        return isTaken
-    }
-
-    func close() {
-        state.withLock { $0.isClosed = true }
-        wakeUp.raise()
-    }
-
-    /// Waits for the next query; `nil` after the queue was closed.
-    func next() -> ResolverQuery? {
-        while true {
-            let (query, isClosed, hasMore) = state.withLock { state -> (ResolverQuery?, Bool, Bool) in
-                if state.isClosed { return (nil, true, true) }
-                let query = state.waiting.isEmpty ? nil : state.waiting.removeFirst()
-                return (query, false, !state.waiting.isEmpty)
-            }
-            // Several increments wake only one thread, which then wakes the next.
-            if hasMore { wakeUp.raise() }
-            if isClosed { return nil }
-            if let query { return query }
-            wakeUp.lower()
-        }
-    }
 }

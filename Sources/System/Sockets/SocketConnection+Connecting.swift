@@ -42,7 +42,8 @@ extension SocketConnection {
                 failure = .notConnected(endpoint, attempt.address, error)
             }
         }
-        finish(failure ?? .connectTimeExhausted(endpoint, after: timeout), at: now)
+        let exhausted = "cannot connect to \(endpoint): resolving its name took the whole time limit of \(timeout)"
+        finish(failure ?? TransportError("ETIMEDOUT", exhausted), at: now)
     }
 
     private func connect(to address: SocketAddress) throws(SystemError) {
@@ -82,7 +83,7 @@ extension SocketConnection {
             if SocketAddress(ofSocket: socket) != nil { try network.options.apply(to: socket) }
             try watch(socket, .readable)
         } catch {
-            return finish(.notUsable(endpoint, error), at: now)
+            return finish(TransportError("cannot use the connection from \(endpoint)", error), at: now)
         }
         open(at: now)
         if phase == .open { send(at: now) }

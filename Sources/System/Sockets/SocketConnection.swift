@@ -95,13 +95,16 @@ final class SocketConnection {
         guard let deadline = nextDeadline, deadline <= now.instant else { return }
         switch phase {
         case .wanted, .closed: break
-        case .resolving: finish(.resolverTimedOut(endpoint, after: timeout), at: now)
+        case .resolving:
+            let message = "cannot resolve \(endpoint.host): no answer within \(timeout)"
+            finish(TransportError("EAI_AGAIN", message), at: now)
         case .connecting: attemptTimedOut(at: now)
         case .tunnelling: end(tunnel!.timedOut(after: timeout), at: now)
         case .lingering: close()
         case .open:
             if let closeDeadline, closeDeadline <= now.instant {
-                finish(.closeTimedOut(endpoint, unsent: unsent.count, after: SocketNetwork.closeGracePeriod), at: now)
+                let cause = "did not accept the last \(unsent.count) bytes within \(SocketNetwork.closeGracePeriod)"
+                finish(TransportError("ETIMEDOUT", "closed the connection to \(endpoint): it \(cause)"), at: now)
             } else {
                 engine?.expire(at: now.instant)
             }

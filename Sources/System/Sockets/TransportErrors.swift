@@ -26,25 +26,6 @@ extension TransportError {
         TransportError("lost the connection to \(endpoint)", error)
     }
 
-    /// The peer did not accept the last bytes of a connection that is being closed.
-    static func closeTimedOut(_ endpoint: Endpoint, unsent: Int, after time: Duration) -> TransportError {
-        TransportError(
-            "ETIMEDOUT",
-            "closed the connection to \(endpoint): it did not accept the last \(unsent) bytes within \(time)")
-    }
-
-    /// An accepted socket could not become a connection of this loop.
-    static func notUsable(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
-        TransportError("cannot use the connection from \(endpoint)", error)
-    }
-
-    /// No time was left to connect after resolving.
-    static func connectTimeExhausted(_ endpoint: Endpoint, after time: Duration) -> TransportError {
-        TransportError(
-            "ETIMEDOUT",
-            "cannot connect to \(endpoint): resolving its name took the whole time limit of \(time)")
-    }
-
     /// - Parameter result: What getaddrinfo returned, one of the `EAI_` numbers except `EAI_SYSTEM`.
     static func notResolved(_ endpoint: Endpoint, _ result: Int32) -> TransportError {
         let explanation = unsafe String(cString: gai_strerror(result))
@@ -54,14 +35,6 @@ extension TransportError {
     /// getaddrinfo failed because of a system call.
     static func notResolved(_ endpoint: Endpoint, _ error: SystemError) -> TransportError {
         TransportError("cannot resolve \(endpoint.host)", error)
-    }
-
-    static func resolverTimedOut(_ endpoint: Endpoint, after time: Duration) -> TransportError {
-        TransportError("EAI_AGAIN", "cannot resolve \(endpoint.host): no answer within \(time)")
-    }
-
-    static func resolverFull(_ endpoint: Endpoint, waiting: Int) -> TransportError {
-        TransportError("EAI_AGAIN", "cannot resolve \(endpoint.host): \(waiting) other lookups are waiting")
     }
 
     private static func name(_ endpoint: Endpoint, at address: SocketAddress) -> String {

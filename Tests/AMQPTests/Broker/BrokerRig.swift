@@ -16,7 +16,7 @@ final class BrokerRig: LoopOwner {
 
     init() throws {
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        network = try SocketNetwork(loop: loop, resolver: Resolver())
     }
 
     /// The address of the broker that the tests use.

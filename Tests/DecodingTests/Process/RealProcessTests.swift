@@ -24,7 +24,7 @@ struct RealProcessTests {
 
         init(_ command: [String], _ edit: (inout ProcessDecoder.Options) -> Void = { _ in }) throws {
             loop = try EventLoop()
-            host = ProgramProcesses(try SocketNetwork(loop: loop, resolver: try Resolver()))
+            host = ProgramProcesses(try SocketNetwork(loop: loop, resolver: Resolver()))
             var options = ProcessDecoder.Options(program: Program(command: command))
             options.restartPause = .milliseconds(1)
             options.queue.deadline = .milliseconds(500)

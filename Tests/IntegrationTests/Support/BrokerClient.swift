@@ -21,7 +21,7 @@ final class BrokerClient: LoopOwner {
         address = try BrokerAddress(url)
         self.backoff = backoff
         loop = try EventLoop()
-        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        network = try SocketNetwork(loop: loop, resolver: Resolver())
     }
 
     /// Sends a request on the control connection; once more if that was lost meanwhile.

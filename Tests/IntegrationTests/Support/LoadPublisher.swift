@@ -101,7 +101,7 @@ private final class Publishing: LoopOwner {
         self.message = message
         self.shared = shared
         self.loop = loop
-        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        network = try SocketNetwork(loop: loop, resolver: Resolver())
         let address = try BrokerAddress(url)
         connection = AMQPConnection(
             configuration: AMQPConfiguration(address: address, role: .publisher), addresses: [address],

@@ -96,7 +96,7 @@ private final class Relay: LoopOwner {
         self.conduct = conduct
         self.counter = counter
         self.target = Endpoint(host: "127.0.0.1", port: target)
-        network = try SocketNetwork(loop: loop, resolver: try Resolver())
+        network = try SocketNetwork(loop: loop, resolver: Resolver())
         let accepted = Accepted()
         let listener = try SocketListener(loop: loop, address: "127.0.0.1", port: listen) { accepted.take($0) }
         self.listener = listener
