@@ -61,18 +61,6 @@ static inline const GENERAL_NAME *shim_sk_GENERAL_NAME_value(const GENERAL_NAMES
     return sk_GENERAL_NAME_value(names, index);
 }
 
-static inline int shim_sk_ASN1_TYPE_num(const ASN1_SEQUENCE_ANY *list) {
-    return sk_ASN1_TYPE_num(list);
-}
-
-static inline ASN1_TYPE *shim_sk_ASN1_TYPE_value(const ASN1_SEQUENCE_ANY *list, int index) {
-    return sk_ASN1_TYPE_value(list, index);
-}
-
-static inline void shim_sk_ASN1_TYPE_pop_free(ASN1_SEQUENCE_ANY *list) {
-    sk_ASN1_TYPE_pop_free(list, ASN1_TYPE_free);
-}
-
 static inline int shim_sk_X509_num(const STACK_OF(X509) *certificates) {
     return sk_X509_num(certificates);
 }

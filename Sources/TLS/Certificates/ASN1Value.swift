@@ -1,6 +1,6 @@
-import COpenSSL
-
 /// The subset of ASN.1 in Apple's extensions: strings, and lists of strings to a depth of two.
+///
+/// Source: ITU-T X.690, sections 8.1 and 10 (DER).
 enum ASN1Value: Equatable {
     case text(String)
     /// A SEQUENCE or a SET.
@@ -12,63 +12,41 @@ enum ASN1Value: Equatable {
     /// - Parameter der: the complete encoding.
     /// - Returns: `nil` for any other type, and for damaged encodings.
     init?(_ der: [UInt8]) {
-        defer { ErrorQueue.clear() }
-        let (value, length) = unsafe der.withUnsafeBufferPointer { bytes in
-            var position = bytes.baseAddress
-            let value = unsafe d2i_ASN1_TYPE(nil, &position, bytes.count)
-            return unsafe (value, Self.distance(bytes.baseAddress, position))
-        }
-        guard let value = unsafe value else { return nil }
-        defer { unsafe ASN1_TYPE_free(value) }
-        guard length == der.count else { return nil }
-        unsafe self.init(value, depth: 0)
+        var rest = der[...]
+        guard let value = ASN1Value(next: &rest, depth: 0), rest.isEmpty else { return nil }
+        self = value
     }
 
-    private init?(_ value: UnsafeMutablePointer<ASN1_TYPE>, depth: Int) {
-        switch unsafe value.pointee.type {
-        case V_ASN1_UTF8STRING, V_ASN1_IA5STRING, V_ASN1_PRINTABLESTRING:
-            guard let text = unsafe Self.text(of: value.pointee.value.asn1_string) else { return nil }
+    private init?(next rest: inout ArraySlice<UInt8>, depth: Int) {
+        guard let type = rest.popFirst(), let length = Self.length(&rest), length <= rest.count else { return nil }
+        var content = rest.prefix(length)
+        rest = rest.dropFirst(length)
+        switch type {
+        // UTF8String, PrintableString and IA5String.
+        case 0x0C, 0x13, 0x16:
+            guard let text = String(validating: content, as: UTF8.self) else { return nil }
             self = .text(text)
-        case V_ASN1_SEQUENCE, V_ASN1_SET:
-            guard depth < Self.maximumDepth, let elements = unsafe Self.elements(of: value, depth) else { return nil }
+        // SEQUENCE and SET.
+        case 0x30, 0x31:
+            guard depth < Self.maximumDepth else { return nil }
+            var elements: [ASN1Value] = []
+            while !content.isEmpty {
+                guard let element = ASN1Value(next: &content, depth: depth + 1) else { return nil }
+                elements.append(element)
+            }
             self = .list(elements)
         default:
             return nil
         }
     }
 
-    private static func text(of string: UnsafeMutablePointer<ASN1_STRING>?) -> String? {
-        var bytes: UnsafeMutablePointer<UInt8>?
-        let count = unsafe ASN1_STRING_to_UTF8(&bytes, string)
-        guard count >= 0, let bytes = unsafe bytes else { return nil }
-        defer { unsafe CRYPTO_free(bytes, #fileID, #line) }
-        return unsafe String(validating: UnsafeBufferPointer(start: bytes, count: Int(count)), as: UTF8.self)
-    }
-
-    private static func elements(of value: UnsafeMutablePointer<ASN1_TYPE>, _ depth: Int) -> [ASN1Value]? {
-        // The string is the complete encoding, including tag and length.
-        let string = unsafe value.pointee.value.asn1_string
-        let count = unsafe Int(ASN1_STRING_length(string))
-        let start = unsafe ASN1_STRING_get0_data(string)
-        var position = unsafe start
-        let list =
-            unsafe value.pointee.type == V_ASN1_SET
-            ? unsafe d2i_ASN1_SET_ANY(nil, &position, count) : unsafe d2i_ASN1_SEQUENCE_ANY(nil, &position, count)
-        guard let parsed = unsafe Owned(list, { unsafe shim_sk_ASN1_TYPE_pop_free($0) }) else { return nil }
-        guard unsafe distance(start, position) == count else { return nil }
-        var elements: [ASN1Value] = []
-        for index in unsafe 0..<shim_sk_ASN1_TYPE_num(parsed.pointer) {
-            guard
-                let element = unsafe shim_sk_ASN1_TYPE_value(parsed.pointer, index),
-                let value = unsafe ASN1Value(element, depth: depth + 1)
-            else { return nil }
-            elements.append(value)
-        }
-        return elements
-    }
-
-    private static func distance(_ start: UnsafePointer<UInt8>?, _ end: UnsafePointer<UInt8>?) -> Int {
-        guard let start = unsafe start, let end = unsafe end else { return 0 }
-        return unsafe end - start
+    /// One byte, or the number of the following bytes with the highest bit set.
+    private static func length(_ rest: inout ArraySlice<UInt8>) -> Int? {
+        guard let first = rest.popFirst() else { return nil }
+        guard first > 0x80 else { return first < 0x80 ? Int(first) : nil }
+        let count = Int(first & 0x7F)
+        guard count <= min(rest.count, 4) else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return rest.prefix(count).reduce(0) { $0 << 8 | Int($1) }
     }
 }

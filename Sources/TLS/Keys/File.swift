@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import System
 
 /// Reads small files with certificates and keys.
@@ -17,12 +16,7 @@ enum File {
         do {
             return try WholeFile.read(file.path, upTo: maximumSize)
         } catch {
-            let reason: String
-            switch error {
-            case .system, .notRegular: reason = error.description
-            case .tooLarge: reason = unsafe String(cString: strerror(EFBIG))
-            }
-            throw TLSError(.unreadableFile, "cannot read \(what) \(file): \(reason)", blame: .local)
+            throw TLSError(.unreadableFile, "cannot read \(what) \(file): \(error)", blame: .local)
         }
     }
 }
