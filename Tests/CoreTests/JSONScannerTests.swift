@@ -1,5 +1,6 @@
-import Core
 import Testing
+
+@testable import Core
 
 /// Strings are scanned eight bytes at a time: every position of every kind of byte is tried.
 @Suite("JSON scanner, string by string")

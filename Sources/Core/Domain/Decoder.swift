@@ -83,16 +83,12 @@ package struct DecodingFailure: Error, Equatable, Sendable {
         package init() {}
     }
 
-    package init(_ detail: String, limit: DecodingLimit?, known: Known? = nil) {
+    /// - Parameter detail: the error and its location, for the producer. It appears in the result and in the dead
+    ///   letter, so it must not contain a device token or a payload.
+    package init(_ detail: String, limit: DecodingLimit? = nil, known: Known? = nil) {
         self.detail = detail
         self.limit = limit
         self.known = known
-    }
-
-    /// - Parameter detail: the error and its location, for the producer. It appears in the result and in the dead
-    ///   letter, so it must not contain a device token or a payload.
-    package init(_ detail: String) {
-        self.init(detail, limit: nil)
     }
 }
 

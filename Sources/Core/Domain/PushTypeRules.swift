@@ -5,52 +5,38 @@
 package struct PushTypeRules: Sendable {
     package let name: StaticString
     /// The topic's suffix after the bundle ID; may be empty.
-    package let topicSuffix: StaticString
+    package private(set) var topicSuffix: StaticString = ""
     /// The prefix of every topic; may be empty. Source: Device Management, "MDM", `Topic`.
-    package let topicPrefix: StaticString
+    package private(set) var topicPrefix: StaticString = ""
     /// Whether it requires priority 5: "Always use priority 5. Using priority 10 is an error."
-    package let isAlwaysConsiderate: Bool
+    package private(set) var isAlwaysConsiderate: Bool = false
     /// Whether a connection with a certificate may carry it, if the certificate lists its topic. Broadcasts are always
     /// allowed, because they have no topic.
-    package let allowsCertificate: Bool
+    package private(set) var allowsCertificate: Bool = true
     /// The limit for a notification to a device, in bytes.
-    package let maximumPayload: Int
+    package private(set) var maximumPayload: Int = 4096
     /// Whether its payload requires the `aps` dictionary.
-    package let needsAps: Bool
-
-    private init(
-        _ name: StaticString, _ topicSuffix: StaticString = "", topicPrefix: StaticString = "",
-        isAlwaysConsiderate: Bool = false,
-        allowsCertificate: Bool = true, maximumPayload: Int = 4096, needsAps: Bool = true
-    ) {
-        self.name = name
-        self.topicSuffix = topicSuffix
-        self.topicPrefix = topicPrefix
-        self.isAlwaysConsiderate = isAlwaysConsiderate
-        self.allowsCertificate = allowsCertificate
-        self.maximumPayload = maximumPayload
-        self.needsAps = needsAps
-    }
+    package private(set) var needsAps: Bool = true
 
     /// Indexed by the raw values of ``PushType``.
-    package static let all = PushType.allCases.map(PushTypeRules.init)
+    package static let all = PushType.allCases.map(row)
 
-    private init(_ type: PushType) {
-        self =
-            switch type {
-            case .alert: PushTypeRules("alert")
-            case .background: PushTypeRules("background", isAlwaysConsiderate: true)
-            case .complication: PushTypeRules("complication", ".complication", needsAps: false)
-            case .controls: PushTypeRules("controls", ".push-type.controls")
-            case .fileprovider: PushTypeRules("fileprovider", ".pushkit.fileprovider", needsAps: false)
-            case .liveactivity: PushTypeRules("liveactivity", ".push-type.liveactivity", allowsCertificate: false)
-            case .location:
-                PushTypeRules("location", ".location-query", allowsCertificate: false, needsAps: false)
-            case .mdm: PushTypeRules("mdm", topicPrefix: "com.apple.mgmt.", needsAps: false)
-            case .pushtotalk: PushTypeRules("pushtotalk", ".voip-ptt", needsAps: false)
-            case .voip: PushTypeRules("voip", ".voip", maximumPayload: 5120, needsAps: false)
-            case .widgets: PushTypeRules("widgets", ".push-type.widgets")
-            }
+    private static func row(of type: PushType) -> PushTypeRules {
+        switch type {
+        case .alert: PushTypeRules(name: "alert")
+        case .background: PushTypeRules(name: "background", isAlwaysConsiderate: true)
+        case .complication: PushTypeRules(name: "complication", topicSuffix: ".complication", needsAps: false)
+        case .controls: PushTypeRules(name: "controls", topicSuffix: ".push-type.controls")
+        case .fileprovider: PushTypeRules(name: "fileprovider", topicSuffix: ".pushkit.fileprovider", needsAps: false)
+        case .liveactivity:
+            PushTypeRules(name: "liveactivity", topicSuffix: ".push-type.liveactivity", allowsCertificate: false)
+        case .location:
+            PushTypeRules(name: "location", topicSuffix: ".location-query", allowsCertificate: false, needsAps: false)
+        case .mdm: PushTypeRules(name: "mdm", topicPrefix: "com.apple.mgmt.", needsAps: false)
+        case .pushtotalk: PushTypeRules(name: "pushtotalk", topicSuffix: ".voip-ptt", needsAps: false)
+        case .voip: PushTypeRules(name: "voip", topicSuffix: ".voip", maximumPayload: 5120, needsAps: false)
+        case .widgets: PushTypeRules(name: "widgets", topicSuffix: ".push-type.widgets")
+        }
     }
 
     package func permits(_ priority: Priority) -> Bool {

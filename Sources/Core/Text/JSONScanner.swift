@@ -5,13 +5,7 @@ package struct JSONFailure: Error, Equatable {
     /// The expected token.
     package let expectation: StaticString
     /// Whether it may be valid JSON that is nested too deeply.
-    package let isTooDeep: Bool
-
-    package init(offset: Int, expectation: StaticString, isTooDeep: Bool = false) {
-        self.offset = offset
-        self.expectation = expectation
-        self.isTooDeep = isTooDeep
-    }
+    package private(set) var isTooDeep = false
 
     package static func == (left: JSONFailure, right: JSONFailure) -> Bool {
         left.offset == right.offset && left.expectation.description == right.expectation.description

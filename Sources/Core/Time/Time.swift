@@ -48,7 +48,7 @@ package struct WallTime: Comparable, Hashable, Sendable {
 
     /// Whole seconds since 1970-01-01 UTC, rounded down.
     package var seconds: Int64 {
-        milliseconds.flooredQuotient(by: 1000)
+        milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
     }
 
     package static func < (left: WallTime, right: WallTime) -> Bool {
