@@ -23,7 +23,8 @@ package enum Addresses {
         }
         guard let endpoint = endpoint(authority[authority.index(after: at)...], defaultPort: nil) else { return nil }
         let parts = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let user = decoded(parts[0]), let password = decoded(parts.count > 1 ? parts[1] : ""),
+        guard let user = PercentEncoding.decode(parts[0]),
+            let password = PercentEncoding.decode(parts.count > 1 ? parts[1] : ""),
             !user.utf8.contains(UInt8(ascii: ":"))
         else { return nil }
         return ProxyAddress(endpoint: endpoint, user: user, password: password)
@@ -33,25 +34,6 @@ package enum Addresses {
         guard text.lowercased().hasPrefix(scheme) else { return nil }
         let authority = text.dropFirst(scheme.count)
         return authority.hasSuffix("/") ? authority.dropLast() : authority
-    }
-
-    /// Decodes percent-encoding; `nil` if it is invalid (RFC 3986, section 2.1) or the result is not UTF-8.
-    private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = Substring(rest.prefix(2))
-            guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16) else {
-                return nil
-            }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 
     /// `address:port` to listen on, numeric. `localhost` means 127.0.0.1, and port 0 takes any free port.
@@ -72,28 +54,6 @@ package enum Addresses {
     }
 
     private static func endpoint(_ text: Substring, defaultPort: UInt16?) -> Endpoint? {
-        var host = text
-        var port = defaultPort
-        var portText: Substring?
-        if text.hasPrefix("[") {
-            guard let bracket = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<bracket]
-            let rest = text[text.index(after: bracket)...]
-            guard rest.isEmpty || rest.hasPrefix(":"), host.contains(":") else { return nil }
-            portText = rest.isEmpty ? nil : rest.dropFirst()
-        } else if let colon = text.lastIndex(of: ":") {
-            host = text[..<colon]
-            portText = text[text.index(after: colon)...]
-            guard !host.contains(":") else { return nil }
-        }
-        if let portText {
-            guard let number = UInt16(portText), portText.utf8.allSatisfy({ $0 != UInt8(ascii: "+") }) else {
-                return nil
-            }
-            port = number
-        }
-        let isName = host.utf8.allSatisfy { $0.isLetterOrDigit(or: ".-_:%") }
-        guard let port, !host.isEmpty, isName else { return nil }
-        return Endpoint(host: String(host), port: port)
+        Endpoint(text, defaultPort: defaultPort).flatMap { $0.host.isEmpty ? nil : $0 }
     }
 }

@@ -722,7 +722,10 @@ struct ConfigurationTests {
             arguments: [
                 ("http://hunter2@a", "the scheme is neither amqp:// nor amqps://"),
                 ("amqp://hunter2%zz@a", "the user contains a % without two hexadecimal digits"),
-                ("amqp://a:hunter2@b:x", "the port is not a number between 1 and 65535"),
+                (
+                    "amqp://a:hunter2@b:x",
+                    "the host or the port is invalid: an IPv6 address needs brackets, a port is from 1 to 65535"
+                ),
                 ("amqp://a:hunter2@b/c/d", "the virtual host contains a slash: write %2f"),
             ])
         func brokerURI(uri: String, reason: String) {

@@ -33,51 +33,47 @@ package struct BrokerAddress: Sendable, Equatable {
 
     /// Parses a URI. An error names the invalid part but never repeats the URI, which contains a password.
     package init(_ uri: String) throws(AMQPError) {
-        var rest = uri.utf8[...]
-        if rest.removePrefix("amqps://") {
-            usesTLS = true
-        } else if rest.removePrefix("amqp://") {
-            usesTLS = false
-        } else {
+        usesTLS = uri.hasPrefix("amqps://")
+        guard usesTLS || uri.hasPrefix("amqp://") else {
             throw Self.bad("the scheme is neither amqp:// nor amqps://")
         }
+        var rest = uri.dropFirst(usesTLS ? "amqps://".count : "amqp://".count)
         mechanism = .plain
-        if let mark = rest.firstIndex(of: UInt8(ascii: "?")) {
-            mechanism = try Self.mechanism(rest[rest.index(after: mark)...])
+        if let mark = rest.firstIndex(of: "?") {
+            mechanism = try Self.mechanism(rest[mark...])
             rest = rest[..<mark]
         }
-        if rest.contains(UInt8(ascii: "#")) { throw Self.unsupported }
+        if rest.contains("#") { throw Self.unsupported }
 
-        let slash = rest.firstIndex(of: UInt8(ascii: "/"))
+        var authority = rest
         virtualHost = "/"
-        if let slash {
-            let path = rest[rest.index(after: slash)...]
-            if path.contains(UInt8(ascii: "/")) {
-                throw Self.bad("the virtual host contains a slash: write %2f")
-            }
+        if let slash = rest.firstIndex(of: "/") {
+            authority = rest[..<slash]
+            let path = rest[slash...].dropFirst()
+            if path.contains("/") { throw Self.bad("the virtual host contains a slash: write %2f") }
             virtualHost = try Self.decoded(path, "virtual host")
         }
-
-        var authority = slash.map { rest[..<$0] } ?? rest
         user = "guest"
         password = "guest"
-        if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-            let credentials = authority[..<at]
-            authority = authority[authority.index(after: at)...]
-            if let colon = credentials.firstIndex(of: UInt8(ascii: ":")) {
-                user = try Self.decoded(credentials[..<colon], "user")
-                password = try Self.decoded(credentials[credentials.index(after: colon)...], "password")
-            } else {
-                user = try Self.decoded(credentials, "user")
-            }
+        if let at = authority.lastIndex(of: "@") {
+            let credentials = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            user = try Self.decoded(credentials[0], "user")
+            if credentials.count > 1 { password = try Self.decoded(credentials[1], "password") }
+            authority = authority[at...].dropFirst()
         }
-        endpoint = try Self.endpoint(authority, defaultPort: usesTLS ? 5671 : 5672)
+        guard let endpoint = Endpoint(authority, defaultPort: usesTLS ? 5671 : 5672), endpoint.port > 0 else {
+            throw Self.bad("the host or the port is invalid: an IPv6 address needs brackets, a port is from 1 to 65535")
+        }
+        let host = try Self.decoded(endpoint.host[...], "host")
+        self.endpoint = Endpoint(host: host.isEmpty ? "localhost" : host, port: endpoint.port)
     }
 
-    private static func mechanism(_ query: Substring.UTF8View) throws(AMQPError) -> Mechanism {
-        if query.equals("auth_mechanism=plain") { return .plain }
-        if query.equals("auth_mechanism=external") { return .external }
-        throw unsupported
+    private static func mechanism(_ query: Substring) throws(AMQPError) -> Mechanism {
+        switch query {
+        case "?auth_mechanism=plain": return .plain
+        case "?auth_mechanism=external": return .external
+        default: throw unsupported
+        }
     }
 
     private static var unsupported: AMQPError {
@@ -86,47 +82,9 @@ package struct BrokerAddress: Sendable, Equatable {
                 + "percent-encode reserved characters")
     }
 
-    private static func endpoint(_ authority: Substring.UTF8View, defaultPort: UInt16) throws(AMQPError) -> Endpoint {
-        var host = authority
-        var portText: Substring.UTF8View?
-        if authority.first == UInt8(ascii: "[") {
-            guard let end = authority.firstIndex(of: UInt8(ascii: "]")) else {
-                throw bad("the IPv6 address lacks its closing bracket")
-            }
-            host = authority[authority.index(after: authority.startIndex)..<end]
-            let tail = authority[authority.index(after: end)...]
-            if let colon = tail.first {
-                guard colon == UInt8(ascii: ":") else { throw bad("only a port may follow the IPv6 address") }
-                portText = tail.dropFirst()
-            }
-        } else if let colon = authority.lastIndex(of: UInt8(ascii: ":")) {
-            host = authority[..<colon]
-            portText = authority[authority.index(after: colon)...]
-        }
-        var port = defaultPort
-        if let portText {
-            let isNumber = portText.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-            guard isNumber, let number = UInt16(String(portText) ?? ""), number > 0 else {
-                throw bad("the port is not a number between 1 and 65535")
-            }
-            port = number
-        }
-        let name = try decoded(host, "host")
-        return Endpoint(host: name.isEmpty ? "localhost" : name, port: port)
-    }
-
-    private static func decoded(_ text: Substring.UTF8View, _ part: String) throws(AMQPError) -> String {
-        var bytes: [UInt8] = []
-        var rest = text
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst()?.hexDigit, let low = rest.popFirst()?.hexDigit else {
-                throw bad("the \(part) contains a % without two hexadecimal digits")
-            }
-            bytes.append(high << 4 | low)
+    private static func decoded(_ text: Substring, _ part: String) throws(AMQPError) -> String {
+        guard let bytes = PercentEncoding.decode(ArraySlice(text.utf8)) else {
+            throw bad("the \(part) contains a % without two hexadecimal digits")
         }
         guard let result = String(validating: bytes, as: UTF8.self) else { throw bad("the \(part) is not UTF-8") }
         return result
@@ -147,14 +105,5 @@ extension BrokerAddress: CustomStringConvertible {
 extension BrokerAddress: CustomReflectable {
     package var customMirror: Mirror {
         Mirror(self, children: ["address": description])
-    }
-}
-
-extension Substring.UTF8View {
-    fileprivate mutating func removePrefix(_ prefix: StaticString) -> Bool {
-        let count = prefix.utf8CodeUnitCount
-        guard self.prefix(count).equals(prefix) else { return false }
-        self = dropFirst(count)
-        return true
     }
 }

@@ -33,18 +33,8 @@ enum ReplyAddress: Equatable {
 
     /// - Returns: `nil` unless each percent sign begins a code, and the result fits a queue's name.
     private static func decoded(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        var name: [UInt8] = []
-        var rest = text
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                // A slash separates the parts of an address, so it is encoded in a name.
-                guard byte != UInt8(ascii: "/") else { return nil }
-                name.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst()?.hexDigit, let low = rest.popFirst()?.hexDigit else { return nil }
-            name.append(UInt8(high << 4 | low))
-        }
+        // A slash separates the parts of an address, so it is encoded in a name.
+        guard !text.contains(UInt8(ascii: "/")), let name = PercentEncoding.decode(text) else { return nil }
         return 1...255 ~= name.count ? name[...] : nil
     }
 }
