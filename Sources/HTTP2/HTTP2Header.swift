@@ -51,26 +51,10 @@ package struct HTTP2Response: Sendable {
     package var bodyTruncated: Bool
 }
 
-/// The encoding of a field on the wire.
-///
-/// Source: RFC 7541, section 6.
-package enum HeaderRepresentation: Hashable, Sendable {
-    /// A reference to the static or dynamic table.
-    case indexed
-    /// A literal that was added to the dynamic table.
-    case incrementalIndexing
-    /// A literal that was not.
-    case withoutIndexing
-    /// A literal that intermediaries must not index either.
-    case neverIndexed
-}
-
 /// The request on one stream.
 package struct HTTP2Request: Sendable {
     /// In wire order, pseudo-header fields first.
     package var headers: [HTTP2Header] = []
-    /// The encoding of each of ``headers``.
-    package var representations: [HeaderRepresentation] = []
     /// The length of the compressed header block, in bytes.
     package var headerBlockLength = 0
     /// Whether the HEADERS frame carried the deprecated priority fields (RFC 9113, section 5.3.2).
@@ -79,6 +63,4 @@ package struct HTTP2Request: Sendable {
     package var body: [UInt8] = []
     /// Whether the body was truncated.
     package var bodyTruncated = false
-    /// The fields after the body.
-    package var trailers: [HTTP2Header] = []
 }

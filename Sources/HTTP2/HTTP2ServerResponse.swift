@@ -4,7 +4,7 @@ import CNghttp2
 package struct HTTP2ServerResponse: Sendable {
     /// What follows the last byte of the body.
     package enum Ending: Sendable {
-        /// The trailers, if any, and END_STREAM.
+        /// END_STREAM.
         case inOrder
         /// Nothing; the stream stays open.
         case never
@@ -15,7 +15,6 @@ package struct HTTP2ServerResponse: Sendable {
     package var status: UInt16
     package var headers: [HTTP2Header]
     package var body: [UInt8]
-    package var trailers: [HTTP2Header] = []
     /// The maximum payload of one DATA frame, in bytes.
     package var largestFrame = 16_384
     package var ending = Ending.inOrder
@@ -28,7 +27,7 @@ package struct HTTP2ServerResponse: Sendable {
 
     /// Whether data follows the headers, or the stream stays open.
     var hasData: Bool {
-        !body.isEmpty || !trailers.isEmpty || ending != .inOrder
+        !body.isEmpty || ending != .inOrder
     }
 }
 

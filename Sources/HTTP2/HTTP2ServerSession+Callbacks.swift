@@ -12,12 +12,11 @@ extension HTTP2ServerSession {
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
-            _, frame, name, nameLength, value, valueLength, flags, session in
+            _, frame, name, nameLength, value, valueLength, _, session in
             unsafe HTTP2ServerSession.of(session).headerReceived(
                 stream: frame!.pointee.hd.stream_id,
                 name: UnsafeBufferPointer(start: name, count: nameLength),
-                value: UnsafeBufferPointer(start: value, count: valueLength),
-                isSensitive: flags & UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) != 0)
+                value: UnsafeBufferPointer(start: value, count: valueLength))
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(plan.callbacks) {
             _, _, stream, bytes, count, session in
@@ -50,20 +49,12 @@ extension HTTP2ServerSession {
     /// Provides the next part of a response's body.
     static var readBody: nghttp2_data_source_read_callback {
         { _, id, buffer, room, flags, _, session in
-            let session = unsafe HTTP2ServerSession.of(session)
-            guard
-                let (count, isLast) = session.withStream(
-                    id, { unsafe $0.takeBody(into: UnsafeMutableBufferPointer(start: buffer, count: room)) })
-            else { preconditionFailure("nghttp2 asks for the body of an open stream") }
+            let part = unsafe HTTP2ServerSession.of(session).withStream(id) {
+                unsafe $0.takeBody(into: UnsafeMutableBufferPointer(start: buffer, count: room))
+            }
+            guard let (count, isLast) = part else { preconditionFailure("nghttp2 asks for the body of an open stream") }
             guard isLast else { return count == 0 ? Int(NGHTTP2_ERR_DEFERRED.rawValue) : count }
             unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
-            let trailers = session.streams[id]?.response?.trailers ?? []
-            if !trailers.isEmpty {
-                unsafe flags!.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)
-                guard session.submitTrailers(trailers, stream: id) == 0 else {
-                    return Int(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue)
-                }
-            }
             return count
         }
     }
@@ -81,18 +72,15 @@ extension HTTP2ServerSession {
     }
 
     private func headerReceived(
-        stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, isSensitive: Bool
+        stream id: Int32, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>
     ) -> Int32 {
         let limit = settings.maximumHeaderList
         let fits = withStream(id) { stream in
+            // Trailers are of no use.
+            if stream.hasHeaders { return true }
             stream.headerListSize += name.count + value.count + HeaderFields.overhead
             if stream.headerListSize > limit { return false }
-            let header = unsafe shared(at: stream.request.headers.count, name: name, value: value)
-            if stream.hasHeaders {
-                stream.request.trailers.append(header)
-            } else {
-                stream.request.headers.append(header)
-            }
+            unsafe stream.request.headers.append(shared(at: stream.request.headers.count, name: name, value: value))
             return true
         }
         return fits ?? true ? 0 : Int32(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue)
@@ -123,7 +111,8 @@ extension HTTP2ServerSession {
         let header = unsafe frame.pointee.hd
         switch UInt32(header.type) {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
-            messageReceived(header)
+            let padding = unsafe header.isOf(NGHTTP2_HEADERS) ? frame.pointee.headers.padlen : 0
+            messageReceived(header, padding: padding)
         case NGHTTP2_SETTINGS.rawValue:
             events.append(header.has(NGHTTP2_FLAG_ACK) ? .settingsAcknowledged : .settings)
         case NGHTTP2_PING.rawValue:
@@ -140,16 +129,15 @@ extension HTTP2ServerSession {
         }
     }
 
-    private func messageReceived(_ header: nghttp2_frame_hd) {
+    private func messageReceived(_ header: nghttp2_frame_hd, padding: Int) {
         let isEnd = header.has(NGHTTP2_FLAG_END_STREAM)
         if header.isOf(NGHTTP2_HEADERS) {
-            let block = headerBlocks.take(stream: header.stream_id)
+            let hasPriority = header.has(NGHTTP2_FLAG_PRIORITY)
             let first = withStream(header.stream_id) { stream -> [HTTP2Header]? in
                 guard !stream.hasHeaders else { return nil }
                 stream.hasHeaders = true
-                stream.request.hasPriority = header.has(NGHTTP2_FLAG_PRIORITY)
-                stream.request.representations = block.representations
-                stream.request.headerBlockLength = block.length
+                stream.request.hasPriority = hasPriority
+                stream.request.headerBlockLength = header.length - padding - (hasPriority ? 5 : 0)
                 return stream.request.headers
             }
             if let first = first ?? nil { previousHeaders = first }

@@ -57,7 +57,6 @@ package final class HTTP2ServerSession {
     let raw: RawSession
     var streams: [Int32: Stream] = [:]
     var events = Deque<Event>()
-    var headerBlocks = HeaderBlockReader()
     /// The fields of the previous request. The next one mostly repeats them, and equal fields share memory.
     var previousHeaders: [HTTP2Header] = []
     var fields = HeaderFields()
@@ -92,7 +91,6 @@ package final class HTTP2ServerSession {
     ///
     /// - Throws: when the connection is no longer usable; ``drain(into:upTo:)`` may still have output.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
-        headerBlocks.receive(bytes)
         try raw.calls.receive(bytes)
     }
 
@@ -193,15 +191,6 @@ package final class HTTP2ServerSession {
         ]
         fields.add(":status", digits.span)
         for header in headers { fields.add(header) }
-    }
-
-    /// Sends the fields after the body; nghttp2 keeps the stream open for them.
-    func submitTrailers(_ trailers: [HTTP2Header], stream: Int32) -> Int32 {
-        fields.removeAll()
-        for header in trailers { fields.add(header) }
-        return unsafe fields.withFields { fields, count in
-            unsafe nghttp2_submit_trailer(raw.pointer, stream, fields, count)
-        }
     }
 
     /// Records that nghttp2 closed the connection by itself, which it does by sending GOAWAY.

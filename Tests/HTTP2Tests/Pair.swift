@@ -1,5 +1,6 @@
 import CNghttp2
 import Core
+import TestSupport
 
 @testable import HTTP2
 
@@ -9,6 +10,8 @@ final class Pair {
 
     var client: HTTP2ClientSession
     let server: HTTP2ServerSession
+    /// Of the client's requests.
+    private(set) var headerBlocks = HeaderBlockReader()
     /// The most bytes that arrive at once.
     var chunk = Int.max
     private var toServer = ByteQueue()
@@ -26,7 +29,10 @@ final class Pair {
     func step() throws(HTTP2Error) -> Bool {
         try client.drain(into: &toServer)
         let sent = toServer.count
-        try Self.deliver(&toServer, by: chunk) { bytes throws(HTTP2Error) in try server.receive(bytes) }
+        try Self.deliver(&toServer, by: chunk) { bytes throws(HTTP2Error) in
+            headerBlocks.receive(bytes)
+            try server.receive(bytes)
+        }
         try server.drain(into: &toClient)
         let responded = toClient.count
         try Self.deliver(&toClient, by: chunk) { bytes throws(HTTP2Error) in try client.receive(bytes) }
@@ -101,6 +107,15 @@ extension [UInt8] {
     var text: String {
         String(decoding: self, as: UTF8.self)
     }
+}
+
+/// A frame with its header. Source: RFC 9113, section 4.1.
+func frame(type: UInt8, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8] = []) -> [UInt8] {
+    let length = payload.count
+    return [
+        UInt8(length >> 16), UInt8(length >> 8 & 0xff), UInt8(length & 0xff), type, flags, UInt8(stream >> 24),
+        UInt8(stream >> 16 & 0xff), UInt8(stream >> 8 & 0xff), UInt8(stream & 0xff),
+    ] + payload
 }
 
 /// Bytes that depend on their position.

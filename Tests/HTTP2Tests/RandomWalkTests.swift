@@ -98,7 +98,6 @@ private final class Walk {
         let (stream, body) = waiting.remove(at: index)
         var response = HTTP2ServerResponse(status: 200, headers: [.init("apns-id", "x")], body: body)
         response.largestFrame = Int.random(in: 1...5000, using: &random)
-        if Int.random(in: 0..<10, using: &random) == 0 { response.trailers = [.init("late", "yes")] }
         if Int.random(in: 0..<10, using: &random) == 0 { try server.inform(stream: stream, status: 103) }
         if Int.random(in: 0..<20, using: &random) == 0 { response.ending = .never }
         try server.respond(stream: stream, response)

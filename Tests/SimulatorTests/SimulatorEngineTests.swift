@@ -135,32 +135,6 @@ struct SimulatorEngineTests {
         #expect(context.ledger.statistics.accepted == 5 && context.ledger.statistics.repeated == 0)
     }
 
-    @Test("Headers that must not be indexed are counted when they are")
-    func indexing() throws {
-        let provider = try Provider()
-        for _ in 0..<3 {
-            provider.http.fields.removeAll()
-            for header in Samples.headers() {
-                switch header.nameText {
-                case ":method": provider.http.fields.add(":method", header.value.span)
-                case ":scheme": provider.http.fields.add(":scheme", header.value.span)
-                case ":path": provider.http.fields.add(":path", header.value.span)
-                case "host": provider.http.fields.add("host", header.value.span)
-                case "authorization": provider.http.fields.add("authorization", header.value.span, indexing: .never)
-                default: continue
-                }
-            }
-            let id = Array(provider.context.makeID().description.utf8)
-            provider.http.fields.add("apns-id", id.span)
-            provider.http.fields.add("apns-topic", "com.example.MyApp")
-            _ = try provider.http.submit(body: Samples.payload[...], handle: 99)
-            try provider.exchange()
-        }
-        // The first time follows Apple's rule.
-        #expect(provider.context.ledger.statistics.wronglyIndexedHeaders == 2)
-        #expect(provider.context.ledger.statistics.accepted == 3)
-    }
-
     @Test("A provider token renewed too soon is refused, and the old one stays valid")
     func tokenUpdates() throws {
         let provider = try Provider()

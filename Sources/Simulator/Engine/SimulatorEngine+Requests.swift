@@ -58,13 +58,7 @@ extension SimulatorEngine {
         _ request: HTTP2Request, _ fields: RequestHeaders, on stream: Int32, at now: Instant
     ) -> (attempt: Int, PreparedResponse) {
         let id = (fields.id ?? fields.requestID).flatMap { NotificationID($0[...]) } ?? context.makeID()
-        let violations = indexing.violations(in: request)
-        if violations > 0 || request.hasPriority {
-            ledger.count {
-                $0.wronglyIndexedHeaders += violations
-                if request.hasPriority { $0.priorityFrames += 1 }
-            }
-        }
+        if request.hasPriority { ledger.count { $0.priorityFrames += 1 } }
         let attempt = ledger.received(id, headerBytes: request.headerBlockLength, payloadBytes: request.body.count)
         let record = SimulatorLedger.Record(
             apnsID: id, fields: fields, payload: request.body, connection: number, stream: stream, receivedAt: now,

@@ -33,7 +33,6 @@ package final class SimulatorEngine: Engine {
 
     var rules = RequestRules()
     var credential = CredentialBinding()
-    var indexing = HeaderIndexing()
     /// The counts of the script's conditions on this connection.
     var counters: [Int]
     var timers = DeadlineQueue<Timer>()

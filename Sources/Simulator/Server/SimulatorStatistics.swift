@@ -27,9 +27,6 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var pongs = 0
     /// PRIORITY frames, and HEADERS with priority: Apple asks for none.
     package var priorityFrames = 0
-    /// `apns-id`, `apns-expiration` and `apns-collapse-id` indexed again on a connection, and `:path` and
-    /// `authorization` indexed at all. Source: "Sending notification requests to APNs".
-    package var wronglyIndexedHeaders = 0
     /// Compressed, in bytes.
     package var headerBytes = 0
     package var payloadBytes = 0

@@ -8,13 +8,11 @@ final class TestServer: Engine {
     struct Received {
         var stream: Int32
         var request: HTTP2Request
+        /// The encoding of each header.
+        var representations: [String: HeaderRepresentation]
 
         func header(_ name: StaticString) -> String? {
             request.headers.value(of: name).map { String(decoding: $0, as: UTF8.self) }
-        }
-
-        func representation(_ name: String) -> HeaderRepresentation? {
-            request.headers.firstIndex { $0.nameText == name }.map { request.representations[$0] }
         }
     }
 
@@ -35,6 +33,7 @@ final class TestServer: Engine {
     var ignoresInput = false
     private var lastStream = Int32.max
     private var plaintext = ByteQueue()
+    private var headerBlocks = HeaderBlockReader()
 
     init(
         context: TLSContext, settings: HTTP2ServerSession.Settings = .init(),
@@ -81,7 +80,10 @@ final class TestServer: Engine {
             guard try tls.handshake() else { return }
             while case .bytes = try tls.read(into: &plaintext) {
                 defer { plaintext.removeAll() }
-                try plaintext.withBytes { (part) throws(HTTP2Error) in try http2.receive(part) }
+                try plaintext.withBytes { (part) throws(HTTP2Error) in
+                    headerBlocks.receive(part)
+                    try http2.receive(part)
+                }
             }
         } catch {
             failure = error
@@ -94,8 +96,9 @@ final class TestServer: Engine {
         switch event {
         case .request(let stream, _) where stream > lastStream: break
         case .request(let stream, let request):
-            received.append(Received(stream: stream, request: request))
-            onRequest(self, Received(stream: stream, request: request))
+            let representations = headerBlocks.representations(of: request, on: stream)
+            received.append(Received(stream: stream, request: request, representations: representations))
+            onRequest(self, received[received.count - 1])
         case .closed(let stream, let code): resets[stream] = code == .noError ? nil : code
         case .ping: pings += 1
         case .goaway: hasGoaway = true

@@ -1,19 +1,25 @@
 import Core
+package import HTTP2
+
+/// The encoding of a field on the wire. Source: RFC 7541, section 6.
+package enum HeaderRepresentation {
+    /// A reference to the static or dynamic table.
+    case indexed
+    /// A literal that was added to the dynamic table.
+    case incrementalIndexing
+    /// A literal that was not.
+    case withoutIndexing
+    /// A literal that intermediaries must not index either.
+    case neverIndexed
+}
 
 /// Determines from a client's bytes how each header field was encoded. nghttp2 does not report this: its flags only
 /// identify "never indexed".
 ///
-/// It only counts and classifies. It decodes no text, and leaves malformed input to nghttp2.
+/// It only classifies. It decodes no text, and leaves malformed input to nghttp2.
 ///
 /// Source: RFC 9113, sections 3.4, 4.1, 6.2 and 6.10; RFC 7541, sections 5.1, 5.2 and 6.
-struct HeaderBlockReader {
-    struct Block {
-        var stream: Int32
-        var representations: [HeaderRepresentation] = []
-        /// In bytes.
-        var length = 0
-    }
-
+package struct HeaderBlockReader {
     private enum Expectation {
         case preface
         case frameHeader
@@ -22,8 +28,6 @@ struct HeaderBlockReader {
 
     private static let prefaceLength = 24
     private static let frameHeaderLength = 9
-    /// Longer header blocks are not kept; nghttp2 also refuses them. In bytes.
-    private static let maximumBlockLength = 64 * 1024
 
     private var expectation = Expectation.preface
     private var missing = HeaderBlockReader.prefaceLength
@@ -35,12 +39,15 @@ struct HeaderBlockReader {
     private var payload: [UInt8] = []
     /// The current block: HEADERS without padding and priority fields, and CONTINUATIONs.
     private var fragments: [UInt8] = []
-    private var finished: [Block] = []
-    private var taken = 0
+    /// The encodings of each stream's first block.
+    private var blocks: [Int32: [HeaderRepresentation]] = [:]
 
     private var isHeaderFrame: Bool { type == 0x1 || type == 0x9 }
 
-    mutating func receive(_ bytes: Span<UInt8>) {
+    package init() {}
+
+    /// Takes every byte that the client sends.
+    package mutating func receive(_ bytes: Span<UInt8>) {
         var position = 0
         while position < bytes.count {
             let count = min(missing, bytes.count - position)
@@ -48,7 +55,7 @@ struct HeaderBlockReader {
             switch expectation {
             case .preface: break
             case .frameHeader: header.append(part)
-            case .payload: if isHeaderFrame, payload.count < Self.maximumBlockLength { payload.append(part) }
+            case .payload: if isHeaderFrame { payload.append(part) }
             }
             position += count
             missing -= count
@@ -56,18 +63,9 @@ struct HeaderBlockReader {
         }
     }
 
-    /// The oldest block of that stream; those before it belong to messages that nghttp2 refused.
-    mutating func take(stream: Int32) -> Block {
-        while taken < finished.count {
-            let block = finished[taken]
-            taken += 1
-            if taken == finished.count {
-                finished.removeAll(keepingCapacity: true)
-                taken = 0
-            }
-            if block.stream == stream { return block }
-        }
-        return Block(stream: stream)
+    /// The encoding of each field of a request, by name.
+    package func representations(of request: HTTP2Request, on stream: Int32) -> [String: HeaderRepresentation] {
+        Dictionary(uniqueKeysWithValues: zip(request.headers.map(\.nameText), blocks[stream] ?? []))
     }
 
     private mutating func advance() {
@@ -104,17 +102,14 @@ struct HeaderBlockReader {
             }
             if flags & 0x20 != 0 { start += 5 }
         }
-        if start < end, fragments.count < Self.maximumBlockLength { fragments.append(contentsOf: payload[start..<end]) }
+        if start < end { fragments.append(contentsOf: payload[start..<end]) }
         guard flags & 0x4 != 0 else { return }
-        finished.append(
-            Block(
-                stream: stream, representations: Self.representations(in: fragments.span), length: fragments.count))
+        if blocks[stream] == nil { blocks[stream] = Self.representations(in: fragments.span) }
     }
 
     /// The encoding of each field of a header block, from the first bits of its representation.
-    static func representations(in block: Span<UInt8>) -> [HeaderRepresentation] {
+    private static func representations(in block: Span<UInt8>) -> [HeaderRepresentation] {
         var result: [HeaderRepresentation] = []
-        result.reserveCapacity(16)
         var position = 0
         while position < block.count {
             let first = block[position]
