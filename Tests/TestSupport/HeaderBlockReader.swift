@@ -20,46 +20,33 @@ package enum HeaderRepresentation {
 ///
 /// Source: RFC 9113, sections 3.4, 4.1, 6.2 and 6.10; RFC 7541, sections 5.1, 5.2 and 6.
 package struct HeaderBlockReader {
-    private enum Expectation {
-        case preface
-        case frameHeader
-        case payload
-    }
-
     private static let prefaceLength = 24
     private static let frameHeaderLength = 9
 
-    private var expectation = Expectation.preface
-    private var missing = HeaderBlockReader.prefaceLength
-    /// The received part of the current frame's header.
-    private var header: [UInt8] = []
-    private var type: UInt8 = 0
-    private var flags: UInt8 = 0
-    private var stream: Int32 = 0
-    private var payload: [UInt8] = []
+    /// The bytes of an incomplete preface or frame.
+    private var input: [UInt8] = []
+    private var hasPreface = false
     /// The current block: HEADERS without padding and priority fields, and CONTINUATIONs.
     private var fragments: [UInt8] = []
     /// The encodings of each stream's first block.
     private var blocks: [Int32: [HeaderRepresentation]] = [:]
 
-    private var isHeaderFrame: Bool { type == 0x1 || type == 0x9 }
-
     package init() {}
 
     /// Takes every byte that the client sends.
     package mutating func receive(_ bytes: Span<UInt8>) {
-        var position = 0
-        while position < bytes.count {
-            let count = min(missing, bytes.count - position)
-            let part = bytes.extracting(position..<position + count)
-            switch expectation {
-            case .preface: break
-            case .frameHeader: header.append(part)
-            case .payload: if isHeaderFrame { payload.append(part) }
-            }
-            position += count
-            missing -= count
-            while missing == 0 { advance() }
+        input.append(bytes)
+        if !hasPreface {
+            guard input.count >= Self.prefaceLength else { return }
+            input.removeFirst(Self.prefaceLength)
+            hasPreface = true
+        }
+        while input.count >= Self.frameHeaderLength {
+            let end = Self.frameHeaderLength + input[..<3].reduce(0) { $0 << 8 | Int($1) }
+            guard input.count >= end else { return }
+            let stream = input[5..<9].reduce(0) { $0 << 8 | Int32($1) } & .max
+            frameReceived(type: input[3], flags: input[4], on: stream, input[Self.frameHeaderLength..<end])
+            input.removeFirst(end)
         }
     }
 
@@ -68,43 +55,17 @@ package struct HeaderBlockReader {
         Dictionary(uniqueKeysWithValues: zip(request.headers.map(\.nameText), blocks[stream] ?? []))
     }
 
-    private mutating func advance() {
-        switch expectation {
-        case .preface:
-            expectFrameHeader()
-        case .frameHeader:
-            missing = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
-            type = header[3]
-            flags = header[4]
-            stream = Int32(header[5] & 0x7f) << 24 | Int32(header[6]) << 16 | Int32(header[7]) << 8 | Int32(header[8])
-            payload.removeAll(keepingCapacity: true)
-            expectation = .payload
-        case .payload:
-            if isHeaderFrame { frameEnded() }
-            expectFrameHeader()
-        }
-    }
-
-    private mutating func expectFrameHeader() {
-        header.removeAll(keepingCapacity: true)
-        expectation = .frameHeader
-        missing = Self.frameHeaderLength
-    }
-
-    private mutating func frameEnded() {
-        var start = 0
-        var end = payload.count
+    private mutating func frameReceived(type: UInt8, flags: UInt8, on stream: Int32, _ payload: ArraySlice<UInt8>) {
+        guard type == 0x1 || type == 0x9 else { return }
+        var part = payload
         if type == 0x1 {
-            fragments.removeAll(keepingCapacity: true)
-            if flags & 0x8 != 0, let padding = payload.first {
-                start += 1
-                end -= Int(padding)
-            }
-            if flags & 0x20 != 0 { start += 5 }
+            fragments = []
+            if flags & 0x8 != 0, let padding = part.popFirst() { part = part.dropLast(Int(padding)) }
+            if flags & 0x20 != 0 { part = part.dropFirst(5) }
         }
-        if start < end { fragments.append(contentsOf: payload[start..<end]) }
-        guard flags & 0x4 != 0 else { return }
-        if blocks[stream] == nil { blocks[stream] = Self.representations(in: fragments.span) }
+        fragments += part
+        guard flags & 0x4 != 0, blocks[stream] == nil else { return }
+        blocks[stream] = Self.representations(in: fragments.span)
     }
 
     /// The encoding of each field of a header block, from the first bits of its representation.
