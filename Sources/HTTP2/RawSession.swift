@@ -1,5 +1,5 @@
 import CNghttp2
-import Core
+package import Core
 
 /// An nghttp2 session: the common part of client and server.
 ///
@@ -153,5 +153,13 @@ extension nghttp2_goaway {
     var debugData: [UInt8] {
         guard let data = unsafe opaque_data else { return [] }
         return unsafe Array(UnsafeBufferPointer(start: data, count: min(opaque_data_len, Self.maximumDebugData)))
+    }
+}
+
+extension LibraryVersion {
+    /// The version of nghttp2.
+    package static var nghttp2: String {
+        // Null only if the requested minimum is newer.
+        unsafe nghttp2_version(0).map { unsafe String(cString: $0.pointee.version_str) } ?? ""
     }
 }

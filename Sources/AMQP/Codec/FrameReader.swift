@@ -1,5 +1,5 @@
 import CRabbitMQ
-import Core
+package import Core
 
 /// Splits a byte stream into frames (AMQP 0-9-1, section 4.2.3); librabbitmq decodes their methods.
 ///
@@ -169,4 +169,8 @@ extension amqp_bytes_t {
     var text: String {
         unsafe String(decoding: buffer, as: UTF8.self)
     }
+}
+
+extension LibraryVersion {
+    package static var librabbitmq: String { unsafe String(cString: amqp_version()) }
 }

@@ -67,15 +67,6 @@ package struct MessageProperties: Sendable, Equatable {
         clusterID = unsafe text(.clusterID, decoded.cluster_id)
     }
 
-    /// Decodes encoded properties again.
-    package init(_ encoded: EncodedProperties) {
-        do {
-            try self.init(decoding: encoded.bytes)
-        } catch {
-            preconditionFailure("encoded properties must be well formed: \(error)")
-        }
-    }
-
     /// Encodes property flags and values. Throws when a string is longer than 255 bytes.
     package func encoded() throws(AMQPError) -> [UInt8] {
         let encoded = EncodedProperties(self)

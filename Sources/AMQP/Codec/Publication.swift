@@ -35,7 +35,12 @@ package struct Publication {
 
     /// Decoded from the encoded properties; setting encodes them again. A property that was too long is missing.
     package var properties: MessageProperties {
-        get { MessageProperties(encodedProperties) }
+        get {
+            guard let properties = try? MessageProperties(decoding: encodedProperties.bytes) else {
+                preconditionFailure("encoded properties must be well formed")
+            }
+            return properties
+        }
         set { encodedProperties = Self.persistent(newValue) }
     }
 

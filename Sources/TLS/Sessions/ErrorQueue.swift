@@ -1,4 +1,5 @@
 import COpenSSL
+package import Core
 import Glibc
 
 /// OpenSSL's error queue of this thread.
@@ -42,4 +43,8 @@ extension ErrorQueue.Entry {
             text = library == ERR_LIB_SYS ? unsafe String(cString: strerror(reason)) : "error \(reason)"
         }
     }
+}
+
+extension LibraryVersion {
+    package static var openSSL: String { unsafe String(cString: OpenSSL_version(OPENSSL_VERSION_STRING)) }
 }
