@@ -13,7 +13,7 @@ extension Application {
     }
 
     /// The files whose change causes a reload: of the plan, and of the configuration that was refused since.
-    private var watchedFiles: Set<String> {
+    var watchedFiles: Set<String> {
         Set(plan.configuration.files(file.path)).union(file.refused)
     }
 

@@ -5,6 +5,7 @@ import Monitoring
 import SimulatedWorld
 import Synchronization
 import System
+import TLS
 import TestSupport
 import Testing
 
@@ -93,6 +94,36 @@ struct ApplicationTests {
         #expect(application.shutdown.deadline == drained)
         application.signalled(SIGTERM)
         #expect(try #require(application.shutdown.deadline) < drained)
+    }
+
+    @Test("A refused configuration names a file that is missing: once it is there, the configuration is read again")
+    func missingFile() throws {
+        let folder = try TemporaryDirectory()
+        let text = """
+            apps:
+              - topic: com.example.app
+                environment: production
+                token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+
+            """
+        try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+        let file = try folder.write(text, to: "harebell.yaml")
+        let application = try Application(
+            try AppPlan(try ConfigurationDocument.load(path: file).configuration), file: file,
+            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info), manager: nil
+        ) {}
+        let now = application.loop.now
+        // The second round shows whether the first file's name was forgotten.
+        for name in ["Second.p8", "Third.p8"] {
+            try folder.write(text.replacing("AuthKey.p8", with: name), to: "harebell.yaml")
+            application.reload(at: now)
+            #expect(application.file.failure?.contains(name) == true)
+            var watch = application.file.watch
+            func look() -> Bool { watch.checked(Application.stamps(application.watchedFiles), at: now.instant) }
+            #expect(!look() && !look())
+            try folder.write("a key", to: name)
+            #expect(!look() && look())
+        }
     }
 
     @Test("The watchdog is notified twice in its interval while every worker responds, and not while one is stuck")
