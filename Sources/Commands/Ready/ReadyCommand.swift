@@ -45,10 +45,13 @@ struct ReadyCommand: ParsableCommand {
         if response.status != 200 { throw Status.unavailable }
     }
 
-    /// Whether the worker is ready, and what is missing.
-    private static func lines(_ response: HTTPRequest.Response) -> [String] {
-        let missing = (try? JSONPart(response.body[...]))?["missing"]?.elements.compactMap(\.text) ?? []
+    /// Whether the worker is ready, what is missing, and what else has to be mended.
+    static func lines(_ response: HTTPRequest.Response) -> [String] {
+        let body = try? JSONPart(response.body[...])
+        let missing = body?["missing"]?.elements.compactMap(\.text) ?? []
+        let problems = body?["problems"]?.elements.compactMap { $0["text"]?.text } ?? []
         return [response.status == 200 ? "ready" : "not ready"]
             + missing.map { "missing  \(String(decoding: $0, as: UTF8.self))" }
+            + problems.filter { !missing.contains($0) }.map { "problem  \(String(decoding: $0, as: UTF8.self))" }
     }
 }

@@ -79,6 +79,13 @@ struct ReadinessCheckTests {
                 == "127.0.0.1:9464 does not respond as the admin server of a worker: check admin.listen")
     }
 
+    @Test("On a terminal it prints what is missing, and problems of a ready worker")
+    func lines() throws {
+        let body = #"{"missing":["a"],"problems":[{"text":"a","runbook":"A"},{"text":"b","runbook":"B"}]}"#
+        let response = try #require(check(Peer("HTTP/1.1 503 No\r\n\r\n" + body)).response)
+        #expect(ReadyCommand.lines(response) == ["not ready", "missing  a", "problem  b"])
+    }
+
     @Test("a peer that refuses, keeps silent or never stops ends the check")
     func unavailable() throws {
         #expect(try message(nil) == "127.0.0.1:9464 refused")
