@@ -15,7 +15,7 @@ function roundUp(value) {
 
 // A chart in an element; `lines` are named, and each point is { at, values }.
 function chart(id, names, format) {
-  const svg = s('svg', { role: 'img', 'aria-label': names.join(', ') + ' over five minutes' });
+  const svg = s('svg', { role: 'img', 'aria-label': names.join(', ') + ' over at most five minutes' });
   const values = names.map(() => h('b', {}, '–'));
   const keys = names.map((name, index) => h('span', {}, h('i', { class: 'c' + index }), name, ' ', values[index]));
   const when = h('span', {}, '');
@@ -30,13 +30,15 @@ function chart(id, names, format) {
     const end = points.length ? points[points.length - 1].at : 0;
     const highest = Math.max(0, ...points.flatMap((p) => p.values.map((v) => v || 0)));
     const most = highest > 0 ? roundUp(highest) : 1;
-    const x = (at) => left + width * (1 - (end - at) / span);
+    // What it covers grows with the points.
+    const covered = [30, 60, 120, span].find((seconds) => !points.length || seconds >= end - points[0].at) || span;
+    const x = (at) => left + width * (1 - (end - at) / covered);
     const y = (value) => top + height * (1 - value / most);
     const parts = [0, 0.5, 1].flatMap((share) => [
       s('line', { class: 'grid', x1: left, x2: left + width, y1: y(share * most), y2: y(share * most) }),
       s('text', { x: left - 8, y: y(share * most) + 4, 'text-anchor': 'end' }, format(share * most)),
     ]);
-    parts.push(s('text', { x: left, y: box.height - 3 }, '5 min ago'));
+    parts.push(s('text', { x: left, y: box.height - 3 }, time(covered) + ' ago'));
     parts.push(s('text', { x: left + width, y: box.height - 3, 'text-anchor': 'end' }, 'now'));
     names.forEach((_, index) => {
       let line = '';
@@ -59,7 +61,7 @@ function chart(id, names, format) {
     });
     let read = points[points.length - 1];
     if (pointed !== null && points.length) {
-      const at = end - span * (1 - (pointed - left) / width);
+      const at = end - covered * (1 - (pointed - left) / width);
       read = points.reduce((best, p) => Math.abs(p.at - at) < Math.abs(best.at - at) ? p : best);
       parts.push(s('line', { class: 'cursor', x1: x(read.at), x2: x(read.at), y1: top, y2: top + height }));
     }

@@ -47,7 +47,8 @@ function lately(now) {
   const spread = [0.5, 0.99].map((share) => percentile(now.bounds, counts, share));
   return {
     rate: (now.all - before.all) / seconds, accepted: (now.accepted - before.accepted) / seconds,
-    deadLetters: now.deadLetters - samples[0].deadLetters, groups: differences(now.groups, before.groups), queues: differences(now.queues, before.queues),
+    deadLetters: now.deadLetters - samples[0].deadLetters,
+    groups: differences(now.groups, before.groups), queues: differences(now.queues, before.queues),
     request: spread[0] === null ? null : spread,
   };
 }
@@ -64,11 +65,14 @@ async function advise(section) {
   runbook = runbook || await (await ask('/runbook')).text();
   const found = runbook.split(/^(?=##)/m).find((part) => part.toLowerCase().startsWith('### ' + section.toLowerCase()));
   const [title, ...lines] = (found || '### ' + section).trim().split('\n');
-  const parts = lines.join('\n').trim().split(/(\[[^\]]*\]\([^)]*\))/).map((part) => {
-    const [, text, target] = part.match(/^\[([^\]]*)\]\(([^)]*)\)$/) || [];
-    if (text === undefined) return part.replaceAll('`', '');
-    if (!target.startsWith('#harebell')) return text.replaceAll('`', '');
-    return h('button', { type: 'button', class: 'link', onclick: () => advise(target.slice(1)) }, text);
+  // Without the heads of tables; their rows become points.
+  const text = lines.join('\n').trim().replace(/^\|.*\n\|[-|]+\|$\n/gm, '')
+    .replace(/^\| (.*) \| (.*) \|$/gm, '• $1: $2').replace(/(.)\n(?=[^\n•])/g, '$1 ');
+  const parts = text.split(/(\[[^\]]*\]\([^)]*\))/).map((part) => {
+    const [, label, target] = part.match(/^\[([^\]]*)\]\(([^)]*)\)$/) || [];
+    if (label === undefined) return part.replaceAll('`', '');
+    if (!target.startsWith('#harebell')) return label.replaceAll('`', '');
+    return h('button', { type: 'button', class: 'link', onclick: () => advise(target.slice(1)) }, label);
   });
   $('advice').replaceChildren(h('h2', {}, title.replace(/^#+ /, '')), h('div', { class: 'advice' }, parts),
     h('button', { type: 'button', class: 'link', onclick: () => { $('advice').hidden = true; } }, 'Close'));

@@ -13,8 +13,9 @@ function bar(share, kind) {
 }
 const sum = (list, value) => list.reduce((total, item) => total + value(item), 0);
 
-// A name that may break after its dots and the like, and nowhere else.
-const breakable = (name) => name.split(/(?<=[._\/:@-])/).flatMap((part) => [h('wbr', {}), part]).slice(1);
+// A name that may break after its dots and the like, and nowhere else, not even within a version or an address.
+const breakable = (name) => name.split(/(?<=[_\/:@-])|(?<=\.)(?=[a-z])/i)
+  .flatMap((part) => [h('wbr', {}), part]).slice(1);
 const words = {
   Unsettled: 'Deliveries that are not acknowledged yet: they wait, are being sent, or their results are not confirmed.',
   Unconfirmed: 'Results, retries and dead letters that the broker has not confirmed yet.',
@@ -106,7 +107,7 @@ function showApps(state) {
       return [
         [breakable(app.topic), h('div', {}, h('small', {}, app.environment))].flat(),
         [app.usable ? pill(app.authenticated ? 'healthy' : 'connected', app.authenticated ? 'good' : '')
-          : pill(app.connections ? 'paused' : 'not connected', 'bad'), ...pauses],
+          : pill(app.problem.includes(' is paused: ') ? 'paused' : 'not connected', 'bad'), ...pauses],
         credential, [number(app.connections), h('small', {}, ' (' + number(app.authenticated) + ' authenticated)')],
       ].map((cell) => (Array.isArray(cell) ? h('div', {}, cell) : cell));
     }), 'No app is configured.'));
@@ -144,7 +145,7 @@ function showPools(state) {
             breakable(pool.endpoint), (state.workers.length > 1 ? ', worker ' + pool.worker : ''))),
         h('span', { class: 'quiet' }, about)),
       pool.connections.length ? h('div', { class: 'connections' }, pool.connections.map(connectionTile))
-        : h('p', { class: 'empty' }, 'No connection. The next notification opens one.'));
+        : h('p', { class: 'empty' }, 'No connection.'));
   }) : h('p', { class: 'empty' }, 'No connection yet.'));
 }
 
@@ -153,7 +154,8 @@ function showQueues(state, recent) {
   const rows = state.queues.map((queue) => [
     h('span', {}, breakable(queue.name)), queue.messages === null ? '–' : number(queue.messages),
     queue.consumers < workers ? pill(queue.consumers + ' of ' + workers, 'bad') : number(queue.consumers),
-    (state.standstill ? number(queue.prefetch_in_force) + ' of ' : '') + number(queue.prefetch), recent ? rate(recent.queues.get(queue.name) || 0) : '–',
+    (state.standstill ? number(queue.prefetch_in_force) + ' of ' : '') + number(queue.prefetch),
+    recent ? rate(recent.queues.get(queue.name) || 0) : '–',
     number(queue.deliveries),
   ]);
   show('queues', rows.map((row) => row.map((cell) => cell.textContent || cell)), () => table(

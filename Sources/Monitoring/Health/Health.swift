@@ -25,7 +25,7 @@ package struct Health: Sendable, Equatable {
 
         /// The pause of all its notifications to devices.
         fileprivate var refusal: Pause? {
-            pauses.first { $0.topic == name.topic && $0.isForDevices && $0.cause != "unreachable" }
+            pauses.first { $0.topic == name.topic && $0.isForDevices }
         }
 
         fileprivate var runbook: Runbook {

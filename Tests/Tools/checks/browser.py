@@ -159,6 +159,8 @@ def look_at_dashboard(browser, scheme, width):
         expect(tab.locator("#outcomes")).not_to_have_text(tab.text_content("#outcomes"))
         check_look(tab, scheme, width)
         if (scheme, width) in PICTURES:
+            line = tab.locator("#throughput path[class=c0]")
+            expect(line).to_have_attribute("d", re.compile("(L[^L]*){20}"), timeout=60_000)
             tab.screenshot(path=f"{pictures}/{PICTURES[scheme, width]}", full_page=True)
 
 
