@@ -113,13 +113,14 @@ extension ConfigurationReader {
         for (path, message) in complaints { error(path, shown(message, of: path)) }
     }
 
-    /// A message about decoders, which do not know the origin of their options, unless it might quote a value from the
-    /// environment.
+    /// A message about a decoder or its name. A decoder does not know the origin of its options, so a message that might
+    /// quote a value from the environment is not shown.
     private func shown(_ message: String, of path: String) -> String {
-        guard let written = values.written(path) else {
-            return values.isSubstituted(below: "decoders[") ? "not valid; \(Self.concealed)" : message
-        }
-        return "\"\(written)\" is not valid; \(Self.concealed)"
+        if let written = values.written(path) { return "\"\(written)\" is not valid; \(Self.concealed)" }
+        let names = (0..<values.count("decoders")).map { "decoders[\($0)].name" }
+        let decoder = path.hasPrefix("decoders[") ? path.prefix { $0 != "]" } + "]" : path[...]
+        let isConcealed = names.contains { values.written($0) != nil } || values.isSubstituted(below: String(decoder))
+        return isConcealed ? "not valid; \(Self.concealed)" : message
     }
 
     private static let concealed = "values from the environment are not shown"
