@@ -54,7 +54,7 @@ extension APNsPool {
             lose(handle, loss)
         case .goaway(let reason):
             counters.count(goaway: reason)
-            lastGoaway = PoolSnapshot.Goaway(reason: reason, at: now.instant)
+            lastGoaway = PoolStatistics.Goaway(reason: reason, at: now.instant)
             events.append(.goaway(reason: reason))
             peerClosed(connection, at: now.instant)
         case .closed(let error): closed(connection, error, at: now.instant)

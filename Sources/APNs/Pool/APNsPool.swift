@@ -147,7 +147,7 @@ package final class APNsPool {
     var surplus: PoolShrinkPolicy
     var events = Deque<Event>()
     var counters = PoolCounters()
-    var lastGoaway: PoolSnapshot.Goaway?
+    var lastGoaway: PoolStatistics.Goaway?
     /// Why the pool has no connection; `nil` while it has one, and before the first failure.
     package internal(set) var outage: Outage?
     /// `nil` if no request waits for a connection.
@@ -271,25 +271,5 @@ package final class APNsPool {
     /// Whether ``drain(at:)`` has finished and the owner has taken every event.
     package var isDrained: Bool {
         isDraining && connections.isEmpty && entries.count == 0 && events.isEmpty
-    }
-
-    package func statistics(at now: Instant) -> PoolStatistics {
-        var statistics = PoolStatistics(waiting: waitingCount, counters: counters)
-        for connection in connections {
-            statistics.counters.add(connection.engine.counters)
-            statistics.streams += connection.engine.inFlight
-            switch connection.engine.phase {
-            case .connecting, .handshaking: statistics.connecting += 1
-            case .draining: statistics.draining += 1
-            case .closed: break
-            case .ready:
-                statistics.ready += 1
-                if !connection.engine.awaitsAuthentication { statistics.authenticated += 1 }
-                statistics.maximumConcurrentStreams += connection.engine.maximumConcurrentStreams
-                statistics.permits += connection.limiter.available(at: now)
-                if connection.brake.divisor > 1 { statistics.braked += 1 }
-            }
-        }
-        return statistics
     }
 }

@@ -1,22 +1,74 @@
-import Core
+package import Core
 
-/// A pool's gauges, for metrics and the dashboard.
+/// A pool and its connections at one moment, for metrics and the dashboard. Created only on request.
 package struct PoolStatistics: Sendable {
-    package var connecting = 0
-    package var ready = 0
+    package struct Connection: Sendable {
+        /// Numbers the pool's connections in the order of dialling.
+        package let serial: UInt32
+        package let phase: APNsConnectionMachine.Phase
+        /// Whether APNs has accepted the credential on it.
+        package let isAuthenticated: Bool
+        /// Requests in flight.
+        package let streams: Int
+        /// The current stream limit; 0 before it is ready.
+        package let maximumStreams: Int
+        package let permits: Int
+        package let burst: Int
+        /// Permits per second: fewer than configured while too many requests are refused.
+        package let permitsPerSecond: Int
+        package let isBraked: Bool
+        /// The time since it became ready.
+        package let age: Duration?
+        /// APNs' GOAWAY, if it has sent one.
+        package let goaway: String?
+    }
+
+    package struct Goaway: Sendable {
+        /// Its reason, otherwise the name of HTTP/2's code.
+        package let reason: String
+        package let at: Instant
+    }
+
+    package let connections: [Connection]
+    /// The newest GOAWAY on any of the pool's connections; most of these close soon afterwards.
+    package let lastGoaway: Goaway?
+    package var waiting: Int
+    package fileprivate(set) var counters: PoolCounters
+
+    private var allReady: [Connection] { connections.filter { $0.phase == .ready } }
+    package var ready: Int { allReady.count }
+    package var connecting: Int { connections.count { $0.phase == .connecting || $0.phase == .handshaking } }
+    package var draining: Int { connections.count { $0.phase == .draining } }
     /// Ready connections on which APNs has accepted the credential.
-    package var authenticated = 0
-    package var draining = 0
-    /// Requests in flight.
-    package var streams = 0
-    /// The sum of the stream limits of all ready connections.
-    package var maximumConcurrentStreams = 0
-    /// Permits in the buckets of all ready connections.
-    package var permits = 0
+    package var authenticated: Int { allReady.count(where: \.isAuthenticated) }
     /// Ready connections with a reduced send rate, because too many of their requests are refused.
-    package var braked = 0
-    package var waiting = 0
-    package var counters = PoolCounters()
+    package var braked: Int { allReady.count(where: \.isBraked) }
+    /// Requests in flight.
+    package var streams: Int { connections.reduce(0) { $0 + $1.streams } }
+    /// The sum of the stream limits of all ready connections.
+    package var maximumConcurrentStreams: Int { allReady.reduce(0) { $0 + $1.maximumStreams } }
+    /// Permits in the buckets of all ready connections.
+    package var permits: Int { allReady.reduce(0) { $0 + $1.permits } }
+}
+
+extension APNsPool {
+    package func statistics(at now: Instant) -> PoolStatistics {
+        var statistics = PoolStatistics(
+            connections: connections.map { $0.statistics(at: now) }, lastGoaway: lastGoaway, waiting: waitingCount,
+            counters: counters)
+        for connection in connections { statistics.counters.add(connection.engine.counters) }
+        return statistics
+    }
+}
+
+extension PoolConnection {
+    fileprivate func statistics(at now: Instant) -> PoolStatistics.Connection {
+        PoolStatistics.Connection(
+            serial: serial, phase: engine.phase, isAuthenticated: isReady && !engine.awaitsAuthentication,
+            streams: engine.inFlight, maximumStreams: trial.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
+            permits: limiter.available(at: now), burst: limiter.burst, permitsPerSecond: limiter.perSecond,
+            isBraked: brake.divisor > 1, age: trial.readyAt.map { now - $0 }, goaway: engine.ending.goaway?.text)
+    }
 }
 
 /// A pool's counters since its start, including how often it hit each limit.

@@ -146,7 +146,7 @@ package struct StatePage {
         seen.workers.enumerated().flatMap { index, worker in
             guard let snapshot = worker.snapshot, !worker.hasEnded else { return [JSONOutput]() }
             return snapshot.pools.map { pool in
-                let goaway = pool.connectionsSnapshot.lastGoaway
+                let goaway = pool.statistics.lastGoaway
                 return .object([
                     ("worker", .integer(index)), ("topic", .optional(pool.app?.topic)),
                     ("environment", .optional(pool.app?.environment.rawValue)),
@@ -163,14 +163,14 @@ package struct StatePage {
                                 ("seconds_ago", .seconds(snapshot.takenAt.instant - $0.at)),
                             ])
                         } ?? .null
-                    ), ("connections", .array(pool.connectionsSnapshot.connections.map(\.json))),
+                    ), ("connections", .array(pool.statistics.connections.map(\.json))),
                 ])
             }
         }
     }
 }
 
-extension PoolSnapshot.Connection {
+extension PoolStatistics.Connection {
     fileprivate var json: JSONOutput {
         .object([
             ("number", .integer(Int(serial))), ("phase", .text("\(phase)")),

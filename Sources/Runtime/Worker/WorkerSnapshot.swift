@@ -36,7 +36,6 @@ package struct WorkerSnapshot: Sendable {
         package let endpoint: Endpoint
         package let maximumConnections: Int
         package let statistics: PoolStatistics
-        package let connectionsSnapshot: PoolSnapshot
     }
 
     /// A decoder that is a program.
@@ -147,8 +146,7 @@ extension Worker {
                 return WorkerSnapshot.Pool(
                     app: app?.name, traffic: app?.traffic(of: PoolID(number)),
                     endpoint: pool.configuration.engine.endpoint,
-                    maximumConnections: pool.configuration.connections.upperBound, statistics: statistics,
-                    connectionsSnapshot: pool.snapshot(at: now.instant))
+                    maximumConnections: pool.configuration.connections.upperBound, statistics: statistics)
             },
             formerPools: pools.formerCounters, paused: paused,
             processes: decoders.enumerated().map { index, decoder in
