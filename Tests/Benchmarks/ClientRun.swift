@@ -14,7 +14,7 @@ final class ClientRun: LoopOwner {
     private static let inFlight = 1000
 
     private let loop: EventLoop
-    private let pool: APNsPool
+    private var pool: APNsPool
     private let count: Int
     private let device: DeviceToken
     private let payload = ArraySlice(

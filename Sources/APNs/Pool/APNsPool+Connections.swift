@@ -4,7 +4,7 @@ import Core
 extension APNsPool {
     // MARK: Use
 
-    func noteUse(of connection: PoolConnection, at now: Instant) {
+    mutating func noteUse(of connection: PoolConnection, at now: Instant) {
         switch connection.trial.responded(at: now) {
         case .none: break
         case .firstResponse: noteSuccess { $0.responded() }
@@ -12,7 +12,7 @@ extension APNsPool {
         }
     }
 
-    private func noteSuccess(_ success: (inout Dialer) -> Void) {
+    private mutating func noteSuccess(_ success: (inout Dialer) -> Void) {
         let wasOpen = dialer.isBreakerOpen
         success(&dialer)
         if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
@@ -21,7 +21,7 @@ extension APNsPool {
     /// Counts a connection that has lived long enough as a success, even without requests.
     ///
     /// - Returns: When that is due, if there are failures to reset.
-    private func noteAge(of connection: PoolConnection, at now: Instant) -> Instant? {
+    private mutating func noteAge(of connection: PoolConnection, at now: Instant) -> Instant? {
         guard dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
         guard due <= now else { return due }
         connection.trial.provenByAge()
@@ -29,21 +29,21 @@ extension APNsPool {
         return nil
     }
 
-    func noteFailure(at now: Instant) {
+    mutating func noteFailure(at now: Instant) {
         let wasOpen = dialer.isBreakerOpen
         dialer.failed(at: now, using: &random)
         if !wasOpen { noteBreaker() }
     }
 
     /// Counts the breaker's opening if it was closed before the newest failure.
-    private func noteBreaker() {
+    private mutating func noteBreaker() {
         guard dialer.isBreakerOpen else { return }
         counters[.breakerOpenings] += 1
         events.append(.alarm(.unreachable(failures: dialer.failures)))
     }
 
     /// The peer ends a connection. If many end early, the next attempts are delayed.
-    func peerClosed(_ connection: PoolConnection, at now: Instant) {
+    mutating func peerClosed(_ connection: PoolConnection, at now: Instant) {
         guard connection.trial.peerClosed(at: now) else { return }
         let wasOpen = dialer.isBreakerOpen
         if dialer.peerClosedEarly(at: now, using: &random) {
@@ -53,7 +53,7 @@ extension APNsPool {
         if !wasOpen { noteBreaker() }
     }
 
-    func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
+    mutating func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
         connection.isClosed = true
         lastDivisor = connection.brake.divisor
         counters.add(connection.engine.counters)
@@ -79,7 +79,7 @@ extension APNsPool {
     /// Dials missing connections, and retires surplus and replaced ones.
     ///
     /// - Returns: When the next check is due without an event.
-    func dial(at now: Instant) -> Instant? {
+    mutating func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
         if isPaused, entries.count == 0 { closeConnections(at: now) }
         let counts = countConnections(at: now)
@@ -153,7 +153,7 @@ extension APNsPool {
         var due = Instant.distantFuture
     }
 
-    private func countConnections(at now: Instant) -> ConnectionCounts {
+    private mutating func countConnections(at now: Instant) -> ConnectionCounts {
         var counts = ConnectionCounts()
         for connection in connections {
             switch connection.engine.phase {
@@ -187,12 +187,12 @@ extension APNsPool {
         connections.isEmpty ? lastDivisor : connections.reduce(1) { max($0, $1.brake.divisor) }
     }
 
-    private func connect(at now: Instant) {
+    private mutating func connect(at now: Instant) {
         dialer.attempted(at: now)
         counters[.connects] += 1
         do throws(APNsError) {
             var engine = try APNsEngine(configuration: configuration.engine, tls: context)
-            engine.onEvents = { [weak self] in self?.becomeDue() }
+            engine.onEvents = onDue
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
@@ -222,7 +222,7 @@ extension APNsPool {
     // MARK: Shrinking
 
     /// - Returns: Whether a connection was retired because the others have sufficient capacity.
-    private func shrink(_ ready: Int, at now: Instant) -> Bool {
+    private mutating func shrink(_ ready: Int, at now: Instant) -> Bool {
         guard surplus.deadline <= now else { return false }
         let open = connections.filter(\.isServing)
         let load = PoolShrinkPolicy.Load(
@@ -237,7 +237,7 @@ extension APNsPool {
 
     // MARK: Falling stream limits
 
-    private func watchStreams(of connection: PoolConnection, at now: Instant) {
+    private mutating func watchStreams(of connection: PoolConnection, at now: Instant) {
         let streams = connection.engine.maximumConcurrentStreams
         guard connection.streamCut.observe(streams, divisor: configuration.streamCutDivisor, at: now) else { return }
         events.append(.alarm(.streamsCut(from: connection.streamCut.peak, to: streams)))

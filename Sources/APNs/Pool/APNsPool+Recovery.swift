@@ -31,12 +31,13 @@ extension APNsPool {
     }
 
     /// - Returns: Whether the request is sent again; otherwise the owner receives its response.
-    func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment) -> Bool {
+    mutating func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment)
+        -> Bool
+    {
         guard let tokens else {
             retire(connection, at: now.instant)
             return false
         }
-        let entry = entries[handle]
         switch refusal {
         case .expired:
             if resendsWithNewToken(handle, tokens, at: now) { return true }
@@ -48,7 +49,7 @@ extension APNsPool {
             }
         case .invalid:
             // A fresh connection also uses a fresh token, if one may be signed.
-            _ = tokens.expired(generation: entry.tokenGeneration, at: now)
+            _ = tokens.expired(generation: entries[handle].tokenGeneration, at: now)
             abandon(connection, at: now.instant)
         case .unrelatedKey:
             abandon(connection, at: now.instant)
@@ -62,18 +63,19 @@ extension APNsPool {
         return resendsOnFreshConnection(handle, refusal, connection)
     }
 
-    private func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+    private mutating func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
         let entry = entries[handle]
         guard !isDraining, !entry.recovery.hadNewToken,
             tokens.expired(generation: entry.tokenGeneration, at: now)
         else { return false }
-        entry.recovery.hadNewToken = true
+        entries.update(handle) { $0.recovery.hadNewToken = true }
         counters[.renewals] += 1
         enqueueAgain(handle)
         return true
     }
 
-    private func resendsWithOlderToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
+    private mutating func resendsWithOlderToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool
+    {
         let entry = entries[handle]
         guard !isDraining, !entry.recovery.hadOlderToken else { return false }
         switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
@@ -81,25 +83,24 @@ extension APNsPool {
         case .older: events.append(.alarm(.tooManyTokenUpdates(keepsOlder: true)))
         case .inUse: break
         }
-        entry.recovery.hadOlderToken = true
+        entries.update(handle) { $0.recovery.hadOlderToken = true }
         counters[.renewals] += 1
         enqueueAgain(handle)
         return true
     }
 
-    private func resendsOnFreshConnection(
+    private mutating func resendsOnFreshConnection(
         _ handle: Handle, _ refusal: TokenRefusal, _ connection: PoolConnection
     ) -> Bool {
-        let entry = entries[handle]
         guard !isDraining else { return false }
         if let verdict = refusals.verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
             return false
         }
-        guard !entry.recovery.hadFreshConnection else {
+        guard !entries[handle].recovery.hadFreshConnection else {
             refusals.verdict = Verdict(refusal: refusal, serial: connection.serial)
             return false
         }
-        entry.recovery.hadFreshConnection = true
+        entries.update(handle) { $0.recovery.hadFreshConnection = true }
         counters[.rebinds] += 1
         waiting.rebinding.append(handle)
         return true
@@ -109,7 +110,7 @@ extension APNsPool {
     ///
     /// - Returns: Whether it is the first abandoned connection of those that existed at the same time.
     @discardableResult
-    private func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
+    private mutating func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
         connection.isRefused = true
         retire(connection, at: now)
         guard connection.serial >= refusals.freshSerial else { return false }
@@ -119,7 +120,7 @@ extension APNsPool {
 
     /// From now on, only connections without a request so far count as fresh. An unused connection is equivalent to
     /// a new one, and when connects are limited it may be the only one.
-    func wantFreshConnection() {
+    mutating func wantFreshConnection() {
         guard let newest = connections.last(where: \.isBound) else { return }
         refusals.freshSerial = max(refusals.freshSerial, newest.serial + 1)
     }

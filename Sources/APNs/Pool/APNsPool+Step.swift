@@ -8,7 +8,7 @@ extension APNsPool {
     private static let sweepInterval = Duration.seconds(1)
 
     /// Performs all due work.
-    package func step(at now: Moment) {
+    package mutating func step(at now: Moment) {
         isStepDue = false
         receiveEvents(at: now)
         place(at: now)
@@ -24,15 +24,15 @@ extension APNsPool {
     }
 
     /// Work is due immediately. The owner is notified once per step.
-    func becomeDue() {
+    mutating func becomeDue() {
         guard !isStepDue else { return }
         isStepDue = true
-        onDue?()
+        onDue()
     }
 
     // MARK: Events
 
-    private func receiveEvents(at now: Moment) {
+    private mutating func receiveEvents(at now: Moment) {
         var isAnyClosed = false
         for connection in connections {
             while let event = connection.engine.nextEvent() { handle(event, of: connection, at: now) }
@@ -41,7 +41,7 @@ extension APNsPool {
         if isAnyClosed { connections.removeAll { $0.isClosed } }
     }
 
-    private func handle(_ event: APNsEngine.Event, of connection: PoolConnection, at now: Moment) {
+    private mutating func handle(_ event: APNsEngine.Event, of connection: PoolConnection, at now: Moment) {
         switch event {
         case .ready:
             connection.trial.becameReady(at: now.instant)
@@ -49,7 +49,7 @@ extension APNsPool {
             events.append(.connected)
         case .responded(let handle, let response): responded(handle, response, on: connection, at: now)
         case .lost(let handle, let loss):
-            noteSilence(of: connection, entries[handle], at: now.instant)
+            noteSilence(of: connection, sentAt: entries[handle].sentAt, at: now.instant)
             if loss.processed == .no, resends(handle, after: .lost(loss), at: now.instant) { return }
             lose(handle, loss)
         case .goaway(let reason):
@@ -61,7 +61,9 @@ extension APNsPool {
         }
     }
 
-    private func responded(_ handle: Handle, _ response: APNsResponse, on connection: PoolConnection, at now: Moment) {
+    private mutating func responded(
+        _ handle: Handle, _ response: APNsResponse, on connection: PoolConnection, at now: Moment
+    ) {
         connection.respondedAt = now.instant
         let refusal = response.isSuccess ? nil : response.rule.tokenRefusal
         if refusal == nil, response.status != 500 { noteUse(of: connection, at: now.instant) }
@@ -84,7 +86,7 @@ extension APNsPool {
     }
 
     /// A connection that only returns server errors may lead to a faulty part of APNs.
-    private func noteServerErrors(_ response: APNsResponse, on connection: PoolConnection, at now: Instant) {
+    private mutating func noteServerErrors(_ response: APNsResponse, on connection: PoolConnection, at now: Instant) {
         guard response.status == 500 else {
             connection.serverErrors = 0
             return
@@ -99,8 +101,8 @@ extension APNsPool {
 
     /// A request was lost. If it timed out and nothing else was answered meanwhile, the connection is unusable, even
     /// if APNs answers its PINGs.
-    private func noteSilence(of connection: PoolConnection, _ entry: Entry, at now: Instant) {
-        guard connection.engine.phase == .ready, let sentAt = entry.sentAt,
+    private mutating func noteSilence(of connection: PoolConnection, sentAt: Instant?, at now: Instant) {
+        guard connection.engine.phase == .ready, let sentAt,
             now - sentAt >= configuration.engine.requestTimeout, connection.respondedAt ?? .distantPast < sentAt
         else { return }
         counters[.silentConnections] += 1
@@ -109,7 +111,7 @@ extension APNsPool {
         events.append(.alarm(.silent))
     }
 
-    func enqueueAgain(_ handle: Handle) {
+    mutating func enqueueAgain(_ handle: Handle) {
         if entries[handle].needsFreshConnection {
             waiting.rebinding.append(handle)
         } else {
@@ -123,14 +125,13 @@ extension APNsPool {
     }
 
     /// - Returns: Whether a request that was certainly not processed is sent again.
-    private func resends(_ handle: Handle, after end: AttemptEnd, at now: Instant) -> Bool {
-        let entry = entries[handle]
+    private mutating func resends(_ handle: Handle, after end: AttemptEnd, at now: Instant) -> Bool {
         guard !isDraining else { return false }
-        guard entry.resends < configuration.maximumResends else {
+        guard entries[handle].resends < configuration.maximumResends else {
             counters[.resendLimitHits] += 1
             return false
         }
-        entry.resends += 1
+        entries.update(handle) { $0.resends += 1 }
         counters[.resends] += 1
         attemptFailed(handle, end, at: now)
         enqueueAgain(handle)
@@ -138,40 +139,43 @@ extension APNsPool {
     }
 
     /// The request of an attempt that failed waits again.
-    private func attemptFailed(_ handle: Handle, _ end: AttemptEnd, at now: Instant) {
-        guard let sentAt = entries[handle].sentAt.take() else { return }
-        entries[handle].wasResent = true
+    private mutating func attemptFailed(_ handle: Handle, _ end: AttemptEnd, at now: Instant) {
+        guard let sentAt = entries[handle].sentAt else { return }
+        entries.update(handle) { entry in
+            entry.sentAt = nil
+            entry.wasResent = true
+        }
         events.append(.resent(handle: handle, end, sentAt: sentAt, endedAt: now))
     }
 
     /// The notification has expired: sending it would only waste a permit.
-    private func expire(_ handle: Handle) {
+    private mutating func expire(_ handle: Handle) {
         _ = entries.remove(handle)
         events.append(.expired(handle: handle))
     }
 
     /// Expires requests that wait behind an unexpired one.
-    private func sweep(at now: Moment) {
+    private mutating func sweep(at now: Moment) {
         guard nextSweep <= now.instant else { return }
         nextSweep = now.instant + Self.sweepInterval
         for handle in entries.handles {
-            if isExpired(entries[handle], at: now), waiting.remove(handle) { expire(handle) }
+            if isExpired(handle, at: now), waiting.remove(handle) { expire(handle) }
         }
     }
 
-    private func isExpired(_ entry: Entry, at now: Moment) -> Bool {
-        guard let expiration = entry.request.expiration, expiration > 0 else { return false }
+    private func isExpired(_ handle: Handle, at now: Moment) -> Bool {
+        guard let expiration = entries[handle].request.expiration, expiration > 0 else { return false }
         return expiration < now.wall.seconds
     }
 
-    func lose(_ handle: Handle, _ loss: Loss) {
+    mutating func lose(_ handle: Handle, _ loss: Loss) {
         let entry = entries.remove(handle)
         events.append(.lost(handle: handle, loss, sentAt: entry.sentAt))
     }
 
     // MARK: Placing
 
-    private func place(at now: Moment) {
+    private mutating func place(at now: Moment) {
         shortage = nil
         guard waitingCount > 0 else { return }
         placement.reset()
@@ -182,15 +186,16 @@ extension APNsPool {
         var token: ProviderToken?
         var isRebinding = !waiting.rebinding.isEmpty
         while let handle = nextQueued(isRebinding: isRebinding) {
-            let entry = entries[handle]
-            if isExpired(entry, at: now) {
+            if isExpired(handle, at: now) {
                 _ = waiting.remove(handle)
                 expire(handle)
-            } else if let index = placement.place(size: entry.request.payload.count, from: isRebinding ? fresh : 0) {
+            } else if let index = placement.place(
+                size: entries[handle].request.payload.count, from: isRebinding ? fresh : 0)
+            {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.queue.popFirst()
                 precondition(taken == handle, "the placed request must be the head of the queue")
-                send(handle, entry, on: connections[index], token, at: now.instant)
+                send(handle, on: connections[index], token, at: now.instant)
             } else {
                 shortage = .other
                 guard isRebinding else { return countShortage() }
@@ -207,7 +212,7 @@ extension APNsPool {
     }
 
     /// Requests wait in the queue: counts what all connections lack.
-    private func countShortage() {
+    private mutating func countShortage() {
         var isReady = false
         var hasStream = false
         for (connection, capacity) in zip(connections, placement.capacities) where connection.engine.phase == .ready {
@@ -226,17 +231,19 @@ extension APNsPool {
         }
     }
 
-    private func send(
-        _ handle: Handle, _ entry: Entry, on connection: PoolConnection, _ token: ProviderToken?, at now: Instant
+    private mutating func send(
+        _ handle: Handle, on connection: PoolConnection, _ token: ProviderToken?, at now: Instant
     ) {
         let hasPermit = connection.limiter.take(at: now)
         precondition(hasPermit, "a request must be placed on a connection with a permit")
         do throws(APNsError) {
-            try connection.engine.submit(entry.request, handle: handle, authorization: token, at: now)
-            entry.sentAt = now
+            try connection.engine.submit(entries[handle].request, handle: handle, authorization: token, at: now)
+            entries.update(handle) { entry in
+                entry.sentAt = now
+                entry.tokenGeneration = token?.generation ?? 0
+            }
             connection.isBound = true
             surplus.sent()
-            entry.tokenGeneration = token?.generation ?? 0
         } catch {
             lose(handle, Loss(processed: .no, detail: error.description))
         }

@@ -10,7 +10,7 @@ package import TLS
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The network handles the
 /// deadlines of the connections.
-package final class APNsPool {
+package struct APNsPool: ~Copyable {
     /// The limits and waiting times of a pool.
     ///
     /// It is flat because each property is one setting or one limit, and most callers change only one of them.
@@ -96,8 +96,8 @@ package final class APNsPool {
         case silent
     }
 
-    /// A request that has not ended. A class, because requests are large and each is looked up several times.
-    final class Entry {
+    /// A request that has not ended.
+    struct Entry {
         let request: APNsRequest
         /// `nil` while it waits.
         var sentAt: Instant?
@@ -112,11 +112,6 @@ package final class APNsPool {
         }
         /// Whether it tests what a newly bound connection accepts.
         let isProbe: Bool
-
-        init(request: APNsRequest, isProbe: Bool) {
-            self.request = request
-            self.isProbe = isProbe
-        }
     }
 
     /// The resource that a waiting request lacks on all connections.
@@ -164,11 +159,13 @@ package final class APNsPool {
     }
     var minimumConnections: Int { isPaused ? 0 : configuration.connections.lowerBound }
 
-    /// Called when ``step(at:)`` becomes due immediately, so that the owner need not poll.
-    package var onDue: (() -> Void)?
+    /// Called when ``step(at:)`` becomes due immediately, so that the owner need not poll. Connections call it as well.
+    package var onDue: () -> Void = {}
 
     /// When ``step(at:)`` is due: in the past if immediately, `nil` if only after an event.
-    package var nextDeadline: Instant? { isStepDue ? .distantPast : stepDeadline }
+    package var nextDeadline: Instant? {
+        isStepDue || connections.contains { !$0.engine.events.isEmpty } ? .distantPast : stepDeadline
+    }
 
     /// - Parameters:
     ///   - context: a client context with `h2` as its protocol, and the provider's certificate if that is the
@@ -202,7 +199,9 @@ package final class APNsPool {
     ///     taken or ``cancel(_:)`` removed it.
     ///   - isProbe: whether to send it on a fresh connection, because the existing ones may be bound to what is
     ///     refused. If APNs accepts it there, the older connections are replaced.
-    package func submit(_ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant) {
+    package mutating func submit(
+        _ request: consuming APNsRequest, handle: Handle, isProbe: Bool = false, at now: Instant
+    ) {
         precondition(!isDraining, "a draining pool must not receive requests")
         let rank = request.rank
         entries.insert(Entry(request: request, isProbe: isProbe), at: handle)
@@ -219,7 +218,7 @@ package final class APNsPool {
     /// Removes a request from the queue without an event.
     ///
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
-    package func cancel(_ handle: Handle) -> Bool {
+    package mutating func cancel(_ handle: Handle) -> Bool {
         guard entries.contains(handle), waiting.remove(handle) else { return false }
         if entries.remove(handle).wasResent {
             // The owner may use the handle for another request at once.
@@ -228,7 +227,7 @@ package final class APNsPool {
         return true
     }
 
-    package func nextEvent() -> Event? {
+    package mutating func nextEvent() -> Event? {
         events.popFirst()
     }
 
@@ -258,7 +257,7 @@ package final class APNsPool {
     // MARK: Draining
 
     /// Returns all waiting requests as lost (not processed), waits for those in flight, then closes.
-    package func drain(at now: Instant) {
+    package mutating func drain(at now: Instant) {
         guard !isDraining else { return }
         isDraining = true
         while let handle = waiting.rebinding.popFirst() ?? waiting.queue.popFirst() {

@@ -17,7 +17,7 @@ final class OneOffExchange: Run {
     private static let handle = Handle(0)
 
     private let app: Configuration.App
-    private let pool: APNsPool
+    private var pool: APNsPool
     private var deadline: Instant
     private var failedConnects = 0
     private var lastFailure: APNsError?
@@ -45,11 +45,9 @@ final class OneOffExchange: Run {
         pool = plan.makePool(
             connections: 0...1, context: try plan.makeContext(), tokens: tokens, network: network, seed: seed,
             at: now.instant)
-        deadline =
-            now.instant
-            + (timeLimit
-                ?? pool.configuration.connectTimeout + pool.configuration.engine.handshakeTimeout
-                + limits.requestTimeout)
+        let usual =
+            pool.configuration.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout
+        deadline = now.instant + (timeLimit ?? usual)
         pool.submit(request, handle: Self.handle, at: now.instant)
     }
 

@@ -1,12 +1,12 @@
 package import Core
 package import Pipeline
 
-/// A worker's pools by number, and the handover from old pools to new ones.
+/// The numbers of a worker's pools, and the handover from old pools to new ones.
 ///
 /// A number is reused only after its pool was removed, because notifications in flight refer to it.
-package struct PoolRoster<Pool> {
+package struct PoolRoster {
     /// The longest wait for a pool's first connection; then the pool takes over without one.
-    package static var changeTimeout: Duration { .seconds(10) }
+    package static let changeTimeout = Duration.seconds(10)
 
     private enum Stage {
         /// Takes over when its first connection is ready, or at the deadline.
@@ -16,6 +16,11 @@ package struct PoolRoster<Pool> {
         case leaving
     }
 
+    private struct Member {
+        let plan: PoolPlan
+        var stage: Stage
+    }
+
     /// A pending change of an app, for when its new pools are open.
     private struct PendingChange {
         let slot: AppID
@@ -23,13 +28,18 @@ package struct PoolRoster<Pool> {
     }
 
     /// By number; `nil` for unused numbers.
-    package private(set) var pools: [Pool?] = []
-    private var plans: [PoolPlan?] = []
-    private var stages: [Stage] = []
+    private var members: [Member?] = []
     private var pendingChanges: [PendingChange] = []
-    private var leaving: [PoolID] = []
+    /// The pools that drain.
+    package private(set) var leaving: [PoolID] = []
 
     package init() {}
+
+    /// Used and unused numbers.
+    package var count: Int { members.count }
+
+    /// The numbers in use.
+    package var numbers: [PoolID] { members.indices.filter { members[$0] != nil }.map(PoolID.init) }
 
     /// Whether a handover is pending, or a pool is draining.
     package var isChanging: Bool {
@@ -38,31 +48,28 @@ package struct PoolRoster<Pool> {
 
     /// The number of a pool that can serve `plan` and is not leaving.
     package func number(serving plan: PoolPlan) -> PoolID? {
-        let serving = pools.indices.first { index in
-            if case .leaving = stages[index] { return false }
-            return plans[index]?.serves(plan) ?? false
+        let serving = members.firstIndex { member in
+            guard let member else { return false }
+            if case .leaving = member.stage { return false }
+            return member.plan.serves(plan)
         }
         return serving.map(PoolID.init)
     }
 
     /// - Parameter opens: whether the handover waits for its first connection.
-    package mutating func add(_ pool: Pool, _ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
-        let stage = opens ? Stage.opening(deadline: now + Self.changeTimeout) : .inUse
-        if let free = pools.firstIndex(where: { $0 == nil }) {
-            pools[free] = pool
-            plans[free] = plan
-            stages[free] = stage
-            return PoolID(free)
+    package mutating func add(_ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
+        let member = Member(plan: plan, stage: opens ? .opening(deadline: now + Self.changeTimeout) : .inUse)
+        guard let free = members.firstIndex(where: { $0 == nil }) else {
+            members.append(member)
+            return PoolID(members.count - 1)
         }
-        pools.append(pool)
-        plans.append(plan)
-        stages.append(stage)
-        return PoolID(pools.count - 1)
+        members[free] = member
+        return PoolID(free)
     }
 
     /// A pool's connection is ready.
     package mutating func connected(_ number: PoolID) {
-        if case .opening = stages[number.index] { stages[number.index] = .inUse }
+        if isOpening(number) { members[number.index]?.stage = .inUse }
     }
 
     // MARK: Handover
@@ -80,8 +87,8 @@ package struct PoolRoster<Pool> {
     /// The apps that change now.
     package mutating func takeDueChanges(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
         guard !pendingChanges.isEmpty else { return [] }
-        for number in stages.indices {
-            if case .opening(let deadline) = stages[number], deadline <= now { stages[number] = .inUse }
+        for number in members.indices {
+            if case .opening(let deadline) = members[number]?.stage, deadline <= now { members[number]?.stage = .inUse }
         }
         let due = pendingChanges.filter { change in change.app.pools.all.allSatisfy { !isOpening($0) } }
         pendingChanges.removeAll { change in due.contains { $0.slot == change.slot } }
@@ -89,13 +96,13 @@ package struct PoolRoster<Pool> {
     }
 
     private func isOpening(_ number: PoolID) -> Bool {
-        if case .opening = stages[number.index] { true } else { false }
+        if case .opening = members[number.index]?.stage { true } else { false }
     }
 
     /// The latest time at which ``takeDueChanges(at:)`` returns something.
     package var nextDeadline: Instant? {
         guard !pendingChanges.isEmpty else { return nil }
-        return stages.compactMap { if case .opening(let deadline) = $0 { deadline } else { nil } }.min()
+        return members.compactMap { if case .opening(let deadline) = $0?.stage { deadline } else { nil } }.min()
     }
 
     // MARK: Removal
@@ -104,28 +111,18 @@ package struct PoolRoster<Pool> {
     ///
     /// - Parameter apps: the configured apps.
     /// - Returns: the pools to drain now.
-    package mutating func retire(besides apps: [PipelineApp]) -> [Pool] {
+    package mutating func retire(besides apps: [PipelineApp]) -> [PoolID] {
         var used = Set(apps.flatMap(\.pools.all))
         for change in pendingChanges { used.formUnion(change.app.pools.all) }
-        return pools.indices.compactMap { number in
-            guard let pool = pools[number], !used.contains(PoolID(number)), !leaving.contains(PoolID(number)) else {
-                return nil
-            }
-            stages[number] = .leaving
-            leaving.append(PoolID(number))
-            return pool
-        }
+        let retired = numbers.filter { !used.contains($0) && !leaving.contains($0) }
+        for number in retired { members[number.index]?.stage = .leaving }
+        leaving += retired
+        return retired
     }
 
-    /// Removes the leaving pools that have drained.
-    ///
-    /// - Returns: the removed pools.
-    package mutating func removeLeaving(where isDrained: (Pool) -> Bool) -> [Pool] {
-        let drained = leaving.filter { pools[$0.index].map(isDrained) ?? true }
-        leaving.removeAll { drained.contains($0) }
-        return drained.compactMap { number in
-            plans[number.index] = nil
-            return pools[number.index].take()
-        }
+    /// A leaving pool has drained.
+    package mutating func remove(_ number: PoolID) {
+        leaving.removeAll { $0 == number }
+        members[number.index] = nil
     }
 }

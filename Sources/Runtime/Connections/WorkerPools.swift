@@ -1,21 +1,24 @@
 import APNs
+import BasicContainers
 import Core
 import Pipeline
 import TLS
 
 /// A worker's pools of connections to APNs, and which of them have work.
 struct WorkerPools: ~Copyable {
-    var roster = PoolRoster<APNsPool>()
+    var roster = PoolRoster()
+    /// By the roster's numbers; `nil` for unused ones.
+    private var pools = UniqueArray<APNsPool?>()
     /// Only pools with work are stepped.
-    let agenda = PoolAgenda()
+    private let agenda = PoolAgenda()
     /// The pools to step now.
     private(set) var due: [Int] = []
     /// Pools whose certificate APNs refused and that have had no connection since.
     var refused: Set<PoolID> = []
     /// The counters of removed pools.
-    var formerCounters = PoolCounters()
+    private(set) var formerCounters = PoolCounters()
     /// Makes a pool on the worker's network.
-    let make: Make
+    private let make: Make
 
     typealias Make = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
 
@@ -23,13 +26,36 @@ struct WorkerPools: ~Copyable {
         self.make = make
     }
 
-    /// A pool that holds a notification in flight.
+    /// A pool that is in use or leaving.
     subscript(id: PoolID) -> APNsPool {
-        guard let pool = roster.pools[id.index] else {
-            preconditionFailure("a pool with requests in flight must be kept")
-        }
-        return pool
+        _read { yield pools[id.index]! }
+        _modify { yield &pools[id.index]! }
     }
+
+    mutating func add(
+        _ plan: PoolPlan, _ context: TLSContext, _ tokens: ProviderTokens, at now: Instant
+    ) -> PoolID {
+        let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
+        while pools.count < roster.count { pools.append(nil) }
+        var pool = make(plan, context, tokens, now)
+        pool.onDue = { [agenda] in agenda.members.wake(number.index) }
+        pools[number.index] = consume pool
+        refused.remove(number)
+        agenda.members.wake(number.index)
+        return number
+    }
+
+    /// Removes the leaving pools that have drained.
+    mutating func removeDrained(at now: Instant) {
+        for number in roster.leaving where self[number].isDrained {
+            formerCounters.add(self[number].statistics(at: now).counters)
+            pools[number.index] = nil
+            agenda.members.remove(number.index)
+            roster.remove(number)
+        }
+    }
+
+    // MARK: Turns
 
     /// When the next pool has work.
     var nextDeadline: Instant? { agenda.members.nextDeadline }
@@ -38,10 +64,24 @@ struct WorkerPools: ~Copyable {
     mutating func takeDue(at now: Instant) {
         agenda.members.takeDue(at: now, into: &due)
     }
+
+    /// - Returns: `false` if there is no such pool any more, whose connections may still have woken it.
+    mutating func step(_ number: PoolID, at now: Moment) -> Bool {
+        guard pools[number.index] != nil else { return false }
+        self[number].step(at: now)
+        agenda.members.schedule(number.index, at: self[number].nextDeadline)
+        return true
+    }
+
+    /// The pool has events that are to be taken in the next turn.
+    func wake(_ number: PoolID) {
+        agenda.members.wake(number.index)
+    }
 }
 
-/// Where pools report that they have work. An object, because pools keep a reference to it and the worker is a value.
-final class PoolAgenda {
+/// Where pools report that they have work. An object, because their connections keep a reference to it and the worker
+/// is a value.
+private final class PoolAgenda {
     var members = Agenda()
 }
 

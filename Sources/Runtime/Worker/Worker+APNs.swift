@@ -9,11 +9,10 @@ extension Worker {
     /// Takes the events of the pools that have some; these may create new requests.
     mutating func takeResponses() {
         pools.takeDue(at: now.instant)
-        for number in pools.due.lazy.map(PoolID.init) {
-            guard let pool = step(number) else { continue }
-            while let event = pool.nextEvent() {
+        for number in pools.due.lazy.map(PoolID.init) where step(number) {
+            while let event = pools[number].nextEvent() {
                 guard isWorking else { continue }
-                take(event, from: number, pool)
+                take(event, from: number)
                 performActions()
             }
         }
@@ -22,74 +21,72 @@ extension Worker {
     /// Lets the pools send their requests; resulting events are taken in the next turn.
     mutating func stepPools() {
         pools.takeDue(at: now.instant)
-        for number in pools.due.lazy.map(PoolID.init) {
-            if step(number)?.hasEvents == true { pools.agenda.members.wake(number.index) }
+        for number in pools.due.lazy.map(PoolID.init) where step(number) && pools[number].hasEvents {
+            pools.wake(number)
         }
     }
 
-    private mutating func step(_ number: PoolID) -> APNsPool? {
-        guard let pool = pools.roster.pools[number.index] else { return nil }
-        pool.step(at: now)
-        pipeline.pool(number, isUsable: pool.isUsable, at: now)
-        pools.agenda.members.schedule(number.index, at: pool.nextDeadline)
-        return pool
+    private mutating func step(_ number: PoolID) -> Bool {
+        guard pools.step(number, at: now) else { return false }
+        pipeline.pool(number, isUsable: pools[number].isUsable, at: now)
+        return true
     }
 
-    private mutating func take(_ event: consuming APNsPool.Event, from number: PoolID, _ pool: APNsPool) {
+    private mutating func take(_ event: consuming APNsPool.Event, from number: PoolID) {
         switch consume event {
         case .responded(let handle, let response, let sentAt):
             pipeline.timed(handle, sentAt: sentAt, at: now)
-            traceAttempt(handle, .responded(response), on: pool, sentAt: sentAt, endedAt: now.instant)
+            traceAttempt(handle, .responded(response), by: number, sentAt: sentAt, endedAt: now.instant)
             pipeline.responded(handle, response, at: now)
         case .lost(let handle, let loss, let sentAt):
-            if let sentAt { traceAttempt(handle, .lost(loss), on: pool, sentAt: sentAt, endedAt: now.instant) }
+            if let sentAt { traceAttempt(handle, .lost(loss), by: number, sentAt: sentAt, endedAt: now.instant) }
             pipeline.lost(handle, loss, at: now)
         case .resent(let handle, let end, let sentAt, let endedAt):
-            traceAttempt(handle, end, on: pool, sentAt: sentAt, endedAt: endedAt)
+            traceAttempt(handle, end, by: number, sentAt: sentAt, endedAt: endedAt)
         case .expired(let handle): pipeline.expired(handle, at: now)
         case .connected:
             pools.roster.connected(number)
-            log.info("connected to APNs", metadata: metadata(pool))
+            log.info("connected to APNs", metadata: metadata(number))
             opened.insert(Self.name(number))
             pipeline.mayRecover(at: now)
             if pools.refused.remove(number) != nil { pipeline.certificateAccepted(pool: number, at: now) }
-        case .disconnected(let error?) where error.code == .certificateRefused && !pool.isConnected:
+        case .disconnected(let error?) where error.code == .certificateRefused && !pools[number].isConnected:
             // The pool keeps trying to connect; one line is enough.
             if pools.refused.insert(number).inserted {
-                log.error("APNs refuses a certificate", metadata: metadata(pool, "error.message", error))
+                log.error("APNs refuses a certificate", metadata: metadata(number, "error.message", error))
             }
             pipeline.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
             let wasOpen = opened.contains(Self.name(number))
-            if !pool.isConnected { opened.remove(Self.name(number)) }
+            if !pools[number].isConnected { opened.remove(Self.name(number)) }
             guard let error else { break }
             log.warning(
                 "\(wasOpen ? "a connection to APNs ended" : "cannot connect to APNs"); trying again",
-                metadata: metadata(pool, "error.message", error))
+                metadata: metadata(number, "error.message", error))
         case .goaway(let reason):
-            log.notice("APNs sent GOAWAY", metadata: metadata(pool, "reason", reason))
+            log.notice("APNs sent GOAWAY", metadata: metadata(number, "reason", reason))
             pipeline.goaway(RejectionReason(rawValue: reason), pool: number, at: now)
-        case .alarm(.reachable): log.notice("\(APNsPool.Alarm.reachable)", metadata: metadata(pool))
-        case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(pool))
+        case .alarm(.reachable): log.notice("\(APNsPool.Alarm.reachable)", metadata: metadata(number))
+        case .alarm(let alarm): log.error("\(alarm)", metadata: metadata(number))
         }
     }
 
     private func traceAttempt(
-        _ handle: Handle, _ end: APNsPool.AttemptEnd, on pool: APNsPool, sentAt: Instant, endedAt: Instant
+        _ handle: Handle, _ end: APNsPool.AttemptEnd, by pool: PoolID, sentAt: Instant, endedAt: Instant
     ) {
         guard tracer != nil else { return }
         pipeline.traceAttempt(
-            handle, end, on: pool.configuration.engine.endpoint, sentAt: sentAt, endedAt: endedAt)
+            handle, end, on: pools[pool].configuration.engine.endpoint, sentAt: sentAt, endedAt: endedAt)
     }
 
-    private func metadata(_ pool: APNsPool) -> Logger.Metadata {
-        let endpoint = pool.configuration.engine.endpoint
+    private func metadata(_ pool: PoolID) -> Logger.Metadata {
+        let endpoint = pools[pool].configuration.engine.endpoint
         return ["server.address": "\(endpoint.host)", "server.port": .stringConvertible(endpoint.port)]
     }
 
     private static func name(_ pool: PoolID) -> String { "pool \(pool.index)" }
 
-    private func metadata(_ pool: APNsPool, _ key: String, _ value: some CustomStringConvertible) -> Logger.Metadata {
+    private func metadata(_ pool: PoolID, _ key: String, _ value: some CustomStringConvertible) -> Logger.Metadata {
         metadata(pool).merging([key: "\(value)"]) { $1 }
     }
 
@@ -140,13 +137,9 @@ extension Worker {
         guard let context = context?.take() else {
             preconditionFailure("a new identity must have a TLS context")
         }
-        let pool = pools.make(plan, context, tokens, now.instant)
-        let number = pools.roster.add(pool, plan, opens: plan.opensAtOnce, at: now.instant)
-        pools.refused.remove(number)
+        let number = pools.add(plan, context, tokens, at: now.instant)
         opened.remove(Self.name(number))
         pipeline.pool(number, isUsable: true, at: now)
-        pool.onDue = { [agenda = pools.agenda] in agenda.members.wake(number.index) }
-        pools.agenda.members.wake(number.index)
         return number
     }
 
@@ -154,8 +147,8 @@ extension Worker {
     /// a connection opens, so those pools keep connecting.
     mutating func pausePools() {
         guard let paused = pipeline.takePausedPools() else { return }
-        for case (let number, let pool?) in zip(pools.roster.pools.indices.map(PoolID.init), pools.roster.pools) {
-            pool.isPaused = paused.contains(number) && !pools.refused.contains(number)
+        for number in pools.roster.numbers {
+            pools[number].isPaused = paused.contains(number) && !pools.refused.contains(number)
         }
     }
 
@@ -172,12 +165,10 @@ extension Worker {
             performActions()
         }
         if isNewPlan || !changes.isEmpty {
-            for pool in pools.roster.retire(besides: pipeline.configured.map { pipeline.app(in: $0) }) {
-                pool.drain(at: now.instant)
+            for number in pools.roster.retire(besides: pipeline.configured.map { pipeline.app(in: $0) }) {
+                pools[number].drain(at: now.instant)
             }
         }
-        for pool in pools.roster.removeLeaving(where: \.isDrained) {
-            pools.formerCounters.add(pool.statistics(at: now.instant).counters)
-        }
+        pools.removeDrained(at: now.instant)
     }
 }

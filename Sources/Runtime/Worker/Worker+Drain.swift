@@ -49,7 +49,7 @@ extension Worker {
             drain.settled(at: now.instant)
             for publisher in publishers { publisher.close(at: now.instant) }
             inquiries.close(at: now.instant)
-            for case let pool? in pools.roster.pools { pool.drain(at: now.instant) }
+            for number in pools.roster.numbers { pools[number].drain(at: now.instant) }
             for decoder in decoders { decoder.stop() }
             let delivered = queues.indices.filter { queues[$0].hasDelivered && !drain.wasCutShort }
             flush = AcknowledgementFlush(delivered.map(QueueID.init), on: consumer, at: now.instant)
@@ -64,7 +64,7 @@ extension Worker {
             let isClosed =
                 consumer.isClosed && publishers.allSatisfy(\.isClosed) && inquiries.isClosed
                 && decoders.allSatisfy(\.hasStopped)
-                && (drain.wasCutShort || pools.roster.pools.allSatisfy { $0?.isDrained ?? true })
+                && (drain.wasCutShort || pools.roster.numbers.allSatisfy { pools[$0].isDrained })
             guard isClosed || drain.isOver(at: now.instant) else { return }
             end()
         }

@@ -116,10 +116,10 @@ extension Worker {
     /// for this call.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
         let apps = pipeline.configured.map { pipeline.app(in: $0) }
-        let statistics = pools.roster.pools.enumerated().map { number, pool in
-            var statistics = pool?.statistics(at: now.instant)
-            statistics?.waiting += pipeline.waiting.heldCount(forConnectionOf: PoolID(number))
-            return statistics
+        var statistics: [PoolID: PoolStatistics] = [:]
+        for number in pools.roster.numbers {
+            statistics[number] = pools[number].statistics(at: now.instant)
+            statistics[number]?.waiting += pipeline.waiting.heldCount(forConnectionOf: number)
         }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: pipeline.timings,
@@ -135,18 +135,17 @@ extension Worker {
             isSuspended: pipeline.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
             troubled: pipeline.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
-                let pool = statistics[app.pools.notifications.index]
+                let pool = app.pools.notifications
                 return WorkerSnapshot.App(
-                    name: app.name, connections: pool?.ready ?? 0, authenticated: pool?.authenticated ?? 0,
-                    outage: pools.roster.pools[app.pools.notifications.index]?.outage)
+                    name: app.name, connections: statistics[pool]?.ready ?? 0,
+                    authenticated: statistics[pool]?.authenticated ?? 0, outage: pools[pool].outage)
             },
-            pools: pools.roster.pools.indices.compactMap { number in
-                guard let pool = pools.roster.pools[number], let statistics = statistics[number] else { return nil }
-                let app = apps.first { $0.pools.all.contains(PoolID(number)) }
+            pools: statistics.sorted { $0.key < $1.key }.map { number, statistics in
+                let app = apps.first { $0.pools.all.contains(number) }
                 return WorkerSnapshot.Pool(
-                    app: app?.name, traffic: app?.traffic(of: PoolID(number)),
-                    endpoint: pool.configuration.engine.endpoint,
-                    maximumConnections: pool.configuration.connections.upperBound, statistics: statistics)
+                    app: app?.name, traffic: app?.traffic(of: number),
+                    endpoint: pools[number].configuration.engine.endpoint,
+                    maximumConnections: pools[number].configuration.connections.upperBound, statistics: statistics)
             },
             formerPools: pools.formerCounters, paused: paused,
             processes: decoders.enumerated().map { index, decoder in

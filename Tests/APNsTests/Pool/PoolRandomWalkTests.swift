@@ -63,7 +63,7 @@ struct PoolRandomWalkTests {
             case 0: if let server = world.servers.randomElement(using: &random) { world.cut(server) }
             case 1:
                 world.pool.submit(Fixture.request(submitted), handle: submitted, at: world.now.instant)
-                #expect(world.pool.cancel(submitted))
+                #expect(world.cancel(submitted))
                 cancelled += 1
             default: break
             }
@@ -81,6 +81,6 @@ struct PoolRandomWalkTests {
         #expect(told <= accepted.count && accepted.count <= told + unknown, "seed \(seed)")
         world.pool.drain(at: world.now.instant)
         world.pass(.seconds(10))
-        #expect(world.pool.isDrained, "seed \(seed)")
+        #expect(world.isDrained, "seed \(seed)")
     }
 }

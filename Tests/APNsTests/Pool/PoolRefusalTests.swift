@@ -214,11 +214,11 @@ struct PoolRefusalTests {
         }
         world.pass(.seconds(1))
         #expect(world.pool.waitingCount == 3 && world.responses.count == 1)
-        #expect(world.pool.cancel(0))
+        #expect(world.cancel(0))
         world.pass(.seconds(30))
         world.pool.drain(at: world.now.instant)
         world.pass(.seconds(1))
-        #expect(world.losses[2]?.processed == .no && world.pool.isDrained)
+        #expect(world.losses[2]?.processed == .no && world.isDrained)
         #expect(world.endings == 3)
     }
 
@@ -249,7 +249,7 @@ struct PoolRefusalTests {
         world.pool.drain(at: world.now.instant)
         Self.refuse(world.servers[0], world.servers[0].received[1], "InvalidProviderToken")
         world.pass(.seconds(1))
-        #expect(world.responses[0]?.status == 403 && world.pool.isDrained)
+        #expect(world.responses[0]?.status == 403 && world.isDrained)
     }
 
     // MARK: Other refusals

@@ -245,9 +245,9 @@ struct PoolTests {
         world.onRequest = { _, _ in }
         world.submit(0..<3)
         world.pass(.seconds(1))
-        #expect(!world.pool.cancel(0))
-        #expect(world.pool.cancel(1))
-        #expect(!world.pool.cancel(1), "taken back already")
+        #expect(!world.cancel(0))
+        #expect(world.cancel(1))
+        #expect(!world.cancel(1), "taken back already")
         #expect(world.pool.waitingCount == 1 && world.pool.inFlight == 1)
         world.servers[0].respond(1)
         world.pass(.seconds(1))
@@ -264,7 +264,7 @@ struct PoolTests {
         world.takesEvents = false
         world.servers[0].goaway(last: 1)
         world.pass(.milliseconds(100))
-        #expect(world.pool.waitingCount == 1 && world.pool.cancel(1))
+        #expect(world.pool.waitingCount == 1 && world.cancel(1))
         world.submit(1..<2)
         world.takesEvents = true
         world.pass(.milliseconds(100))
@@ -281,10 +281,10 @@ struct PoolTests {
         world.pool.drain(at: world.now.instant)
         world.pass(.seconds(1))
         #expect(world.losses.keys.sorted() == [4, 5] && world.losses.values.allSatisfy { $0.processed == .no })
-        #expect(!world.pool.isDrained)
+        #expect(!world.isDrained)
         for server in world.servers { for received in server.received { server.respond(received.stream) } }
         world.pass(.seconds(1))
-        #expect(world.responses.count == 4 && world.pool.isDrained)
+        #expect(world.responses.count == 4 && world.isDrained)
         #expect(world.servers.allSatisfy { $0.hasGoaway && $0.isTransportClosed })
         #expect(world.pool.nextDeadline == nil)
     }
@@ -297,10 +297,10 @@ struct PoolTests {
         world.submit(0..<2)
         world.pool.drain(at: world.now.instant)
         world.pass(.seconds(1))
-        #expect(!world.pool.isDrained)
+        #expect(!world.isDrained)
         world.takesEvents = true
         world.pass(.seconds(1))
-        #expect(world.losses.count == 2 && world.pool.isDrained)
+        #expect(world.losses.count == 2 && world.isDrained)
     }
 
     @Test("A pool that drains while it connects closes the pending connection")
@@ -309,6 +309,6 @@ struct PoolTests {
         world.pool.step(at: world.now)
         world.pool.drain(at: world.now.instant)
         world.pass(.seconds(1))
-        #expect(world.pool.isDrained)
+        #expect(world.isDrained)
     }
 }

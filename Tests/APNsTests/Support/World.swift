@@ -31,11 +31,7 @@ final class World {
 
     /// The pool's network: the world owns the pool, so the pool must not own the world.
     private final class Line: Network {
-        private unowned let world: World
-
-        init(_ world: World) {
-            self.world = world
-        }
+        unowned var world: World!
 
         func connect(
             _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
@@ -49,7 +45,7 @@ final class World {
     }
 
     private(set) var now = Fixture.start
-    private(set) var pool: APNsPool!
+    var pool: APNsPool
     /// All servers that were dialled, in order.
     private(set) var servers: [TestServer] = []
     private(set) var dialledAt: [Instant] = []
@@ -93,9 +89,11 @@ final class World {
         var configuration = APNsPool.Configuration(engine: engine)
         configuration.connections = 1...1
         configure(&configuration)
+        let line = Line()
         pool = try APNsPool(
-            configuration: configuration, context: Fixture.clientContext(), tokens: tokens, network: Line(self),
+            configuration: configuration, context: Fixture.clientContext(), tokens: tokens, network: line,
             random: SplitMix64(seed: seed), at: now.instant)
+        line.world = self
     }
 
     // MARK: Network
@@ -134,6 +132,10 @@ final class World {
             pool.submit(Fixture.request(handle, payload: payload, device: device), handle: handle, at: now.instant)
         }
     }
+
+    func cancel(_ handle: Handle) -> Bool { pool.cancel(handle) }
+
+    var isDrained: Bool { pool.isDrained }
 
     /// Cuts a server's wire; both ends see the close.
     func cut(_ server: TestServer) {

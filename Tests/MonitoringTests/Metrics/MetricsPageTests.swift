@@ -293,7 +293,7 @@ struct MetricsPageTests {
         }
         world.pass(.seconds(60))
         #expect(
-            world.worker?.worker.pools.roster.pools.count { $0 != nil }
+            world.worker?.worker.pools.roster.numbers.count
                 == world.worker?.snapshot(at: world.moment).pools.count)
         let after = try #require(try page(world).sum("harebell_goaways_total"))
         #expect(after >= before)

@@ -252,7 +252,7 @@ struct ReloadTests {
         }
         #expect(outcomes(world) == ["accepted": 20])
         #expect((world.worker?.worker.pipeline.waiting.table.apps.count ?? 0) <= 3)
-        #expect((world.worker?.worker.pools.roster.pools.count ?? 0) <= 6)
+        #expect((world.worker?.worker.pools.roster.count ?? 0) <= 6)
     }
 
     @Test("An app added to a key gets a connection bound anew by APNs, and so do those that share it")

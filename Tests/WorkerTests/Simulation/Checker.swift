@@ -445,8 +445,8 @@ final class Checker {
         for worker in world.running {
             permitted += Int(worker.counters[.uncertain])
             judgePace(of: worker)
-            for case let pool? in worker.worker.pools.roster.pools {
-                let goaways = pool.statistics(at: world.network.now).counters.goaways.keys
+            for pool in worker.worker.pools.roster.numbers {
+                let goaways = worker.worker.pools[pool].statistics(at: world.network.now).counters.goaways.keys
                 let errors = Self.protocolErrors.intersection(goaways)
                 if !errors.isEmpty { complain("APNs' side found HTTP/2 broken: \(errors.sorted())") }
             }
@@ -456,8 +456,8 @@ final class Checker {
     /// No worker has passed more to its pools than its queue's rate limit permits.
     private func judgePace(of worker: RunningWorker) {
         guard let pace else { return }
-        let submitted = worker.worker.pools.roster.pools.reduce(0) { sum, pool in
-            sum + (pool?.statistics(at: world.network.now).counters[.submitted] ?? 0)
+        let submitted = worker.worker.pools.roster.numbers.reduce(0) { sum, pool in
+            sum + worker.worker.pools[pool].statistics(at: world.network.now).counters[.submitted]
         }
         let elapsed = (world.network.now - World.start.instant).inSeconds
         if Double(submitted) > Double(pace.burst) + Double(pace.perSecond) * elapsed {
@@ -472,7 +472,7 @@ final class Checker {
 
     /// No minute has more connects than the pools of a worker may make.
     private func judgeConnects() {
-        guard let pools = world.worker?.worker.pools.roster.pools.count else { return }
+        guard let pools = world.worker?.worker.pools.roster.count else { return }
         // A pool that replaces another one at a reload has a separate limit.
         let most = limits.connectsPerMinute * pools * (1 + world.reloads)
         for reachability in world.outlooks {
