@@ -96,7 +96,9 @@ extension APNsPool {
             due = min(due, surplus.deadline)
         }
         var wanted = minimumConnections
-        // Dials one more at a time, and only after the last one has had time to prove its capacity.
+        // Dials one more at a time, and only after the last one has had time to prove its capacity. If requests wait
+        // because of the error brake, another connection would be refused as well.
+        let isHeldByBrake = shortage == .permits && brakeDivisor > 1
         if shortage != nil, connecting == 0, counts.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
         if needsFreshConnection {
             if connecting + ready >= configuration.connections.upperBound {
@@ -178,11 +180,6 @@ extension APNsPool {
         return counts
     }
 
-    /// Whether requests wait because of the error brake: another connection would be refused as well.
-    private var isHeldByBrake: Bool {
-        shortage == .permits && brakeDivisor > 1
-    }
-
     private var brakeDivisor: Int {
         connections.isEmpty ? lastDivisor : connections.reduce(1) { max($0, $1.brake.divisor) }
     }
@@ -225,12 +222,11 @@ extension APNsPool {
     private mutating func shrink(_ ready: Int, at now: Instant) -> Bool {
         guard surplus.deadline <= now else { return false }
         let open = connections.filter(\.isServing)
-        let load = PoolShrinkPolicy.Load(
-            connections: ready, minimum: minimumConnections, inFlight: inFlight,
-            maximumStreams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
-            permitsPerSecond: configuration.permitsPerSecond)
-        guard surplus.check(load, at: now), let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight })
-        else { return false }
+        let isSurplus = surplus.check(
+            (ready, minimumConnections), inFlight: inFlight,
+            streams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
+            permits: configuration.permitsPerSecond, at: now)
+        guard isSurplus, let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight }) else { return false }
         retire(leastBusy, at: now)
         return true
     }

@@ -5,27 +5,6 @@ package import Core
 /// It does if, for a whole period, no request waited for a connection and one connection fewer would have had room for
 /// twice the load.
 package struct PoolShrinkPolicy: Sendable {
-    /// The load and capacity of the ready connections.
-    package struct Load: Sendable {
-        package var connections: Int
-        package var minimum: Int
-        package var inFlight: Int
-        /// The sum over all connections.
-        package var maximumStreams: Int
-        /// Per connection.
-        package var permitsPerSecond: Int
-
-        package init(
-            connections: Int, minimum: Int, inFlight: Int, maximumStreams: Int, permitsPerSecond: Int
-        ) {
-            self.connections = connections
-            self.minimum = minimum
-            self.inFlight = inFlight
-            self.maximumStreams = maximumStreams
-            self.permitsPerSecond = permitsPerSecond
-        }
-    }
-
     package let period: Duration
     private var since: Instant
     private var sentCount = 0
@@ -36,7 +15,7 @@ package struct PoolShrinkPolicy: Sendable {
         since = now
     }
 
-    /// When ``check(_:at:)`` is due.
+    /// When ``check(_:inFlight:streams:permits:at:)`` is due.
     package var deadline: Instant {
         since + period
     }
@@ -51,15 +30,21 @@ package struct PoolShrinkPolicy: Sendable {
         sentCount = 0
     }
 
+    /// - Parameters:
+    ///   - connections: the ready ones, and how many are kept in any case.
+    ///   - inFlight: the requests on them.
+    ///   - streams: the sum of their stream limits.
+    ///   - permits: of one connection, per second.
     /// - Returns: Whether one connection can be retired. A new period begins after each complete one.
-    package mutating func check(_ load: Load, at now: Instant) -> Bool {
+    package mutating func check(
+        _ connections: (ready: Int, minimum: Int), inFlight: Int, streams: Int, permits: Int, at now: Instant
+    ) -> Bool {
         guard now >= deadline else { return false }
         let seconds = Double((now - since).nanoseconds) / 1e9
         let rate = Double(sentCount) / seconds
         restart(at: now)
-        guard load.connections > load.minimum, load.connections > 1 else { return false }
-        let others = load.connections - 1
-        let streams = load.maximumStreams / load.connections * others
-        return load.inFlight * 2 <= streams && rate * 2 <= Double(load.permitsPerSecond * others)
+        guard connections.ready > max(connections.minimum, 1) else { return false }
+        let others = connections.ready - 1
+        return inFlight * 2 <= streams / connections.ready * others && rate * 2 <= Double(permits * others)
     }
 }

@@ -54,11 +54,12 @@ struct PoolConnectionsTests {
     func surplusWatch(connections: Int, minimum: Int, inFlight: Int, rate: Int, expected: Bool) {
         var watch = PoolShrinkPolicy(period: .seconds(10), at: .seconds(0))
         for _ in 0..<rate * 10 { watch.sent() }
-        let load = PoolShrinkPolicy.Load(
-            connections: connections, minimum: minimum, inFlight: inFlight, maximumStreams: connections * 1000,
-            permitsPerSecond: 1000)
-        let early = watch.check(load, at: .seconds(9.9))
-        let late = watch.check(load, at: .seconds(10))
+        func check(at now: Instant) -> Bool {
+            watch.check(
+                (connections, minimum), inFlight: inFlight, streams: connections * 1000, permits: 1000, at: now)
+        }
+        let early = check(at: .seconds(9.9))
+        let late = check(at: .seconds(10))
         #expect(!early && late == expected && watch.deadline == .seconds(20))
     }
 
