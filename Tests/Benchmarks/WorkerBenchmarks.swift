@@ -59,7 +59,7 @@ enum WorkerBenchmarks {
             let files = try BenchmarkFiles()
             let configuration = try files.configuration(Load(idleApps: apps - 1), trustsSystem: true)
             let network = MemoryNetwork(start: BenchmarkFiles.start) { _ in nil }
-            let environment = WorkerFactory.Environment(
+            let environment = Worker.Environment(
                 brokerNetwork: network, apnsNetwork: network, programs: NoPrograms(), log: log, seed: 1)
             return { operations in
                 for _ in 0..<operations / apps {
@@ -121,7 +121,7 @@ enum WorkerBenchmarks {
             let metered = MeteredNetwork(network, meter)
             var configuration = try files.configuration(load)
             configure(&configuration)
-            let environment = WorkerFactory.Environment(
+            let environment = Worker.Environment(
                 brokerNetwork: metered, apnsNetwork: metered, programs: NoPrograms(), log: log, seed: 1)
             let worker = try AppPlan(configuration).makeWorker(on: environment, at: network.moment)
             func turn() -> Bool {
@@ -190,9 +190,9 @@ extension Samples.Sample {
 }
 
 extension AppPlan {
-    fileprivate func makeWorker(on environment: WorkerFactory.Environment, at now: Moment) throws -> RunningWorker {
+    fileprivate func makeWorker(on environment: Worker.Environment, at now: Moment) throws -> RunningWorker {
         RunningWorker(
-            try WorkerFactory.worker(
+            try Worker(
                 index: 0, plan: self, contexts: try makeContexts(), on: environment, startsSlowly: false, at: now))
     }
 }

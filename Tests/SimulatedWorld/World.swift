@@ -234,10 +234,10 @@ package final class World {
         outlooks.append(reachability)
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
-        let environment = WorkerFactory.Environment(
+        let environment = Worker.Environment(
             brokerNetwork: reachability, apnsNetwork: reachability, programs: programs, log: log,
             seed: seed &+ UInt64(workers))
-        let worker = try WorkerFactory.worker(
+        let worker = try Worker(
             index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: environment,
             startsSlowly: startsSlowly, at: moment)
         running.append(RunningWorker(worker))

@@ -22,7 +22,7 @@ struct WorkerPools: ~Copyable {
 
     typealias Make = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
 
-    init(make: @escaping Make) {
+    init(_ make: @escaping Make) {
         self.make = make
     }
 

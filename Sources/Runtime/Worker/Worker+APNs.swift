@@ -152,13 +152,8 @@ extension Worker {
         }
     }
 
-    mutating func applyDueChanges() {
-        // During the close no pool takes over from another.
-        if isWorking, pools.roster.isChanging { applyChanges() }
-    }
-
     /// - Parameter isNewPlan: whether pools may have become superfluous even if no app changes now.
-    private mutating func applyChanges(isNewPlan: Bool = false) {
+    mutating func applyChanges(isNewPlan: Bool = false) {
         let changes = pools.roster.takeDueChanges(at: now.instant)
         for (slot, app) in changes {
             pipeline.change(slot, to: app, at: now)

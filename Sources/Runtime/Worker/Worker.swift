@@ -47,7 +47,10 @@ package struct Worker: ~Copyable {
     var longestHold: Duration?
     var pace: TurnPace
     private var nextCount = Instant.distantPast
-    private(set) var readiness = WorkerReadiness()
+    private(set) var isPublisherOpen = false
+    /// What the owner was told, and whether that was ever so.
+    private var isReady = false
+    private var wasReady = false
     var drain = DrainMachine()
     var flush: AcknowledgementFlush?
     /// The beginning of the current turn.
@@ -61,47 +64,6 @@ package struct Worker: ~Copyable {
     let decoders: [DecoderProcess]
     /// `nil` where nothing is traced.
     package let tracer: Tracer?
-
-    /// The parts of a worker.
-    struct Parts {
-        let index: Int
-        let settings: PipelineSettings
-        let queues: [ConsumedQueue]
-        let consumer: AMQPConnection
-        /// One for each ``PublisherRole``.
-        let publishers: [AMQPConnection]
-        let inquiries: AMQPConnection
-        /// One for each of ``PipelineSettings/processes``.
-        let decoders: [DecoderProcess]
-        let log: LogThrottle
-        let tracer: Tracer?
-        /// For the jitter of retries.
-        let seed: UInt64
-        let makePool: WorkerPools.Make
-    }
-
-    /// - Parameter contexts: for all of the plan's pools.
-    init(_ parts: Parts, _ plan: AppPlan, _ contexts: AppPlan.Contexts, at now: Moment) {
-        let settings = parts.settings
-        precondition(parts.decoders.count == settings.processes.count, "each process of the settings runs")
-        decoders = parts.decoders
-        index = parts.index
-        consumer = parts.consumer
-        precondition(parts.publishers.count == PublisherRole.allCases.count, "each kind of publish needs a connection")
-        publishers = parts.publishers
-        inquiries = parts.inquiries
-        pools = WorkerPools(make: parts.makePool)
-        logThrottle = parts.log
-        self.now = now
-        queues = parts.queues
-        pace = TurnPace(plan.configuration)
-        tracer = parts.tracer
-        pipeline = RequestPipeline(
-            settings, apps: AppTable([]), log: logThrottle.logger, tracer: tracer, seed: parts.seed)
-        adopt(plan, contexts)
-        consumer.start(at: now.instant)
-        publishers[PublisherRole.queues.rawValue].start(at: now.instant)
-    }
 
     var log: Logger { logThrottle.logger }
 
@@ -145,7 +107,8 @@ package struct Worker: ~Copyable {
         takeDeliveries()
         stepDecoders()
         takeResponses()
-        applyDueChanges()
+        // During the close no pool takes over from another.
+        if isWorking, pools.roster.isChanging { applyChanges() }
         takeConfirms()
         takeInquiries()
         inquire()
@@ -318,7 +281,7 @@ package struct Worker: ~Copyable {
                 performActions()
             case .engine(.opened):
                 connectionOpened(role.purpose)
-                if role == .queues { readiness.isPublisherOpen = true }
+                if role == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 pipeline.publisher(role, isBlocked: true, at: now)
                 blocked = "\(reason)"
@@ -327,7 +290,7 @@ package struct Worker: ~Copyable {
                 pipeline.publisher(role, isBlocked: false, at: now)
                 log.notice("the broker accepts publishes again")
             case .disconnected(_, let error, _):
-                if role == .queues { readiness.isPublisherOpen = false }
+                if role == .queues { isPublisherOpen = false }
                 pipeline.publisherLost(role, error, at: now)
                 performActions()
                 if error.isAboutPublish { break }
@@ -338,7 +301,7 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func brokerLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
-        if !error.isTransient, !readiness.wasReady {
+        if !error.isTransient, !wasReady {
             events.append(.failed(error))
         } else {
             connectionLost(purpose, error)
@@ -366,7 +329,7 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func channelLost(_ queue: String, _ error: AMQPError) {
-        if !error.isTransient, !readiness.wasReady { return events.append(.failed(error)) }
+        if !error.isTransient, !wasReady { return events.append(.failed(error)) }
         log.error(
             "the channel of a queue is closed, and it will be consumed again; other queues are not affected",
             metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])
@@ -374,7 +337,10 @@ package struct Worker: ~Copyable {
 
     private mutating func updateReadiness() {
         let isConsuming = queues.indices.allSatisfy { queues[$0].isConsuming }
-        let ready = isConsuming && readiness.isPublisherOpen && !pipeline.isSuspended
-        if readiness.update(ready) { events.append(ready ? .ready : .notReady) }
+        let ready = isConsuming && isPublisherOpen && !pipeline.isSuspended
+        guard ready != isReady else { return }
+        isReady = ready
+        wasReady = wasReady || ready
+        events.append(ready ? .ready : .notReady)
     }
 }

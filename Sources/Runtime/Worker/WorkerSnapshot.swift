@@ -102,11 +102,6 @@ extension [WorkerSnapshot] {
 }
 
 extension Worker {
-    /// The arrival of the oldest unsettled delivery; `nil` if there is none.
-    private var oldestArrival: Instant? {
-        pipeline.requests.map(\.arrived.instant).min()
-    }
-
     /// Whether deliveries wait because the broker cannot be asked what kind of queue it is.
     private func isInquiryStuck(_ queue: ConsumedQueue) -> Bool {
         queue.suspicion.isOpen && outages[.inquiring] != nil
@@ -124,7 +119,7 @@ extension Worker {
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: pipeline.timings,
             tally: pipeline.tally, names: pipeline.waiting.table.apps.map(\.name),
-            oldestUnsettled: oldestArrival,
+            oldestUnsettled: pipeline.requests.map(\.arrived.instant).min(),
             queues: pipeline.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
@@ -132,7 +127,7 @@ extension Worker {
                     messages: messages(inQueue: QueueID(index)),
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
-            isSuspended: pipeline.isSuspended, isPublisherOpen: readiness.isPublisherOpen,
+            isSuspended: pipeline.isSuspended, isPublisherOpen: isPublisherOpen,
             troubled: pipeline.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
                 let pool = app.pools.notifications

@@ -64,10 +64,10 @@ package final class WorkerThread: LoopOwner {
             loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
         var log = task.log
         log[metadataKey: "worker"] = .stringConvertible(index)
-        let environment = WorkerFactory.Environment(
+        let environment = Worker.Environment(
             brokerNetwork: brokerNetwork, apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork),
             log: log, seed: UInt64.random(in: 0 ... .max))
-        worker = try WorkerFactory.worker(
+        worker = try Worker(
             index: index, plan: task.plan, contexts: try task.plan.makeContexts(), on: environment, at: loop.now)
         try loop.attach(task.commands) { [unowned self] in execute($0) }
     }

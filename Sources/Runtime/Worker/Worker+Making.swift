@@ -7,8 +7,8 @@ package import Logging
 import Pipeline
 
 /// Makes a worker from a plan on given networks.
-package enum WorkerFactory {
-    /// The environment of workers.
+extension Worker {
+    /// What workers run on.
     package struct Environment {
         package let brokerNetwork: any Network
         package let apnsNetwork: any Network
@@ -31,14 +31,14 @@ package enum WorkerFactory {
     /// - Parameters:
     ///   - contexts: for all of the plan's pools.
     ///   - startsSlowly: whether it starts with a small prefetch, see ``PrefetchRamp``.
-    package static func worker(
+    package init(
         index: Int, plan: AppPlan, contexts: AppPlan.Contexts, on environment: Environment, startsSlowly: Bool = true,
         at now: Moment
-    ) throws -> Worker {
+    ) throws {
         var random = SplitMix64(seed: environment.seed)
         let configuration = plan.configuration
-        let settings = PipelineSettings(configuration, worker: WorkerName.text(index: index))
-        let log = LogThrottle(environment.log, at: now.instant)
+        let name = WorkerName.text(index: index)
+        let settings = PipelineSettings(configuration, worker: name)
         // A ramp re-registers its consumer, so a queue with a single active consumer would switch to another worker.
         let queues = configuration.queues.map {
             ConsumedQueue(ramp: PrefetchRamp(full: $0.prefetch, isSlow: startsSlowly && !$0.isSingleActive))
@@ -48,31 +48,41 @@ package enum WorkerFactory {
                 name: $0.name, prefetch: $1.ramp.prefetch, isSingleActive: $0.isSingleActive,
                 priority: $0.consumerPriority)
         }
-        let consumer = try BrokerConnections.connection(
-            .consumer(consumers), name: "harebell consume \(WorkerName.text(index: index))", configuration.broker,
-            network: environment.brokerNetwork, seed: random.next())
-        let publishers = try PublisherRole.allCases.map { role in
+        func connection(_ role: AMQPRole, _ activity: String) throws -> AMQPConnection {
             try BrokerConnections.connection(
-                .publisher, name: "harebell \(role.activity) \(WorkerName.text(index: index))", configuration.broker,
-                network: environment.brokerNetwork, seed: random.next())
+                role, name: "harebell \(activity) \(name)", configuration.broker, network: environment.brokerNetwork,
+                seed: random.next())
         }
-        let inquiries = try BrokerConnections.connection(
-            .control, name: "harebell ask \(WorkerName.text(index: index))", configuration.broker,
-            network: environment.brokerNetwork, seed: random.next())
-        let decoders = settings.processes.map { process in
+        // What can fail comes before the first property: a value that cannot be copied is made whole or not at all.
+        let consumer = try connection(.consumer(consumers), "consume")
+        let publishers = try PublisherRole.allCases.map { try connection(.publisher, $0.activity) }
+        let inquiries = try connection(.control, "ask")
+        self.index = index
+        self.queues = queues
+        self.now = now
+        self.consumer = consumer
+        self.publishers = publishers
+        self.inquiries = inquiries
+        let logThrottle = LogThrottle(environment.log, at: now.instant)
+        self.logThrottle = logThrottle
+        decoders = settings.processes.map { process in
             DecoderProcess(
-                name: process.name, process.options, host: environment.programs, log: log.logger, at: now.instant)
+                name: process.name, process.options, host: environment.programs, log: logThrottle.logger,
+                at: now.instant)
         }
+        pace = TurnPace(configuration)
         let seed = random.next()
-        let parts = Worker.Parts(
-            index: index, settings: settings, queues: queues, consumer: consumer, publishers: publishers,
-            inquiries: inquiries, decoders: decoders, log: log,
-            tracer: configuration.tracing.map { Tracer(ratio: $0.sampleRatio, seed: random.next()) }, seed: seed
-        ) { wanted, context, tokens, now in
+        let tracer = configuration.tracing.map { Tracer(ratio: $0.sampleRatio, seed: random.next()) }
+        self.tracer = tracer
+        pools = WorkerPools { wanted, context, tokens, now in
             wanted.makePool(
                 context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(), at: now)
         }
-        return Worker(parts, plan, contexts, at: now)
+        pipeline = RequestPipeline(
+            settings, apps: AppTable([]), log: logThrottle.logger, tracer: tracer, seed: seed)
+        adopt(plan, contexts)
+        consumer.start(at: now.instant)
+        publishers[PublisherRole.queues.rawValue].start(at: now.instant)
     }
 }
 
