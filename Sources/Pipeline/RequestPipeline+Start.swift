@@ -34,14 +34,14 @@ extension RequestPipeline {
         var refusals = decoded.refusals[...]
         var checked: Int?
         var checks: Checks?
-        var fanOut: RequestKey.FanOut?
+        requestKey.begin()
         for place in 0..<decoded.count {
             let position = decoded.count == 1 ? nil : place
             if let refusal = refusals.first, refusal.position == place {
                 refusals.removeFirst()
                 if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
                 if done?.contains(place) != true {
-                    let id = notificationID(refusal.id, position, of: request, key: decoded.key, &fanOut)
+                    let id = notificationID(refusal.id, position, of: request, key: decoded.key)
                     var end = Conclusion(request, refusal.failure, position: position, id: id)
                     if let hint = decoded.hint { end.report.add(hint) }
                     conclude(end, at: now)
@@ -58,7 +58,7 @@ extension RequestPipeline {
                 checks = Checks(finding: finding, match: waiting.table.resolve(all[index]))
                 checked = index
             }
-            let id = notificationID(all[index].content.id, position, of: request, key: decoded.key, &fanOut)
+            let id = notificationID(all[index].content.id, position, of: request, key: decoded.key)
             start(all[index], checks!, position: position, id: id, of: request, at: now)
         }
     }
@@ -87,17 +87,12 @@ extension RequestPipeline {
         postpone(request, for: isShort ? pause : max(pause, settings.ladder.shortest), at: now)
     }
 
-    /// - Parameter fanOut: `nil` before the first notification of a fan-out.
-    private func notificationID(
-        _ own: NotificationID?, _ position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?,
-        _ fanOut: inout RequestKey.FanOut?
+    private mutating func notificationID(
+        _ own: NotificationID?, _ position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?
     ) -> NotificationID {
-        let queue = settings.queues[request.delivery.queue.index].name
-        guard own == nil, let position else {
-            return RequestKey.notificationID(own: own, position: position, of: request.delivery, queue: queue, key: key)
-        }
-        if fanOut == nil { fanOut = RequestKey.FanOut(of: request.delivery, queue: queue, key: key) }
-        return fanOut!.notificationID(at: position)
+        requestKey.notificationID(
+            own: own, position: position, of: request.delivery,
+            queue: settings.queues[request.delivery.queue.index].name, key: key)
     }
 
     private mutating func start(

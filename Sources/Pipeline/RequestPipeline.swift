@@ -34,6 +34,7 @@ package struct RequestPipeline: ~Copyable {
 
     // MARK: Notifications
 
+    var requestKey = RequestKey()
     var notifications = Slab<InFlightNotification>()
     package internal(set) var waiting: Waiting
     /// Notifications that wait for a retry in this process. Beyond the maximum they are parked, so that they do not

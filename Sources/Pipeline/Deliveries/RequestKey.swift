@@ -2,9 +2,27 @@ package import Core
 import TLS
 
 /// Identifies a request and each of its notifications through every attempt, redelivery, retry and replay.
-package enum RequestKey {
+///
+/// A value that is kept from request to request allocates nothing.
+package struct RequestKey {
     /// The namespace of Harebell's name-based UUIDs; chosen once, at random.
     private static let namespace = NotificationID(high: 0x1F0B_6A57_9C2D_4E83, low: 0xA4D1_5C7E_38B2_6F90)
+
+    /// The name of the last UUID.
+    private var name: [UInt8] = []
+    /// The length of what the names of a fan-out have in common; 0 before the first one.
+    private var shared = 0
+    private let sha1 = RepeatedSHA1()
+
+    package init() {
+        // Large enough for most names.
+        name.reserveCapacity(128)
+    }
+
+    /// Another request follows.
+    mutating func begin() {
+        shared = 0
+    }
 
     /// The `apns-id` of a notification: the one in the request, else a name-based UUID from the request's key.
     ///
@@ -17,43 +35,47 @@ package enum RequestKey {
     ///   - position: the position in a fan-out; `nil` for a single notification.
     ///   - queue: the name of the queue that the delivery came from.
     ///   - key: ``Request/key``.
+    package mutating func notificationID(
+        own: NotificationID?, position: Int?, of delivery: Delivery, queue: String, key: ArraySlice<UInt8>? = nil
+    ) -> NotificationID {
+        guard let position else {
+            if let own { return own }
+            begin(in: Self.namespace)
+            Self.appendName(of: delivery, queue: queue, key: key, to: &name)
+            return NotificationID(sha1: sha1.digest(name).span)
+        }
+        if let own {
+            begin(in: own)
+            shared = 0
+        } else if shared == 0 {
+            begin(in: Self.namespace)
+            Self.appendName(of: delivery, queue: queue, key: key, to: &name)
+            name.append(UInt8(ascii: "#"))
+            shared = name.count
+        } else {
+            name.removeLast(name.count - shared)
+        }
+        name.append(decimal: position)
+        return NotificationID(sha1: sha1.digest(name).span)
+    }
+
     package static func notificationID(
         own: NotificationID?, position: Int?, of delivery: Delivery, queue: String, key: ArraySlice<UInt8>? = nil
     ) -> NotificationID {
-        if let own {
-            guard let position else { return own }
-            var name = start(in: own)
-            name.append(decimal: position)
-            return NotificationID(sha1: Digest.sha1(name).span)
-        }
-        if let position {
-            var fanOut = FanOut(of: delivery, queue: queue, key: key)
-            return fanOut.notificationID(at: position)
-        }
-        var name = start(in: namespace)
-        appendName(of: delivery, queue: queue, key: key, to: &name)
-        return NotificationID(sha1: Digest.sha1(name).span)
+        var request = RequestKey()
+        return request.notificationID(own: own, position: position, of: delivery, queue: queue, key: key)
     }
 
-    /// Derives the `apns-id`s of a fan-out whose request has none. The common part of their names is computed once.
-    struct FanOut {
-        /// Ends with a position.
-        private var name: [UInt8]
-        private let shared: Int
-        private let sha1 = RepeatedSHA1()
+    /// Begins a name with the bytes of its namespace. Source: RFC 9562, section 5.5.
+    private mutating func begin(in namespace: NotificationID) {
+        name.removeAll(keepingCapacity: true)
+        append(bigEndian: namespace.high)
+        append(bigEndian: namespace.low)
+    }
 
-        /// - Parameters: as of ``RequestKey/notificationID(own:position:of:queue:key:)``.
-        init(of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?) {
-            name = start(in: namespace)
-            appendName(of: delivery, queue: queue, key: key, to: &name)
-            name.append(UInt8(ascii: "#"))
-            shared = name.count
-        }
-
-        mutating func notificationID(at position: Int) -> NotificationID {
-            name.removeLast(name.count - shared)
-            name.append(decimal: position)
-            return NotificationID(sha1: sha1.digest(name).span)
+    private mutating func append(bigEndian half: UInt64) {
+        for shift in stride(from: UInt64(56), through: 0, by: -8) {
+            name.append(UInt8(truncatingIfNeeded: half >> shift))
         }
     }
 
@@ -102,19 +124,5 @@ package enum RequestKey {
     private static func append(decimal value: UInt64?, to name: inout [UInt8]) {
         if let value { name.append(decimal: value) }
         name.append(UInt8(ascii: ";"))
-    }
-
-    /// The namespace bytes, which precede the name. Source: RFC 9562, section 5.5.
-    private static func start(in namespace: NotificationID) -> [UInt8] {
-        var bytes: [UInt8] = []
-        // Large enough for most names.
-        bytes.reserveCapacity(128)
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: namespace.high >> shift))
-        }
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: namespace.low >> shift))
-        }
-        return bytes
     }
 }

@@ -3,11 +3,6 @@ package import System
 
 /// Hash functions of FIPS 180-4.
 package enum Digest {
-    /// SHA-1: 20 bytes. For names (RFC 9562 section 5.5), not for security.
-    package static func sha1(_ bytes: [UInt8]) -> [UInt8] {
-        unsafe digest(bytes, shim_sha1(), size: 20)
-    }
-
     /// SHA-256: 32 bytes.
     package static func sha256(_ bytes: [UInt8]) -> [UInt8] {
         unsafe digest(bytes, shim_sha256(), size: 32)
@@ -30,6 +25,8 @@ package enum Digest {
 }
 
 /// SHA-1 of many short texts, one after the other: making a context for each costs as much as hashing it.
+///
+/// For names (RFC 9562 section 5.5), not for security.
 @safe
 package final class RepeatedSHA1 {
     private let context: OpaquePointer
@@ -43,7 +40,6 @@ package final class RepeatedSHA1 {
         unsafe EVP_MD_CTX_free(context)
     }
 
-    /// The same 20 bytes as ``Digest/sha1(_:)``.
     package func digest(_ bytes: [UInt8]) -> InlineArray<20, UInt8> {
         var digest = InlineArray<20, UInt8>(repeating: 0)
         var span = digest.mutableSpan
