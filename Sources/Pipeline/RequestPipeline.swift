@@ -57,6 +57,8 @@ package struct RequestPipeline: ~Copyable {
     var destinations: Destinations
     /// One for each ``PublisherRole``.
     var outlets = PublisherRole.allCases.map { _ in PublishOutlet() }
+    /// When to look for publishes without a confirm.
+    var nextWatch = Instant.distantFuture
     /// Publishes that the broker does not take, whatever their destination does.
     var isolated = DeadlineQueue<PendingPublication>()
     /// Whether the results beyond a limit are being given up.
@@ -105,8 +107,7 @@ package struct RequestPipeline: ~Copyable {
     package var nextDeadline: Instant? {
         if startsFromBacklog { return .distantPast }
         var earliest = min(deferred.earliest, retries.earliest, waiting.nextDeadline, reachability.nextCheck)
-        earliest = min(earliest, nextTurn, isolated.earliest)
-        for outlet in outlets where outlet.unconfirmed.count > 0 { earliest = min(earliest, outlet.nextWatch) }
+        earliest = min(earliest, nextTurn, isolated.earliest, nextWatch)
         if canDivert { earliest = min(earliest, destinations.nextDeadline, nextOverdueReply) }
         return earliest == .distantFuture ? nil : earliest
     }
@@ -115,6 +116,7 @@ package struct RequestPipeline: ~Copyable {
     static let maximumDuePerTurn = 256
 
     package mutating func expire(at now: Moment) {
+        guard let due = nextDeadline, due <= now.instant else { return }
         var budget = Self.maximumDuePerTurn
         while budget > 0, deferred.earliest <= now.instant, let request = deferred.popFirst() {
             budget -= 1
@@ -141,7 +143,10 @@ package struct RequestPipeline: ~Copyable {
 
     private mutating func expirePublishes(at now: Moment) {
         while isolated.earliest <= now.instant, let pending = isolated.popFirst() { enqueue(pending, at: now) }
-        for role in PublisherRole.allCases { watch(role, at: now) }
+        if nextWatch <= now.instant {
+            nextWatch = .distantFuture
+            for role in PublisherRole.allCases { watch(role, at: now) }
+        }
         guard canDivert else { return }
         for pending in destinations.overdue(at: now.instant) { giveUp(pending, at: now) }
         for pending in destinations.attempts(at: now.instant) { attempt(pending) }

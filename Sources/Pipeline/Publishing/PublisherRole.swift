@@ -35,15 +35,15 @@ struct PublishOutlet {
     var losses = 0
     /// How often the connection was replaced since the last confirm.
     var replacements = 0
-    /// When to look for publishes without a confirm.
-    var nextWatch = Instant.distantFuture
 
     /// Publishes that are not written yet.
     var waiting: Int { unpublished.count + suspects.count }
 
-    /// Since when the publish that has waited longest waits.
-    var waitingSince: Instant? {
-        [unpublished.first?.since, suspects.first?.since].compactMap(\.self).min()
+    /// The publish that has waited longest.
+    var oldest: PendingPublication? {
+        guard let suspect = suspects.first else { return unpublished.first }
+        guard let next = unpublished.first, next.since <= suspect.since else { return suspect }
+        return next
     }
 
     /// Whether a suspect would be outstanding alone, except for publishes that the broker has had for long.

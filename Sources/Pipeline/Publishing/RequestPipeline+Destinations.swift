@@ -123,9 +123,9 @@ extension RequestPipeline {
     /// one, the connection is replaced.
     mutating func watch(_ role: PublisherRole, at now: Moment) {
         let index = role.rawValue
-        guard outlets[index].unconfirmed.count > 0, outlets[index].nextWatch <= now.instant else { return }
         let open = outlets[index].unconfirmed.elements
-        outlets[index].nextWatch = max(open[0].writtenAt + Destinations.silence, now.instant + Self.watchInterval)
+        guard !open.isEmpty else { return }
+        nextWatch = min(nextWatch, max(open[0].writtenAt + Destinations.silence, now.instant + Self.watchInterval))
         guard !outlets[index].isBlocked, open[0].writtenAt + Destinations.silence <= now.instant else { return }
         guard role != .attempts else {
             if outlets[index].waiting > 0 { append(.replacePublisher(role)) }
@@ -202,7 +202,7 @@ extension RequestPipeline {
     /// When the next direct reply has waited too long for its connection.
     var nextOverdueReply: Instant {
         let timeout = destinations.isStopped ? Self.replyTimeoutInDrain : Destinations.timeLimit
-        return outlets[PublisherRole.directReplies.rawValue].waitingSince.map { $0 + timeout } ?? .distantFuture
+        return outlets[PublisherRole.directReplies.rawValue].oldest.map { $0.since + timeout } ?? .distantFuture
     }
 
     /// Diverts direct replies that have waited too long for their connection.
@@ -218,10 +218,12 @@ extension RequestPipeline {
     /// Gives up the direct reply that has waited longest.
     private mutating func giveUpReply(at now: Moment) {
         let index = PublisherRole.directReplies.rawValue
-        let suspect = outlets[index].suspects.first?.since ?? .distantFuture
-        let isSuspect = suspect < outlets[index].unpublished.first?.since ?? .distantFuture
-        let next = isSuspect ? outlets[index].suspects.popFirst() : outlets[index].unpublished.popFirst()
-        guard let reply = next else { return }
+        guard let reply = outlets[index].oldest else { return }
+        if outlets[index].unpublished.first === reply {
+            outlets[index].unpublished.removeFirst()
+        } else {
+            outlets[index].suspects.removeFirst()
+        }
         if reply.destination.attempt === reply { reply.destination.attempt = nil }
         if !reply.isAbandoned { giveUp(reply, at: now) }
     }

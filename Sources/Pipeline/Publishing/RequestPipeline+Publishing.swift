@@ -86,12 +86,15 @@ extension RequestPipeline {
         return nil
     }
 
+    package func hasPublishes(for role: PublisherRole) -> Bool { outlets[role.rawValue].waiting > 0 }
+
     /// Whether a publishing connection accepts publishes now.
     ///
-    /// - Returns: whether a publish waits for this connection.
+    /// - Returns: whether it does, and a publish waits for it.
+    @discardableResult
     package mutating func publisher(_ role: PublisherRole, isOpen: Bool) -> Bool {
         outlets[role.rawValue].isOpen = isOpen
-        return outlets[role.rawValue].waiting > 0
+        return isOpen && outlets[role.rawValue].waiting > 0
     }
 
     /// The broker stopped reading from a publishing connection, or reads again: the time between does not count.
@@ -106,7 +109,7 @@ extension RequestPipeline {
     /// A publish was written; its confirm will carry this number.
     package mutating func published(_ pending: PendingPublication, as sequence: UInt64, at now: Moment) {
         let index = pending.role.rawValue
-        if outlets[index].unconfirmed.count == 0 { outlets[index].nextWatch = now.instant + Destinations.silence }
+        nextWatch = min(nextWatch, now.instant + Destinations.silence)
         pending.writtenAt = now.instant
         outlets[index].unconfirmed.insert(pending, at: sequence)
     }
@@ -186,6 +189,7 @@ extension RequestPipeline {
     /// each is published alone until the cause is found.
     package mutating func publisherLost(_ role: PublisherRole, _ error: AMQPError, at now: Moment) {
         let index = role.rawValue
+        outlets[index].isOpen = false
         outlets[index].isReliable = false
         outlets[index].isBlocked = false
         outlets[index].losses += 1

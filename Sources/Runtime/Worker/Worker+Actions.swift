@@ -52,19 +52,21 @@ extension Worker {
     /// Writes waiting publishes while the publishing connections accept them.
     mutating func publishWaiting() {
         // In reverse order: a direct reply may become a result for a queue.
-        for role in PublisherRole.allCases.reversed() {
-            let publisher = publishers[role.rawValue]
-            var isOpen = publisher.canPublish
-            while pipeline.publisher(role, isOpen: isOpen) {
-                guard isOpen, let pending = pipeline.nextPublication(on: role, at: now) else {
-                    // The first direct reply and the first attempt open their connections.
-                    publisher.start(at: now.instant)
-                    break
-                }
-                publish(pending, on: publisher)
-                performActions()
-                isOpen = publisher.canPublish
-            }
+        for role in [PublisherRole.attempts, .directReplies] where pipeline.hasPublishes(for: role) {
+            // The first of each opens its connection.
+            publishers[role.rawValue].start(at: now.instant)
+            publishWaiting(role)
+        }
+        publishWaiting(.queues)
+    }
+
+    private mutating func publishWaiting(_ role: PublisherRole) {
+        let publisher = publishers[role.rawValue]
+        while pipeline.publisher(role, isOpen: publisher.canPublish),
+            let pending = pipeline.nextPublication(on: role, at: now)
+        {
+            publish(pending, on: publisher)
+            performActions()
         }
     }
 

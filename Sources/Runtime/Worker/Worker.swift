@@ -281,6 +281,7 @@ package struct Worker: ~Copyable {
                 performActions()
             case .engine(.opened):
                 connectionOpened(role.purpose)
+                pipeline.publisher(role, isOpen: publisher.canPublish)
                 if role == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 pipeline.publisher(role, isBlocked: true, at: now)
