@@ -14,8 +14,8 @@ package final class InFlightRequest {
     var notifications = 1
     /// The number of notifications that this delivery has to send.
     var started = 0
-    var failures = Failures()
-    var firstFailure: Failure?
+    /// The outcomes that require a dead letter; `nil` if there is none.
+    var failures: Failures?
     /// The attempts before this delivery.
     let history: RequestHistory
     /// The key of a request with a message id, needed when it completes. Computed on arrival, while its bytes are in
@@ -36,15 +36,12 @@ package final class InFlightRequest {
     /// The number of its results whose destination is not open.
     var heldResults = 0
 
-    /// The notifications that require a dead letter.
-    struct Failures {
+    /// The notifications that require a dead letter. An object, because few requests have one.
+    final class Failures {
         var count = 0
         /// Their positions in a fan-out.
         var positions: [Int] = []
-    }
-
-    /// The first outcome that requires a dead letter. An object, because few requests have one.
-    final class Failure {
+        /// The first one, and its outcome.
         let id: NotificationID?
         let report: Report
         /// Bodies of the results that no queue accepted.
@@ -85,7 +82,7 @@ package final class InFlightRequest {
         case wait
         /// Its results are published in one message.
         case results([ResultNote])
-        case deadLetter(Failure)
+        case deadLetter(Failures)
         /// Its parked notifications wait in a retry queue.
         case retry
         /// It was not sent, and returns to its queue.
@@ -107,7 +104,7 @@ package final class InFlightRequest {
             defer { results = [] }
             return .results(results)
         }
-        if let failure = firstFailure.take() { return .deadLetter(failure) }
+        if let failures = failures.take() { return .deadLetter(failures) }
         if let pause = deferral.take() { return .decodeLater(pause) }
         if parked.isEmpty { return .complete }
         return (mayReturn || isOrphan) && isUntouched ? .requeue : .retry
@@ -207,6 +204,11 @@ package final class InFlightNotification {
     /// The lanes of its app that it passes: that of the credential, and that of its topic.
     var appPlaces: (credential: Waiting.Place, topic: Waiting.Place) {
         (.app(app, Lane.credential), .app(app, lane))
+    }
+
+    /// Its end without a response to report.
+    func report(_ outcome: Outcome, _ detail: String? = nil) -> Report {
+        Report(outcome: outcome, attempts: attempts, processed: processed, detail: detail)
     }
 
     /// Whether APNs must not store it: it is tried for a short time and never parked.

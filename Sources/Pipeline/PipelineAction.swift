@@ -27,23 +27,17 @@ package enum Intake: Sendable {
 }
 
 /// The reason to withdraw a notification from its pool.
-package enum Withdrawal {
+package enum Withdrawal: Equatable {
     /// It waits in a closed lane.
     case hold(Waiting.Place)
     /// It was a probe, and the credential is refused again.
     case refuse(LaneGate.Cause)
     /// Its app uses another pool, or was removed.
     case resend
-    /// It leaves this worker.
-    case stopWaiting(WaitDestination)
-}
-
-/// The destination of a notification that stops waiting in this worker.
-package enum WaitDestination {
-    /// A retry queue.
+    /// It goes to a retry queue.
     case park
-    /// Its queue, or a retry queue if another part of its request has ended.
+    /// It returns to its queue, or goes to a retry queue if another part of its request has ended.
     case requeue
-    /// None: the broker redelivers it.
+    /// It is forgotten: the broker redelivers it.
     case drop
 }

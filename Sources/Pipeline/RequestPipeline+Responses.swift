@@ -9,18 +9,11 @@ extension RequestPipeline {
     /// - Parameter hasTurn: whether it has already waited for the rate limit.
     mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
         let entry = notifications[handle]
-        if isTooLate(entry, at: now) {
-            finishExpired(handle, entry, at: now)
-            return
-        }
+        if isTooLate(entry, at: now) { return finish(handle, entry.report(.expired), at: now) }
         guard !waiting.table.apps[entry.app.index].isRemoved else {
-            finishRemoved(handle, entry, at: now)
-            return
+            return finish(handle, entry.report(.invalid, "the app was removed from the configuration"), at: now)
         }
-        guard !isThrottled(entry, at: now) else {
-            parkThrottled(handle, entry, at: now)
-            return
-        }
+        if isThrottled(entry, at: now) { return parkThrottled(handle, entry, at: now) }
         entry.pool = waiting.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         if let closed = waiting.admit(handle, entry, at: now.instant) {
             return hold(handle, entry, in: closed, at: now)
@@ -55,14 +48,8 @@ extension RequestPipeline {
 
     /// Parks a notification that is not sent because of its device; no attempt counts.
     private mutating func parkThrottled(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
-        let report = Report(
-            outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: Self.throttledDetail)
         if !entry.isNowOrNever { counters[.throttledNotifications] += 1 }
-        park(handle, report, .throttled, at: now)
-    }
-
-    mutating func finishExpired(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
-        finish(handle, Report(outcome: .expired, attempts: entry.attempts, processed: entry.processed), at: now)
+        park(handle, entry.report(.undelivered, Self.throttledDetail), .throttled, at: now)
     }
 
     /// The lifetime of a notification with `apns-expiration: 0`.
@@ -98,10 +85,7 @@ extension RequestPipeline {
         reachability.responded(entry.pool, at: now.instant)
         let rule = response.rule
         if !rule.isKnown || rule.alarm != nil { announce(response, rule, entry.app) }
-        if isOutdated(entry), refusesWhatChanged(rule, entry) {
-            resend(handle, entry, at: now)
-            return
-        }
+        if isOutdated(entry), refusesWhatChanged(rule, entry) { return resend(handle, entry, at: now) }
         switch rule.action {
         case .pauseApp, .pauseTopic, .reconnect, .renewToken, .keepToken:
             appRefused(handle, entry, rule, response.reason ?? RejectionReason(rawValue: "\(response.status)"), at: now)
@@ -166,10 +150,7 @@ extension RequestPipeline {
     package mutating func lost(_ handle: Handle, _ loss: Loss, at now: Moment) {
         let entry = notifications[handle]
         leftPool(handle, entry)
-        if loss.processed == .no, isOutdated(entry) {
-            resend(handle, entry, at: now)
-            return
-        }
+        if loss.processed == .no, isOutdated(entry) { return resend(handle, entry, at: now) }
         if let reason = loss.goawayReason, let rule = ResponseRule.rule(goaway: reason), rule.action.pause != nil,
             isRepeatable(entry, after: loss.processed), !isOutdated(entry)
         {
@@ -180,9 +161,7 @@ extension RequestPipeline {
         }
         guard !retriesInProcess(handle, entry, after: loss.processed, .short, at: now) else { return }
         startNextRound(
-            handle, entry,
-            Report(outcome: .undelivered, attempts: entry.attempts, processed: entry.processed, detail: loss.detail),
-            after: loss.processed, .short, at: now)
+            handle, entry, entry.report(.undelivered, loss.detail), after: loss.processed, .short, at: now)
     }
 
     /// The expected duration of a failure.
@@ -241,7 +220,7 @@ extension RequestPipeline {
         let entry = notifications[handle]
         entry.place = .none
         waiting.releaseProbes(handle, entry)
-        finishExpired(handle, entry, at: now)
+        finish(handle, entry.report(.expired), at: now)
     }
 
     /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled

@@ -150,6 +150,6 @@ package struct RequestPipeline: ~Copyable {
         guard canDivert else { return }
         for pending in destinations.overdue(at: now.instant) { giveUp(pending, at: now) }
         for pending in destinations.attempts(at: now.instant) { attempt(pending) }
-        giveUpOverdueReplies(at: now)
+        while nextOverdueReply <= now.instant { giveUpReply(at: now) }
     }
 }

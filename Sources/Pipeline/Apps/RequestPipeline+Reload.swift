@@ -86,13 +86,6 @@ extension RequestPipeline {
         send(handle, at: now)
     }
 
-    mutating func finishRemoved(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
-        let report = Report(
-            outcome: .invalid, attempts: entry.attempts, processed: entry.processed,
-            detail: "the app was removed from the configuration")
-        finish(handle, report, at: now)
-    }
-
     /// Whether a notification went to a pool that its app no longer uses. The response then says nothing about the
     /// current credential, and an unprocessed notification moves to the new pool.
     func isOutdated(_ entry: InFlightNotification) -> Bool {

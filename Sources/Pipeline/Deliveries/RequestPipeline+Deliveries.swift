@@ -18,7 +18,10 @@ extension RequestPipeline {
         stopAfterProbe()
         timings.arrived(delivery, at: now.wall)
         let request = makeRequest(delivery, at: now)
-        if delivery.redelivered, let count = poisonCount(delivery) { return giveUp(request, after: count, at: now) }
+        // Only quorum queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
+        if delivery.redelivered, let count = delivery.deliveryCount, count >= Self.poisonDeliveries {
+            return giveUp(request, after: count, at: now)
+        }
         decode(request, at: now)
     }
 
@@ -53,14 +56,7 @@ extension RequestPipeline {
     /// The number of deliveries without a settlement after which a message is given up without being decoded.
     static let poisonDeliveries = 15
 
-    /// The number of earlier deliveries if it reaches the limit: the message may crash its consumers. Only quorum
-    /// queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
-    private func poisonCount(_ delivery: Delivery) -> Int64? {
-        guard let count = delivery.deliveryCount, count >= Self.poisonDeliveries else { return nil }
-        return count
-    }
-
-    /// A suspected poison message gets one result and a dead letter, without being decoded.
+    /// The message may crash its consumers: it gets one result and a dead letter, without being decoded.
     private mutating func giveUp(_ request: InFlightRequest, after count: Int64, at now: Moment) {
         request.begin()
         log.error(

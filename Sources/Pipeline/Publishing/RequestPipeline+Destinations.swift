@@ -99,13 +99,12 @@ extension RequestPipeline {
         log.warning(
             "no queue takes a result: its request becomes a dead letter with it",
             metadata: pending.request.delivery.traced(pending.target(["reply": "\(replyText)"])))
-        if pending.request.firstFailure == nil {
-            var report = note.report
-            report.detail = "the result could not be routed (\(replyText))" + (report.detail.map { "; \($0)" } ?? "")
-            pending.request.firstFailure = InFlightRequest.Failure(id: note.id, report: report)
-        }
-        pending.request.firstFailure?.results.append(pending.publication.body)
-        pending.request.failures.count += note.unfailed
+        var report = note.report
+        report.detail = "the result could not be routed (\(replyText))" + (report.detail.map { "; \($0)" } ?? "")
+        let failures = pending.request.failures ?? InFlightRequest.Failures(id: note.id, report: report)
+        failures.count += note.unfailed
+        failures.results.append(pending.publication.body)
+        pending.request.failures = failures
     }
 
     // MARK: Silence
@@ -205,18 +204,8 @@ extension RequestPipeline {
         return outlets[PublisherRole.directReplies.rawValue].oldest.map { $0.since + timeout } ?? .distantFuture
     }
 
-    /// Diverts direct replies that have waited too long for their connection.
-    mutating func giveUpOverdueReplies(at now: Moment) {
-        while nextOverdueReply <= now.instant { giveUpReply(at: now) }
-    }
-
-    /// Diverts direct replies beyond a tenth of the prefetch while publishes are tried alone.
-    mutating func giveUpExcessReplies(at now: Moment) {
-        while outlets[PublisherRole.directReplies.rawValue].waiting > destinations.limit { giveUpReply(at: now) }
-    }
-
     /// Gives up the direct reply that has waited longest.
-    private mutating func giveUpReply(at now: Moment) {
+    mutating func giveUpReply(at now: Moment) {
         let index = PublisherRole.directReplies.rawValue
         guard let reply = outlets[index].oldest else { return }
         if outlets[index].unpublished.first === reply {

@@ -217,7 +217,8 @@ extension RequestPipeline {
             "a publish made the broker close the connection: the unconfirmed ones are repeated one at a time",
             metadata: ["error.message": "\(error)", "unconfirmed": .stringConvertible(suspects.count)])
         outlets[index].suspects.append(contentsOf: suspects)
-        if role == .directReplies { giveUpExcessReplies(at: now) }
+        guard role == .directReplies else { return }
+        while outlets[index].waiting > destinations.limit { giveUpReply(at: now) }
     }
 
     /// The broker closed the connection over this publish alone.

@@ -6,7 +6,7 @@ extension Report {
     /// Adds the channel data of a response; if expected data is missing, ``detail`` says so.
     package mutating func add(_ response: APNsResponse, to operation: ChannelOperation) {
         let body = response.channel?.body ?? []
-        let members = ChannelResponseBody(body[...])
+        let members = Self.members(of: body)
         let channel = ChannelReport(
             channelID: operation.channelID ?? response.channel?.channelID?[...],
             storagePolicy: operation.storagePolicy ?? members.storagePolicy, channels: members.channels)
@@ -19,23 +19,14 @@ extension Report {
         case .create, .read, .delete, .list: break
         }
     }
-}
 
-/// The JSON response to `read` and `list`, as far as known.
-///
-/// Source: "Sending channel management requests to APNs".
-private struct ChannelResponseBody {
-    var storagePolicy: ArraySlice<UInt8>?
-    var channels: ArraySlice<UInt8>?
-
-    init(_ text: ArraySlice<UInt8>) {
-        do throws(JSONFailure) {
-            let object = try JSONPart(text)
-            if let policy = object["message-storage-policy"], policy.kind == .number { storagePolicy = policy.raw }
-            if let list = object["channels"], list.kind == .array { channels = list.raw }
-        } catch {
-            return
-        }
+    /// The known members of the response to `read` and `list`. Source: "Sending channel management requests to APNs".
+    private static func members(
+        of body: [UInt8]
+    ) -> (storagePolicy: ArraySlice<UInt8>?, channels: ArraySlice<UInt8>?) {
+        guard let object = try? JSONPart(body[...]) else { return (nil, nil) }
+        let (policy, list) = (object["message-storage-policy"], object["channels"])
+        return (policy?.kind == .number ? policy?.raw : nil, list?.kind == .array ? list?.raw : nil)
     }
 }
 

@@ -50,12 +50,11 @@ extension RequestPipeline {
             publish(encoder.encode(end, to: feedback), for: request, .feedback, at: now)
         }
         if isFailure {
-            request.failures.count += 1
-            if let position = end.position { request.failures.positions.append(position) }
-            if request.firstFailure == nil {
-                request.firstFailure = InFlightRequest.Failure(id: end.id, report: end.report)
-            }
-            if isUndeliverable { request.firstFailure?.results.append(encoder.body(of: end)) }
+            let failures = request.failures ?? InFlightRequest.Failures(id: end.id, report: end.report)
+            failures.count += 1
+            if let position = end.position { failures.positions.append(position) }
+            if isUndeliverable { failures.results.append(encoder.body(of: end)) }
+            request.failures = failures
         }
         partEnded(of: request, at: now)
     }
@@ -100,7 +99,7 @@ extension RequestPipeline {
         switch request.end(mayReturn: requeues && mayReturn(request)) {
         case .wait: break
         case .results(let results): publish(results, of: request, at: now)
-        case .deadLetter(let failure): deadLetter(request, failure, at: now)
+        case .deadLetter(let failures): deadLetter(request, failures, at: now)
         case .retry: publishRetry(request, at: now)
         case .requeue: requeue(request)
         case .decodeLater(let pause): decodeLater(request, for: pause, at: now)
@@ -108,20 +107,19 @@ extension RequestPipeline {
         }
     }
 
-    private mutating func deadLetter(_ request: InFlightRequest, _ failure: InFlightRequest.Failure, at now: Moment) {
+    /// Parked notifications may fail later; they then get another dead letter.
+    private mutating func deadLetter(_ request: InFlightRequest, _ failures: InFlightRequest.Failures, at now: Moment) {
         counters[.deadLetters] += 1
-        var report = failure.report
+        var report = failures.report
         if request.notifications > 1 {
             let first = report.detail.map { ", first: \($0)" } ?? ""
-            report.detail = "\(request.failures.count) of \(request.notifications) notifications failed\(first)"
+            report.detail = "\(failures.count) of \(request.notifications) notifications failed\(first)"
         }
         let publication = settings.deadLetters.encode(
-            request.delivery, report: report, results: failure.results, id: failure.id,
+            request.delivery, report: report, results: failures.results, id: failures.id,
             queue: settings.queues[request.delivery.queue.index].name,
             decoder: settings.queues[request.delivery.queue.index].decoderName, firstSeen: request.arrived.wall,
-            done: request.doneBitmap(leaving: request.failures.positions), now: now.wall)
-        // Parked notifications may fail later; they then get another dead letter.
-        request.failures = InFlightRequest.Failures()
+            done: request.doneBitmap(leaving: failures.positions), now: now.wall)
         publish(publication, for: request, .deadLetter, at: now)
     }
 }

@@ -15,49 +15,29 @@ package struct RequestHistory {
         static let parkedOnly = [parkings, deferrals, processed, expiresAt]
     }
 
-    /// The values of the headers. An object, because few requests have these headers, and thousands are in flight.
-    private final class Marks {
-        var parkings = 0
-        var deferrals = 0
-        var attempts = 0
-        var processed = Processed.no
-        var expiresAt: WallTime?
-        var done: ArraySlice<UInt8>?
-        var replays = 0
-    }
-
-    private let marks: Marks?
+    /// How often it was put into a retry queue, deferrals included.
+    package private(set) var parkings = 0
+    /// How often it was put into a retry queue because of a deferral.
+    package private(set) var deferrals = 0
+    /// The attempts of earlier rounds. Ignored in a replay of a dead letter, which starts from the beginning.
+    package private(set) var attempts = 0
+    /// What APNs did in all those attempts.
+    package private(set) var processed = Processed.no
+    /// The end of the AMQP expiration of a parked request; a copy cannot keep that property.
+    package private(set) var expiresAt: WallTime?
+    /// A ``DoneBitmap``, possibly malformed.
+    package private(set) var done: ArraySlice<UInt8>?
+    private var replays = 0
 
     package init(_ delivery: borrowing Delivery) {
-        var marks: Marks?
-        if delivery.headerCount > 0 {
-            delivery.forEachHeader(named: { HeaderName($0) }) { name, value in
-                let known = marks ?? Marks()
-                Self.read(name, value, into: known)
-                marks = known
-            }
-        }
-        if let marks, marks.parkings == 0 {
-            marks.deferrals = 0
-            marks.attempts = 0
-            marks.processed = .no
-            marks.expiresAt = nil
-        }
-        self.marks = marks
+        guard delivery.headerCount > 0 else { return }
+        delivery.forEachHeader(named: { HeaderName($0) }) { name, value in read(name, value) }
+        guard parkings == 0 else { return }
+        deferrals = 0
+        attempts = 0
+        processed = .no
+        expiresAt = nil
     }
-
-    /// How often it was put into a retry queue, deferrals included.
-    package var parkings: Int { marks?.parkings ?? 0 }
-    /// How often it was put into a retry queue because of a deferral.
-    package var deferrals: Int { marks?.deferrals ?? 0 }
-    /// The attempts of earlier rounds. Ignored in a replay of a dead letter, which starts from the beginning.
-    package var attempts: Int { marks?.attempts ?? 0 }
-    /// What APNs did in all those attempts.
-    package var processed: Processed { marks?.processed ?? .no }
-    /// The end of the AMQP expiration of a parked request; a copy cannot keep that property.
-    package var expiresAt: WallTime? { marks?.expiresAt }
-    /// A ``DoneBitmap``, possibly malformed.
-    package var done: ArraySlice<UInt8>? { marks?.done }
 
     private enum HeaderName {
         case parked, deferred, attempts, replays, expiresAt, done, processed
@@ -77,15 +57,15 @@ package struct RequestHistory {
         }
     }
 
-    private static func read(_ name: HeaderName, _ value: Delivery.HeaderValue, into marks: Marks) {
+    private mutating func read(_ name: HeaderName, _ value: Delivery.HeaderValue) {
         switch (name, value) {
-        case (.parked, .integer(let count)): marks.parkings = counted(count)
-        case (.deferred, .integer(let count)): marks.deferrals = counted(count)
-        case (.attempts, .integer(let count)): marks.attempts = counted(count)
-        case (.replays, .integer(let count)): marks.replays = counted(count)
-        case (.expiresAt, .integer(let milliseconds)): marks.expiresAt = WallTime(milliseconds: milliseconds)
-        case (.done, .text(let text)): marks.done = text
-        case (.processed, .text(let text)): marks.processed = text.equals(Processed.unknown.name) ? .unknown : .yes
+        case (.parked, .integer(let count)): parkings = Self.counted(count)
+        case (.deferred, .integer(let count)): deferrals = Self.counted(count)
+        case (.attempts, .integer(let count)): attempts = Self.counted(count)
+        case (.replays, .integer(let count)): replays = Self.counted(count)
+        case (.expiresAt, .integer(let milliseconds)): expiresAt = WallTime(milliseconds: milliseconds)
+        case (.done, .text(let text)): done = text
+        case (.processed, .text(let text)): processed = text.equals(Processed.unknown.name) ? .unknown : .yes
         default: return
         }
     }
@@ -101,6 +81,6 @@ package struct RequestHistory {
 
     /// Differs between the simultaneous copies of one request: the original, and parked or replayed ones.
     package var copy: Int {
-        parkings << 32 | (marks?.replays ?? 0)
+        parkings << 32 | replays
     }
 }

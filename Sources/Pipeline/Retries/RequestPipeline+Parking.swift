@@ -64,11 +64,7 @@ extension RequestPipeline {
         let next = settings.ladder.delay(
             for: cause, parkings: request.history.failureCount, within: rest)
         guard let delay = next else {
-            return endParked(request, at: now) { parked in
-                Report(
-                    outcome: .expired, attempts: parked.entry.attempts, processed: parked.entry.processed,
-                    detail: "it expires before the next attempt")
-            }
+            return endParked(request, at: now) { $0.entry.report(.expired, "it expires before the next attempt") }
         }
         guard let copy = copy(of: request, note(on: request), delay: delay) else {
             return endParked(request, at: now) { parked in

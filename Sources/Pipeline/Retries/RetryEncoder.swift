@@ -13,10 +13,6 @@ package enum RetryEncoder {
         package var done: DoneBitmap?
         /// Whether it was deferred: no notification has ended since, and the retry level stays the same.
         package var isPostponed = false
-
-        package init(attempts: Int) {
-            self.attempts = attempts
-        }
     }
 
     /// - Parameters:
@@ -28,14 +24,15 @@ package enum RetryEncoder {
         _ delivery: Delivery, _ note: Note, queue: String, firstSeen: WallTime, delay: Duration
     ) -> Publication? {
         typealias Header = RequestHistory.Header
+        let history = RequestHistory(delivery)
         var properties = Republishing.properties(of: delivery)
         var headers = Republishing.headers(properties, of: delivery, queue: queue, firstSeen: firstSeen)
-        headers[Header.parkings] = .int32(Int32(clamping: RequestHistory(delivery).parkings + 1))
+        headers[Header.parkings] = .int32(Int32(clamping: history.parkings + 1))
         headers[Header.attempts] = .int32(Int32(clamping: note.attempts))
         headers[Header.processed] = note.processed == .no ? nil : .string(note.processed.name.description)
         headers[Header.expiresAt] = note.expiresAt.map { .int64($0.milliseconds) }
         if note.isPostponed {
-            headers[Header.deferrals] = .int32(Int32(clamping: RequestHistory(delivery).deferrals + 1))
+            headers[Header.deferrals] = .int32(Int32(clamping: history.deferrals + 1))
         } else {
             headers[Header.done] = note.done.map { .text($0.text) }
         }

@@ -65,11 +65,6 @@ extension RequestPipeline {
         paces.isEmpty ? nil : paces[index]?.backlog.count
     }
 
-    mutating func removePaced(_ handle: Handle, _ entry: InFlightNotification) {
-        paces[entry.request.delivery.queue.index]?.backlog.remove(handle)
-        entry.place = .none
-    }
-
     /// Removes all notifications that wait for a rate limit. Requests return to their queue, or are parked if another
     /// of their notifications has ended.
     package mutating func requeuePaced(at now: Moment) {

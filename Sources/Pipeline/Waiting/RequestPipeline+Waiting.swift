@@ -1,3 +1,4 @@
+import APNs
 package import Core
 import Logging
 
@@ -130,38 +131,28 @@ extension RequestPipeline {
         }
     }
 
-    mutating func stopWaiting(_ destination: WaitDestination, _ handles: [Handle], at now: Moment) {
+    /// - Parameter purpose: to park, requeue or drop them.
+    mutating func stopWaiting(_ purpose: Withdrawal, _ handles: [Handle], at now: Moment) {
         for handle in handles {
             let entry = notifications[handle]
             switch entry.place {
             case .none, .retry: continue
             case .pool:
-                withdraw(handle, .stopWaiting(destination))
+                withdraw(handle, purpose)
                 continue
             case .lane(let place): waiting.remove(handle, entry, from: place)
-            case .pace: removePaced(handle, entry)
+            case .pace:
+                paces[entry.request.queue.index]?.backlog.remove(handle)
+                entry.place = .none
             }
-            waiting.releaseProbes(handle, entry)
-            stoppedWaiting(handle, destination, at: now)
-        }
-    }
-
-    private mutating func stoppedWaiting(_ handle: Handle, _ destination: WaitDestination, at now: Moment) {
-        switch destination {
-        case .park: parkWaiting(handle, at: now)
-        case .requeue: parkWaiting(handle, requeues: true, at: now)
-        case .drop:
-            let request = remove(handle).request
-            if case .complete = request.end() { drop(request) }
+            withdrawn(handle, purpose, at: now)
         }
     }
 
     mutating func parkWaiting(_ handle: Handle, requeues: Bool = false, at now: Moment) {
         let entry = notifications[handle]
-        if isTooLate(entry, at: now) { return finishExpired(handle, entry, at: now) }
-        let report = Report(
-            outcome: .undelivered, attempts: entry.attempts, processed: entry.processed,
-            detail: "it waited too long for its app or for APNs")
+        if isTooLate(entry, at: now) { return finish(handle, entry.report(.expired), at: now) }
+        let report = entry.report(.undelivered, "it waited too long for its app or for APNs")
         park(handle, report, nil, requeues: requeues, at: now)
     }
 
@@ -196,9 +187,13 @@ extension RequestPipeline {
             laneRefused(handle, credential, cause, at: now)
             hold(handle, entry, in: credential, at: now)
         case .resend: resend(handle, entry, at: now)
-        case .stopWaiting(let destination):
+        case .park, .requeue:
             waiting.releaseProbes(handle, entry)
-            stoppedWaiting(handle, destination, at: now)
+            parkWaiting(handle, requeues: purpose == .requeue, at: now)
+        case .drop:
+            waiting.releaseProbes(handle, entry)
+            let request = remove(handle).request
+            if case .complete = request.end() { drop(request) }
         }
     }
 

@@ -162,7 +162,7 @@ struct PoolGoawayTests {
         world.servers[0].goaway(last: 1, Self.shutdown)
         world.servers[0].respond(1)
         world.pass(.seconds(1))
-        #expect(world.servers.count == 1 && world.pool.isDrained)
+        #expect(world.servers.count == 1 && world.isDrained)
         #expect(world.responses.keys.sorted() == [0] && world.losses.values.allSatisfy { $0.processed == .no })
         #expect(world.losses.values.allSatisfy { $0.detail.contains("GOAWAY said NO_ERROR Shutdown") })
     }
