@@ -35,20 +35,20 @@ package struct PoolStatistics: Sendable {
     package var waiting: Int
     package fileprivate(set) var counters: PoolCounters
 
-    private var allReady: [Connection] { connections.filter { $0.phase == .ready } }
-    package var ready: Int { allReady.count }
+    private var readyConnections: [Connection] { connections.filter { $0.phase == .ready } }
+    package var ready: Int { readyConnections.count }
     package var connecting: Int { connections.count { $0.phase == .connecting || $0.phase == .handshaking } }
     package var draining: Int { connections.count { $0.phase == .draining } }
     /// Ready connections on which APNs has accepted the credential.
-    package var authenticated: Int { allReady.count(where: \.isAuthenticated) }
+    package var authenticated: Int { readyConnections.count(where: \.isAuthenticated) }
     /// Ready connections with a reduced send rate, because too many of their requests are refused.
-    package var braked: Int { allReady.count(where: \.isBraked) }
+    package var braked: Int { readyConnections.count(where: \.isBraked) }
     /// Requests in flight.
     package var streams: Int { connections.reduce(0) { $0 + $1.streams } }
     /// The sum of the stream limits of all ready connections.
-    package var maximumConcurrentStreams: Int { allReady.reduce(0) { $0 + $1.maximumStreams } }
+    package var maximumConcurrentStreams: Int { readyConnections.reduce(0) { $0 + $1.maximumStreams } }
     /// Permits in the buckets of all ready connections.
-    package var permits: Int { allReady.reduce(0) { $0 + $1.permits } }
+    package var permits: Int { readyConnections.reduce(0) { $0 + $1.permits } }
 }
 
 extension APNsPool {
