@@ -76,14 +76,16 @@ extension ProcessTests {
             try stage.directory.write(Self.token(key), to: "token")
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
 
-            // Without a new token the broker permits no more publishes.
+            // Without a new token the broker permits no more publishes, or from RabbitMQ 4.3 on no connection.
             try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("the file contains no newer one") }
             try eventually("the end of the token; \(worker.report)", within: .seconds(60)) {
                 number += 1
                 try stage.client.publish([stage.requests.message(number, to: stage.quorumQueue)])
                 let lines = worker.text(.errors).split(separator: "\n")
-                return lines.contains { $0.contains("publishing connection is lost") && $0.contains("ACCESS_REFUSED") }
-                    ? true : nil
+                return lines.contains {
+                    $0.contains("publishing connection is lost")
+                        && ($0.contains("ACCESS_REFUSED") || $0.contains("credential expired"))
+                } ? true : nil
             }
             worker.signal(SIGTERM)
             _ = try worker.waitForExit(within: .seconds(60))
