@@ -67,6 +67,8 @@ enum WorkerBenchmarks {
                     meter.measure {
                         worker = Result { try AppPlan(configuration).makeWorker(on: environment, at: network.moment) }
                     }
+                    // They are read while it is made.
+                    withExtendedLifetime(files) {}
                     guard let worker = try worker?.get() else { continue }
                     meter.result += worker.counters.unsettled
                 }

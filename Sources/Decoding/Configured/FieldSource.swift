@@ -92,13 +92,14 @@ package struct FieldSource: Equatable, Sendable {
             switch part {
             case .text(let bytes): text += bytes
             case .value(let reference, _, let fallback, _):
-                switch message.value(of: reference) {
+                let value = message.value(of: reference)
+                switch value {
                 case .text(let value): text += value
                 case .integer(let value): text.append(decimal: Int(value))
                 case .missing:
                     guard let fallback else { return .missing }
                     text += fallback
-                case .other(let kind): return .other(kind)
+                case .number, .other: return value
                 }
             }
         }
@@ -142,7 +143,7 @@ package struct FieldSource: Equatable, Sendable {
             switch message.value(of: reference) {
             case .text(let text): json.appendJSON(string: text)
             case .integer(let value): json.append(decimal: Int(value))
-            case .missing, .other: return nil
+            case .missing, .number, .other: return nil
             }
         }
         return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json[...]

@@ -241,7 +241,7 @@ extension RequestFields {
                         + "content-available 1; set it")
             }
         case .text(let name): type = PushType(name: name) ?? PushType(name: name.lowered[...])
-        case .integer, .other: break
+        case .integer, .number, .other: break
         }
         guard let type else {
             return fail(.pushType, Self.unknown(value, among: PushType.allCases.map(\.description)))

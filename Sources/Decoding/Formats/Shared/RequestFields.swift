@@ -59,14 +59,17 @@ package struct RequestFields {
         case missing
         case text(ArraySlice<UInt8>)
         case integer(Int64)
-        /// A number that is not an integer, or another type by its name: as errors show it. Never valid.
-        case other(String)
+        /// One that is not an integer, as written. Never valid.
+        case number(ArraySlice<UInt8>)
+        /// Any other type, by its name in errors; never valid.
+        case other(StaticString)
 
         init(_ value: Delivery.HeaderValue) {
             switch value {
             case .text(let text): self = .text(text)
             case .integer(let integer): self = .integer(integer)
-            case .number(let number): self = JSONText.wholeNumber(number).map { .integer($0) } ?? .other("\(number)")
+            case .number(let number):
+                self = JSONText.wholeNumber(number).map { .integer($0) } ?? .number(Array("\(number)".utf8)[...])
             case .boolean: self = .other("a boolean")
             case .other: self = .other("a decimal, a table, an array or nothing")
             }
@@ -79,10 +82,10 @@ package struct RequestFields {
             case .string: self = body.text(of: value).map { .text($0) } ?? .other("half of a surrogate pair")
             case .number:
                 let digits = body.slice(value.range)
-                self = JSONText.wholeNumber(digits).map { .integer($0) } ?? .other(RequestFields.shortened(digits))
+                self = JSONText.wholeNumber(digits).map { .integer($0) } ?? .number(digits)
             case .object:
-                self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name.description)
-            default: self = .other(value.kind.name.description)
+                self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name)
+            default: self = .other(value.kind.name)
             }
         }
 
@@ -95,13 +98,14 @@ package struct RequestFields {
             switch self {
             case .missing: "nothing"
             case .integer(let integer): "\(integer)"
-            case .other(let kind): kind
+            case .number(let digits): RequestFields.shortened(digits)
+            case .other(let kind): kind.description
             case .text(let text): RequestFields.quoted(text)
             }
         }
     }
 
-    private var values = InlineArray<14, Value>(repeating: .missing)
+    private var values = InlineArray<14, Value> { _ in .missing }
     /// The tokens of a fan-out; their order determines the notifications' positions. `nil` if there are none. An
     /// invalid token does not affect the others.
     private(set) var deviceTokens: [ArraySlice<UInt8>]?
@@ -122,8 +126,8 @@ package struct RequestFields {
 
     /// The value of a field. `payload`, `device-tokens` and `channel` are read differently.
     subscript(name: Name) -> Value {
-        get { values[name.rawValue] }
-        set { values[name.rawValue] = newValue }
+        _read { yield values[name.rawValue] }
+        _modify { yield &values[name.rawValue] }
     }
 
     /// - Parameters:
