@@ -206,7 +206,7 @@ extension RequestFields {
     }
 
     private static func badToken(_ digits: ArraySlice<UInt8>) -> String {
-        "\(FieldForms.prefix(ofToken: digits))expected an even number of hexadecimal digits, at most "
+        "\(MistakenForms.prefix(ofToken: digits))expected an even number of hexadecimal digits, at most "
             + "\(DeviceToken.maximumDigits)"
     }
 
@@ -280,8 +280,8 @@ extension RequestFields {
         let value = self[name]
         if value.isMissing { return nil }
         let seconds = integer(value)
-        if let seconds, seconds == 0 || FieldForms.plausibleTimes.contains(seconds) { return seconds }
-        return fail(name, FieldForms.complaint(aboutTime: value, seconds))
+        if let seconds, seconds == 0 || MistakenForms.plausibleTimes.contains(seconds) { return seconds }
+        return fail(name, MistakenForms.complaint(aboutTime: value, seconds))
     }
 
     private mutating func collapseID() -> ArraySlice<UInt8>? {
@@ -308,7 +308,7 @@ extension RequestFields {
         let value = self[name]
         if value.isMissing { return nil }
         if case .text(let text) = value, let id = NotificationID(text) { return id }
-        return fail(name, "\(FieldForms.prefix(ofID: value))expected a UUID as 8-4-4-4-12 hexadecimal digits")
+        return fail(name, "\(MistakenForms.prefix(ofID: value))expected a UUID as 8-4-4-4-12 hexadecimal digits")
     }
 
     private mutating func environment() -> Environment? {

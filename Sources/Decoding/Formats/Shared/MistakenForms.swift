@@ -1,7 +1,7 @@
 import Core
 
 /// Forms in which values reach producers by mistake. Errors name them, without the value.
-enum FieldForms {
+enum MistakenForms {
     // MARK: Device tokens
 
     /// Characters around and between the digits of a token.
