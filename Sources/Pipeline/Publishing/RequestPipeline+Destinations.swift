@@ -52,7 +52,7 @@ extension RequestPipeline {
         let destination = result.destination
         let reason =
             switch destination.state {
-            case .open: "direct replies cannot be published now"
+            case .open: "its publishing connection is not open"
             case .slow: "\(result.target) does not confirm it"
             case .refusing: "\(result.target) refuses it"
             case .harmful: destination.replyText
