@@ -104,7 +104,7 @@ extension ConfigurationReader {
         var complaints = reader.problems
         for problem in found {
             let path = "\(reader.entries[problem.definition].section).\(problem.path)"
-            complaints.append((path, problem.message + problem.hint))
+            complaints.append((path, problem.message))
         }
         for path in (0..<values.count("queues")).map({ "queues[\($0)].decoder" }) {
             guard let name = values.text(path), let complaint = decoders.complaint(about: name) else { continue }
@@ -113,8 +113,8 @@ extension ConfigurationReader {
         for (path, message) in complaints { error(path, shown(message, of: path)) }
     }
 
-    /// A message about a decoder or its name. A decoder does not know the origin of its options, so a message that might
-    /// quote a value from the environment is not shown.
+    /// A message about a decoder or its name. A decoder does not know the origin of its options, so a message that
+    /// might quote a value from the environment is not shown.
     private func shown(_ message: String, of path: String) -> String {
         if let written = values.written(path) { return "\"\(written)\" is not valid; \(Self.concealed)" }
         let names = (0..<values.count("decoders")).map { "decoders[\($0)].name" }

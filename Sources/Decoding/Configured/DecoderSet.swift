@@ -7,8 +7,6 @@ package struct DecoderSet: Sendable {
         /// The option, relative to the definition's section.
         package let path: String
         package let message: String
-        /// A suggestion to append to the message. It shows what the option's value resembles.
-        package var hint = ""
     }
 
     private var decoders: [String: any Decoder]
@@ -46,14 +44,14 @@ package struct DecoderSet: Sendable {
         _ definition: DecoderDefinition, _ index: Int, endless: Set<String>
     ) -> [Problem] {
         var problems: [Problem] = []
-        func report(_ path: String, _ message: String, hint: String = "") {
-            problems.append(Problem(definition: index, path: path, message: message, hint: hint))
+        func report(_ path: String, _ message: String) {
+            problems.append(Problem(definition: index, path: path, message: message))
         }
         let inner = definition.options.inner.map { name, path -> any Decoder in
             if endless.contains(name) {
                 report(path, "\"\(name)\" would contain itself")
-            } else if let refusal = refusal(of: name) {
-                report(path, refusal.message, hint: refusal.hint)
+            } else if let complaint = complaint(about: name) {
+                report(path, complaint)
             } else if decoders[name] is ProcessDecoder {
                 report(path, "\"\(name)\" is a process, which is asynchronous: it cannot be part of another decoder")
             } else if let decoder = decoders[name] {
@@ -75,22 +73,16 @@ package struct DecoderSet: Sendable {
     /// - Returns: `nil` unless a decoder has this name and all its required options are set.
     package subscript(name: String) -> (any Decoder)? { decoders[name] }
 
-    /// The error for a name; `nil` if it can be resolved to a decoder.
-    ///
-    /// - Parameter hints: whether to append a suggestion.
-    package func complaint(about name: String, hints: Bool = true) -> String? {
-        refusal(of: name).map { $0.message + (hints ? $0.hint : "") }
-    }
-
-    private func refusal(of name: String) -> (message: String, hint: String)? {
+    /// The error for a name, with the nearest one; `nil` if it can be resolved to a decoder.
+    package func complaint(about name: String) -> String? {
         guard decoders[name] == nil else { return nil }
         if DecoderFormat(rawValue: name) != nil {
-            return ("\"\(name)\" has options: name an entry of decoders with them", "")
+            return "\"\(name)\" has options: name an entry of decoders with them"
         }
         if DecoderFormat.removed.contains(name) {
-            return ("the format \"\(name)\" was removed; \(DecoderFormat.replacement)", "")
+            return "the format \"\(name)\" was removed; \(DecoderFormat.replacement)"
         }
-        let question = Suggestion.question(Suggestion.closest(to: name, among: names))
-        return ("\"\(name)\" is not one of \(names.joined(separator: ", "))", question.map { "; \($0)" } ?? "")
+        let question = Suggestion.question(Suggestion.closest(to: name, among: names)).map { "; \($0)" } ?? ""
+        return "\"\(name)\" is not one of \(names.joined(separator: ", "))\(question)"
     }
 }
