@@ -1,4 +1,5 @@
 import Core
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -151,14 +152,16 @@ struct ConnectTests {
 
     /// Blocks threads until it is opened, and none after that.
     final class Gate: Sendable {
-        private let isOpen = Atomic(false)
+        private let turns = DispatchSemaphore(value: 0)
 
         func open() {
-            isOpen.store(true, ordering: .releasing)
+            turns.signal()
         }
 
+        /// Each thread that passes lets the next one pass.
         func wait() {
-            while !isOpen.load(ordering: .acquiring) { usleep(1000) }
+            turns.wait()
+            turns.signal()
         }
     }
 }

@@ -35,8 +35,8 @@ extension Delivery {
     }
 }
 
-/// The section of an AMQP 1.0 client that sent its body as a value, not as data. RabbitMQ passes such a section on as it
-/// is. Source: AMQP 1.0, sections 1.6 (the codes of types) and 3.2.8.
+/// The section of an AMQP 1.0 client that sent its body as a value, not as data. RabbitMQ passes such a section on
+/// unchanged. Source: AMQP 1.0, sections 1.6 (the codes of types) and 3.2.8.
 enum ValueSection {
     /// `amqp-value`, as a small and as a full unsigned long.
     static let descriptors: [[UInt8]] = [[0x00, 0x53, 0x77], [0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x77]]

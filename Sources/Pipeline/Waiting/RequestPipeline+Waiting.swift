@@ -238,8 +238,8 @@ extension RequestPipeline {
 
     // MARK: A lost connection to the broker, and the drain
 
-    /// Drops requests that the broker redelivers and of which nothing was sent: the redelivery may reach another worker,
-    /// and both would send it. A fan-out of which a part is in a pool stays: that part may have been sent.
+    /// Drops requests that the broker redelivers and of which nothing was sent: the redelivery may reach another
+    /// worker, and both would send it. A fan-out of which a part is in a pool stays: that part may have been sent.
     mutating func dropUnsentOrphans(at now: Moment) {
         let unattempted = notifications.handles.filter {
             notifications[$0].request.isOrphan && notifications[$0].isUnattempted

@@ -53,7 +53,7 @@ extension Worker {
                 role, name: "harebell \(activity) \(name)", configuration.broker, network: environment.brokerNetwork,
                 seed: random.next())
         }
-        // What can fail comes before the first property: a value that cannot be copied is made whole or not at all.
+        // Swift 6.3 cannot destroy a noncopyable value that is only partly initialized, so these errors come first.
         let consumer = try connection(.consumer(consumers), "consume")
         let publishers = try PublisherRole.allCases.map { try connection(.publisher, $0.activity) }
         let inquiries = try connection(.control, "ask")

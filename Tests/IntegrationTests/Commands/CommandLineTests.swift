@@ -92,7 +92,7 @@ extension ProcessTests {
             #expect(process.text() == (try run(["schema", "asyncapi"]).text()))
         }
 
-        /// Runs a command with a full, non-blocking pipe as its standard output, and prints what comes out of it.
+        /// Fills a non-blocking pipe, runs a command that writes to it, then prints what the command wrote.
         private static let fullPipe = """
             import os, subprocess, sys
             reading, writing = os.pipe()

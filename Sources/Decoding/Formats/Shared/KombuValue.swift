@@ -2,8 +2,8 @@ import Core
 
 /// Values that JSON lacks, as kombu writes them: `{"__type__": "uuid", "__value__": "…"}`.
 ///
-/// They are unwrapped in fields. In a payload they would reach the device: in that of a task they are refused, in others
-/// reported.
+/// They are unwrapped in fields. In a payload they would reach the device: the payload of a task is refused, and any
+/// other one is sent with a finding.
 ///
 /// Source: kombu.utils.json, `register_type` and `object_hook`.
 enum KombuValue {
