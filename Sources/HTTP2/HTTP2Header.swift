@@ -24,7 +24,7 @@ extension [HTTP2Header] {
 }
 
 extension Span<UInt8> {
-    func isEqual(to other: Span<UInt8>) -> Bool {
+    package func isEqual(to other: Span<UInt8>) -> Bool {
         guard count == other.count, count > 0 else { return count == other.count }
         return unsafe withUnsafeBufferPointer { here in
             unsafe other.withUnsafeBufferPointer { unsafe memcmp(here.baseAddress!, $0.baseAddress!, count) == 0 }

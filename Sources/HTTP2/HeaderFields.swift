@@ -37,6 +37,9 @@ package struct HeaderFields: ~Copyable {
         removeAdded()
     }
 
+    /// The number of fields that ``removeAdded()`` keeps.
+    package var keptCount: Int { kept.fields }
+
     /// Keeps the present fields for the next messages, too.
     package mutating func keep() {
         kept = (fieldCount, textCount, size)

@@ -6,24 +6,27 @@ import HTTP2
 /// APNs keeps a small HPACK table and documents its use:
 /// - `:path` and `authorization` are not indexed (nghttp2 does that by itself).
 /// - `apns-id`, `apns-request-id`, `apns-expiration` and `apns-collapse-id` are indexed once, for their names.
-/// - Everything else is indexed.
+/// - Everything else is indexed; of the topics only the first ones, because many of them would displace each other.
 ///
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
 /// APNs"; for channels "Sending channel management requests to APNs".
 ///
-/// Most notifications of a connection have the same topic, type, priority and provider token. Their fields are prepared
-/// once and kept; only the path, the id, the expiration and the collapse id are written for each notification.
+/// Most notifications of a connection have the same type, priority and provider token. Their fields are prepared once and
+/// kept; only the path, the id, the topic, the expiration and the collapse id are written for each notification.
 struct RequestWriter {
     /// What the kept fields depend on.
     private struct Prepared {
-        let topic: [UInt8]
         let pushType: PushType
         let priority: Priority?
         let expires: Bool
         let tokenGeneration: UInt32?
     }
 
+    /// The maximum of a connection's topics that are indexed.
+    static let maximumIndexedTopics = 16
+
     private let authority: [UInt8]
+    private var indexedTopics: [[UInt8]] = []
     private var prepared: Prepared?
     private var scratch: [UInt8] = []
     private var knowsID = false
@@ -56,6 +59,8 @@ struct RequestWriter {
                 format(expiration)
                 fields.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
             }
+            fields.replaceValue(
+                at: fields.keptCount - 1, request.topic.span, indexing: topicIndexing(request.topic))
             if let collapseID = request.collapseID {
                 fields.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
             }
@@ -79,13 +84,12 @@ struct RequestWriter {
     }
 
     /// Starts a notification with the kept fields, or prepares them, in the order of Apple's example. The values of
-    /// `:path`, `apns-id` and `apns-expiration` are empty.
+    /// `:path`, `apns-id`, `apns-expiration` and `apns-topic` are empty.
     private mutating func prepare(
         _ request: borrowing APNsRequest, authorization: ProviderToken?, in fields: inout HeaderFields
     ) {
         if let prepared, prepared.pushType == request.pushType, prepared.priority == request.priority,
-            prepared.expires == (request.expiration != nil), prepared.tokenGeneration == authorization?.generation,
-            request.topic.elementsEqual(prepared.topic)
+            prepared.expires == (request.expiration != nil), prepared.tokenGeneration == authorization?.generation
         {
             return fields.removeAdded()
         }
@@ -94,11 +98,18 @@ struct RequestWriter {
         fields.add("apns-push-type", request.pushType.name)
         if request.expiration != nil { fields.add("apns-expiration", "") }
         if let priority = request.priority { fields.add("apns-priority", priority.name) }
-        fields.add("apns-topic", request.topic.span)
+        fields.add("apns-topic", "")
         fields.keep()
         prepared = Prepared(
-            topic: Array(request.topic), pushType: request.pushType, priority: request.priority,
-            expires: request.expiration != nil, tokenGeneration: authorization?.generation)
+            pushType: request.pushType, priority: request.priority, expires: request.expiration != nil,
+            tokenGeneration: authorization?.generation)
+    }
+
+    private mutating func topicIndexing(_ topic: ArraySlice<UInt8>) -> HTTP2ClientSession.Indexing {
+        for known in indexedTopics where known.span.isEqual(to: topic.span) { return .automatic }
+        guard indexedTopics.count < Self.maximumIndexedTopics else { return .never }
+        indexedTopics.append(Array(topic))
+        return .automatic
     }
 
     /// Starts a request whose path is `path`, `bundleID` and `collection`.

@@ -160,6 +160,23 @@ struct EngineRequestTests {
         #expect(link.server.received.count == 50 && Set(tableSizes).count == 1, "the table stays as it is")
     }
 
+    @Test("Of a connection's topics only the first sixteen are indexed, so that many apps do not fill the table")
+    func indexedTopics() throws {
+        let link = try Link(usesProviderToken: true)
+        link.open()
+        let topics = (0..<40).map { "com.example.app\($0)" }
+        for (number, topic) in zip(Handle(1)...80, topics + topics) {
+            try link.submit(Fixture.request(number, topic: topic))
+            link.pump()
+        }
+        let received = link.server.received
+        #expect(received.map { $0.header("apns-topic") } == topics + topics)
+        let representations = received.map { $0.representations["apns-topic"] }
+        #expect(representations[..<16].allSatisfy { $0 == .incrementalIndexing })
+        #expect(representations[40..<56].allSatisfy { $0 == .indexed })
+        #expect((representations[16..<40] + representations[56...]).allSatisfy { $0 == .neverIndexed })
+    }
+
     @Test("Everything works when the wire carries one byte at a time")
     func split() throws {
         let link = try Link(usesProviderToken: true)

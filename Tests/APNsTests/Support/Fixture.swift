@@ -55,12 +55,12 @@ enum Fixture {
     /// - Parameter payload: its size in bytes.
     static func request(
         _ number: Handle = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil,
-        priority: Priority? = .immediate, device: DeviceToken? = nil
+        priority: Priority? = .immediate, device: DeviceToken? = nil, topic: String = "com.example.app"
     ) -> APNsRequest {
         let token = device ?? DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
         guard let token else { preconditionFailure("these are hexadecimal digits") }
         return APNsRequest(
-            target: .device(token), topic: ArraySlice("com.example.app".utf8), pushType: .alert, priority: priority,
+            target: .device(token), topic: ArraySlice(topic.utf8), pushType: .alert, priority: priority,
             expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
             id: NotificationID(high: 0x1234, low: UInt64(number.value)),
             payload: ArraySlice("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: payload - 10))
