@@ -7,7 +7,6 @@ package struct ConfigurationError: ComponentError {
 
     package let code = Code.invalid
     package let problems: [ConfigurationProblem]
-    package let blame = Blame.local
     package let isTransient = false
 
     /// The readable part of the file; `nil` if it is not valid YAML.

@@ -2,37 +2,28 @@ import CNghttp2
 package import Core
 
 /// Why an HTTP/2 connection is no longer usable, or a request could not be submitted.
-package struct HTTP2Error: ComponentError {
-    /// nghttp2's name of the error (`NGHTTP2_ERR_FLOODED`), or the RFC's name of the code with which we closed the
-    /// connection (`PROTOCOL_ERROR`).
-    package typealias Code = ErrorCode<HTTP2Error>
-
-    package let code: Code
-    package let message: String
-    package let blame: Blame
-    package let isTransient: Bool
-}
+///
+/// The code is nghttp2's name of the error (`NGHTTP2_ERR_FLOODED`), or the RFC's name of the code with which we closed
+/// the connection (`PROTOCOL_ERROR`).
+package typealias HTTP2Error = ComponentFailure<HTTP2ErrorCode>
 
 extension HTTP2Error {
     /// An error from an nghttp2 function.
     init(library value: Int32) {
-        let local = [
+        let isOurs = [
             NGHTTP2_ERR_NOMEM, NGHTTP2_ERR_CALLBACK_FAILURE, NGHTTP2_ERR_INVALID_ARGUMENT, NGHTTP2_ERR_INVALID_STATE,
             NGHTTP2_ERR_FRAME_SIZE_ERROR,
         ]
         .contains { $0.rawValue == value }
         self.init(
-            code: Code(rawValue: Self.name(of: value)), message: unsafe String(cString: nghttp2_strerror(value)),
-            blame: local ? .local : .remote, isTransient: !local)
+            Code(rawValue: Self.name(of: value)), unsafe String(cString: nghttp2_strerror(value)), isTransient: !isOurs)
     }
 
     /// The peer violated the protocol, so we closed the connection with GOAWAY.
     init(terminatedBy code: HTTP2ErrorCode, reason: String) {
         let because = reason.isEmpty ? "" : " (\(reason))"
         self.init(
-            code: Code(rawValue: code.description),
-            message: "the peer broke HTTP/2\(because); the connection was closed",
-            blame: .remote, isTransient: true)
+            Code(rawValue: code.description), "the peer broke HTTP/2\(because); the connection was closed")
     }
 
     /// The name of an error that the functions in use return.

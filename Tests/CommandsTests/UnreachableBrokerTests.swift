@@ -60,7 +60,7 @@ struct UnreachableBrokerTests {
     func secondRound() {
         var progress = BrokerProgress(limit: .seconds(30), at: network.now)
         let lost = AMQPConnection.Event.disconnected(
-            epoch: 1, AMQPError(.transport, "gone", blame: .remote, isTransient: true), retryAt: network.now)
+            epoch: 1, AMQPError(.transport, "gone"), retryAt: network.now)
         progress.took(lost, at: network.now)
         progress.took(.engine(.opened(ServerProperties())), at: network.now + .seconds(2))
         #expect(progress.cause == nil && progress.deadline == network.now + .seconds(30))

@@ -75,7 +75,6 @@ struct KeyTests {
         #expect(
             failure?.message
                 == "the signing key is of the kind \(kind): ES256 needs an EC key on the curve P-256 (prime256v1)")
-        #expect(failure?.blame == .local)
     }
 
     @Test("an encrypted key is reported as such, without a passphrase prompt")

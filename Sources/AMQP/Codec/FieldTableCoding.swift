@@ -39,8 +39,7 @@ extension FieldTable {
 
     fileprivate static func check(_ depth: Int) throws(AMQPError) {
         guard depth <= maximumDepth else {
-            throw AMQPError(
-                .badTable, "headers are nested deeper than \(maximumDepth) levels", blame: .remote, isTransient: false)
+            throw AMQPError(.badTable, "headers are nested deeper than \(maximumDepth) levels", isTransient: false)
         }
     }
 }

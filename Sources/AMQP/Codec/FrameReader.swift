@@ -133,7 +133,7 @@ struct FrameReader: ~Copyable {
     }
 
     private static func notAMQP(_ what: String) -> AMQPError {
-        AMQPError(.badData, "the peer's bytes are not AMQP 0-9-1: \(what)", blame: .remote, isTransient: true)
+        AMQPError(.badData, "the peer's bytes are not AMQP 0-9-1: \(what)")
     }
 }
 

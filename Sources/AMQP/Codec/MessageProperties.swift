@@ -39,8 +39,7 @@ package struct MessageProperties: Sendable, Equatable {
             let status = unsafe amqp_decode_properties(UInt16(AMQP_BASIC_CLASS), &pool.raw, bytes, &decoded)
             guard status == 0 else {
                 let text = unsafe String(cString: amqp_error_string2(status))
-                throw AMQPError(
-                    .badTable, "properties are not well formed: \(text)", blame: .remote, isTransient: false)
+                throw AMQPError(.badTable, "properties are not well formed: \(text)", isTransient: false)
             }
             return try unsafe MessageProperties(decoded!.load(as: amqp_basic_properties_t.self))
         }
@@ -130,6 +129,6 @@ enum ShortString {
     static func tooLong(_ what: StaticString) -> AMQPError {
         AMQPError(
             .shortStringTooLong, "the \(what) is longer than the \(maximumLength) bytes that AMQP allows",
-            blame: .local, isTransient: false)
+            isTransient: false)
     }
 }

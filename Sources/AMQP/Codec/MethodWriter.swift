@@ -50,7 +50,7 @@ struct MethodWriter: ~Copyable {
         let status = unsafe amqp_decode_table(copy(wire), &pool.raw, &result, &offset)
         guard status == 0 else {
             let text = unsafe String(cString: amqp_error_string2(status))
-            throw AMQPError(.badTable, "arguments cannot be encoded: \(text)", blame: .local, isTransient: false)
+            throw AMQPError(.badTable, "arguments cannot be encoded: \(text)", isTransient: false)
         }
         return unsafe result
     }

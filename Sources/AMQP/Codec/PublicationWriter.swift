@@ -14,8 +14,7 @@ struct PublicationWriter {
         let size = publication.encodedProperties.size
         guard size <= limit else {
             throw AMQPError(
-                .propertiesTooLarge, "the properties have \(size) bytes; one frame holds \(limit)",
-                blame: .local, isTransient: false)
+                .propertiesTooLarge, "the properties have \(size) bytes; one frame holds \(limit)", isTransient: false)
         }
     }
 

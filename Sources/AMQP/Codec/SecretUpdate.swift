@@ -14,9 +14,7 @@ enum SecretUpdate {
         let secret = Array(secret.utf8)[...]
         let size = 4 + 4 + secret.count + 1 + reason.count
         guard size + FrameFormat.overhead <= frameMax else {
-            throw AMQPError(
-                .secretRefused, "the new password has \(secret.count) bytes; a frame holds \(frameMax)",
-                blame: .local, isTransient: true)
+            throw AMQPError(.secretRefused, "the new password has \(secret.count) bytes; a frame holds \(frameMax)")
         }
         unsafe output.append(upTo: size + FrameFormat.overhead) { buffer in
             var writer = unsafe PackedWriter(buffer)

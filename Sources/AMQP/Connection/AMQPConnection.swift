@@ -303,7 +303,7 @@ package final class AMQPConnection {
         }
         let pause = pause(after: error)
         state = .waiting(until: now + pause)
-        let cause = error ?? AMQPError(.transport, "the connection ended", blame: .remote, isTransient: true)
+        let cause = error ?? AMQPError(.transport, "the connection ended")
         return .disconnected(epoch: epoch, cause, retryAt: now + pause)
     }
 }

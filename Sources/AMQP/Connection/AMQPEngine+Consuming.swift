@@ -319,9 +319,7 @@ extension AMQPEngine {
     private mutating func stalled(_ what: String, _ index: Int) -> AMQPError {
         stalledQueue = QueueID(index)
         let seconds = configuration.stallTimeout.components.seconds
-        return AMQPError(
-            .stalled, "\(what) \(consumers[index].queue.name) for \(seconds) s: reconnecting", blame: .remote,
-            isTransient: true)
+        return AMQPError(.stalled, "\(what) \(consumers[index].queue.name) for \(seconds) s: reconnecting")
     }
 
     mutating func consumeOkReceived(_ tag: String) {

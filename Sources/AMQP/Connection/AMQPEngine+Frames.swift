@@ -100,8 +100,6 @@ extension AMQPEngine {
 
     mutating func unexpected(_ what: String) {
         finish(
-            AMQPError(
-                .unexpectedFrame, "the broker sent an unexpected frame: \(what)", blame: .remote,
-                isTransient: true))
+            AMQPError(.unexpectedFrame, "the broker sent an unexpected frame: \(what)"))
     }
 }

@@ -175,7 +175,7 @@ extension AMQPEngine {
                     .notAllowed,
                     "the broker allows \(channelMax) channels on a connection (channel_max), and each of "
                         + "\(consumers.count) queues needs one: raise channel_max or lower the number of queues",
-                    blame: .remote, isTransient: false))
+                    isTransient: false))
         }
         guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
             return unexpected("a frame size of \(offered)")
@@ -252,7 +252,7 @@ extension AMQPEngine {
         AMQPError(
             .protocolMismatch,
             "the peer does not speak AMQP 0-9-1: check the host and port, and whether the port expects amqps",
-            blame: .remote, isTransient: false, underlying: underlying)
+            isTransient: false, underlying: underlying)
     }
 
     /// - Parameter mechanisms: the broker's offer; `nil` if it speaks another version of AMQP.
@@ -264,14 +264,12 @@ extension AMQPEngine {
                 "the broker does not offer \(wanted.rawValue)\(advice), but \($0.joined(separator: ", "))"
             }
             ?? "the broker does not offer AMQP 0-9"
-        return AMQPError(.protocolMismatch, message, blame: .remote, isTransient: false)
+        return AMQPError(.protocolMismatch, message, isTransient: false)
     }
 
     func handshakeTimeout() -> AMQPError {
         AMQPError(
-            .handshakeTimeout,
-            "the handshake took longer than \(configuration.handshakeTimeout) (\(machine.state))", blame: .remote,
-            isTransient: true)
+            .handshakeTimeout, "the handshake took longer than \(configuration.handshakeTimeout) (\(machine.state))")
     }
 
     /// The likely cause if the broker ends the connection now: until the sizes are negotiated, it accepts frames of
@@ -282,8 +280,7 @@ extension AMQPEngine {
         return AMQPError(
             .accessRefused,
             "the broker closed the connection at the login, which has \(handshake.loginSize) bytes: use a shorter "
-                + "password or token, or raise the broker's initial_frame_max (4096 before RabbitMQ 4.1)",
-            blame: .remote, isTransient: true)
+                + "password or token, or raise the broker's initial_frame_max (4096 before RabbitMQ 4.1)")
     }
 
     /// Derives the error from the phase in which the transport was lost. A broker gives a reason when it refuses a
@@ -294,26 +291,24 @@ extension AMQPEngine {
         case .connecting where wasOpened:
             return AMQPError(
                 .tls, "the broker closed the connection during the TLS handshake: check that this port expects amqps",
-                blame: .remote, isTransient: true, underlying: failure)
-        case .connecting:
-            return AMQPError(
-                .transport, "cannot connect to \(configuration.address.endpoint)", blame: .remote, isTransient: true,
                 underlying: failure)
+        case .connecting:
+            return AMQPError(.transport, "cannot connect to \(configuration.address.endpoint)", underlying: failure)
         case .awaitingTune:
             return tooLongLogin
                 ?? AMQPError(
                     .accessRefused,
                     "the broker closed the connection at the login: it is stopping, or it refuses the user",
-                    blame: .remote, isTransient: true, underlying: failure)
+                    underlying: failure)
         case .awaitingOpen:
             return AMQPError(
                 .notAllowed,
                 "the broker closed the connection when the virtual host was opened: "
                     + "it is stopping, or it refuses the user",
-                blame: .remote, isTransient: true, underlying: failure)
+                underlying: failure)
         default:
             let text = failure == nil ? "the broker closed the connection" : "the connection with the broker was lost"
-            return AMQPError(.transport, text, blame: .remote, isTransient: true, underlying: failure)
+            return AMQPError(.transport, text, underlying: failure)
         }
     }
 }

@@ -198,7 +198,7 @@ package struct AMQPEngine: ~Copyable {
         } catch {
             finish(
                 AMQPError(
-                    .tls, "cannot open a TLS connection with \(configuration.address.endpoint)", blame: error.blame,
+                    .tls, "cannot open a TLS connection with \(configuration.address.endpoint)",
                     isTransient: error.isTransient, underlying: error))
         }
     }
@@ -238,9 +238,7 @@ package struct AMQPEngine: ~Copyable {
                 if isFinished { tls.close() }
             } catch {
                 finish(
-                    AMQPError(
-                        .tls, "the TLS connection failed", blame: error.blame, isTransient: error.isTransient,
-                        underlying: error))
+                    AMQPError(.tls, "the TLS connection failed", isTransient: error.isTransient, underlying: error))
             }
         }
         tls.drain(into: &output)
@@ -271,9 +269,7 @@ package struct AMQPEngine: ~Copyable {
         }
         if timers.isSilent(at: now) {
             return finish(
-                AMQPError(
-                    .heartbeatTimeout, "no traffic from the broker for two heartbeats",
-                    blame: .remote, isTransient: true))
+                AMQPError(.heartbeatTimeout, "no traffic from the broker for two heartbeats"))
         }
         if timers.takeHeartbeat(at: now) { writeHeartbeat() }
         expireConsumers()

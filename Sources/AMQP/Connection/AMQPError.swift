@@ -8,18 +8,16 @@ package struct AMQPError: ComponentError {
     package let code: Code
     package let message: String
     package let underlying: (any Error)?
-    package let blame: Blame
     package let isTransient: Bool
     /// The broker's reply code, if it sent one.
     package let replyCode: UInt16?
 
     init(
-        _ code: Code, _ message: String, blame: Blame, isTransient: Bool, underlying: (any Error)? = nil,
+        _ code: Code, _ message: String, isTransient: Bool = true, underlying: (any Error)? = nil,
         replyCode: UInt16? = nil
     ) {
         self.code = code
         self.message = message
-        self.blame = blame
         self.isTransient = isTransient
         self.underlying = underlying
         self.replyCode = replyCode
@@ -95,14 +93,13 @@ extension AMQPError {
 
     static let consumerCancelled = AMQPError(
         .consumerCancelled,
-        "the broker cancelled the consumer: the queue was deleted, or a delivery was held for its delivery timeout",
-        blame: .remote, isTransient: true)
+        "the broker cancelled the consumer: the queue was deleted, or a delivery was held for its delivery timeout")
 
     /// The login of the next connection shows whether the password is valid there.
     static func secretRefused(_ error: AMQPError) -> AMQPError {
         AMQPError(
-            .secretRefused, "the broker refused the new password: check broker.password_file", blame: .remote,
-            isTransient: true, underlying: error, replyCode: error.replyCode)
+            .secretRefused, "the broker refused the new password: check broker.password_file", underlying: error,
+            replyCode: error.replyCode)
     }
 
     /// The error for a `connection.close` or `channel.close`.
@@ -133,9 +130,7 @@ extension AMQPError {
             case 404: ": declare it first"
             default: ""
             }
-        let isOurs = (501...505).contains(replyCode)
         return AMQPError(
-            code, "the broker says \(replyCode) \(text)\(advice)", blame: isOurs ? .local : .remote,
-            isTransient: isTransient, replyCode: replyCode)
+            code, "the broker says \(replyCode) \(text)\(advice)", isTransient: isTransient, replyCode: replyCode)
     }
 }

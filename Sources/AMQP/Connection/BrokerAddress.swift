@@ -91,7 +91,7 @@ package struct BrokerAddress: Sendable, Equatable {
     }
 
     private static func bad(_ what: String) -> AMQPError {
-        AMQPError(.badAddress, "broker address: \(what)", blame: .local, isTransient: false)
+        AMQPError(.badAddress, "broker address: \(what)", isTransient: false)
     }
 }
 

@@ -232,8 +232,7 @@ extension APNsEngine {
     private func peerCloseError() -> APNsError {
         let goaway = ending.goaway
         return APNsError(
-            .goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway?.text ?? "unknown")",
-            goawayReason: goaway?.reason)
+            .goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway?.text ?? "unknown")")
     }
 
     func closedByPeer() -> APNsError {
@@ -269,7 +268,7 @@ extension APNsError {
     }
 
     init(http2 error: HTTP2Error) {
-        self.init(.http2, "HTTP/2 failed", underlying: error, blame: error.blame, isTransient: error.isTransient)
+        self.init(.http2, "HTTP/2 failed", underlying: error, isTransient: error.isTransient)
     }
 
     init(tls error: TLSError) {
@@ -279,6 +278,6 @@ extension APNsError {
             case .clientCertificateRefused: .certificateRefused
             default: .tls
             }
-        self.init(code, "TLS failed", underlying: error, blame: error.blame, isTransient: error.isTransient)
+        self.init(code, "TLS failed", underlying: error, isTransient: error.isTransient)
     }
 }

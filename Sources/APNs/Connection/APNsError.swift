@@ -1,29 +1,9 @@
 package import Core
 
 /// Why a connection to APNs ended or could not be established.
-package struct APNsError: ComponentError {
-    package typealias Code = ErrorCode<APNsError>
+package typealias APNsError = ComponentFailure<APNsConnectionMachine>
 
-    package let code: Code
-    package let message: String
-    package let underlying: (any Error)?
-    package let blame: Blame
-    package let isTransient: Bool
-    /// The `reason` in GOAWAY's debug data, if present.
-    package let goawayReason: RejectionReason?
-
-    package init(
-        _ code: Code, _ message: String, underlying: (any Error)? = nil, blame: Blame = .remote,
-        isTransient: Bool = true, goawayReason: RejectionReason? = nil
-    ) {
-        self.code = code
-        self.message = message
-        self.underlying = underlying
-        self.blame = blame
-        self.isTransient = isTransient
-        self.goawayReason = goawayReason
-    }
-
+extension APNsError {
     /// The underlying error of TLS, HTTP/2 or the transport, if there is one.
     package var cause: String {
         underlying.map { "\($0)" } ?? message

@@ -111,7 +111,6 @@ extension APNsPool {
     /// - Returns: Whether it is the first abandoned connection of those that existed at the same time.
     @discardableResult
     private mutating func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
-        connection.isRefused = true
         retire(connection, at: now)
         guard connection.serial >= refusals.freshSerial else { return false }
         wantFreshConnection()

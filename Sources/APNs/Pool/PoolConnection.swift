@@ -17,8 +17,6 @@ final class PoolConnection {
     var respondedAt: Instant?
     /// It retires as soon as a connection with this serial or a later one is ready.
     var replacedBy: UInt32?
-    /// Whether it refused a provider token in a way that only another connection may solve.
-    var isRefused = false
     /// Consecutive `InternalServerError` responses.
     var serverErrors = 0
     var isClosed = false

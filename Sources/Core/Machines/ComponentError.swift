@@ -1,11 +1,3 @@
-/// The side that caused an error.
-package enum Blame: Sendable {
-    /// This process or its configuration.
-    case local
-    /// The peer, or the network path to it.
-    case remote
-}
-
 /// The codes of one error type: an open set. Codes that the program handles have constants.
 package struct ErrorCode<Failure>: RawRepresentable, Hashable, Sendable {
     package let rawValue: String
@@ -30,8 +22,6 @@ package protocol ComponentError: Error, CustomStringConvertible {
     /// The error that caused this one; `nil` by default.
     var underlying: (any Error)? { get }
 
-    var blame: Blame { get }
-
     /// Whether the same attempt may succeed later without any change.
     var isTransient: Bool { get }
 }
@@ -46,5 +36,22 @@ extension ComponentError {
 
     package var description: String {
         if let underlying { "\(message) (\(code.rawValue)): \(underlying)" } else { "\(message) (\(code.rawValue))" }
+    }
+}
+
+/// An error type without further properties. `Component` only distinguishes the types.
+package struct ComponentFailure<Component>: ComponentError {
+    package typealias Code = ErrorCode<ComponentFailure>
+
+    package let code: Code
+    package let message: String
+    package let underlying: (any Error)?
+    package let isTransient: Bool
+
+    package init(_ code: Code, _ message: String, underlying: (any Error)? = nil, isTransient: Bool = true) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+        self.isTransient = isTransient
     }
 }

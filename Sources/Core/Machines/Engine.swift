@@ -85,18 +85,5 @@ extension Network {
     }
 }
 
-/// Why a transport failed.
-package struct TransportError: ComponentError {
-    /// The system's error name (`ECONNREFUSED`, `EAI_NONAME`, `ETIMEDOUT` …).
-    package typealias Code = ErrorCode<TransportError>
-
-    package let code: Code
-    package let message: String
-    package let blame = Blame.remote
-    package let isTransient = true
-
-    package init(code: Code, message: String) {
-        self.code = code
-        self.message = message
-    }
-}
+/// Why a transport failed. The code is the system's error name (`ECONNREFUSED`, `EAI_NONAME`, `ETIMEDOUT` …).
+package typealias TransportError = ComponentFailure<Endpoint>

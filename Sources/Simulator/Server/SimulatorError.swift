@@ -8,11 +8,9 @@ package struct SimulatorError: ComponentError {
     package let code: Code
     package let message: String
     package let underlying: (any Error)?
-    package let blame: Blame
     package let isTransient = false
 
-    init(_ code: Code, _ message: String, underlying: (any Error)? = nil, blame: Blame = .local) {
-        self.blame = blame
+    init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.underlying = underlying

@@ -23,18 +23,15 @@ struct SystemError: Error, Equatable {
     }
 }
 
-/// Why a loop, a thread or a listener does not work: always limits or set-up of this machine.
-package struct EventLoopError: ComponentError {
-    /// The name of the errno constant: `EMFILE`, `EADDRINUSE` …
-    package typealias Code = ErrorCode<EventLoopError>
+/// Why a loop, a thread or a listener does not work: always limits or set-up of this machine. The code is the name of
+/// the errno constant: `EMFILE`, `EADDRINUSE` …
+package typealias EventLoopError = ComponentFailure<EventLoop>
 
-    package let code: Code
-    package let message: String
-    package let blame = Blame.local
+extension EventLoopError {
     /// Descriptors, memory and ports may become available later; a wrong address is permanent.
-    package let isTransient: Bool
-
-    private static let transientNumbers: Set<Int32> = [EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC]
+    private static var transientNumbers: Set<Int32> {
+        [EADDRINUSE, EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC]
+    }
 
     /// For a C library that reports its error in `errno`; 0 means that it reported none, and counts as a lack of
     /// memory.
@@ -43,8 +40,8 @@ package struct EventLoopError: ComponentError {
     }
 
     init(_ attempt: String, _ error: SystemError) {
-        code = Code(rawValue: error.name)
-        message = "\(attempt): \(error.explanation)"
-        isTransient = Self.transientNumbers.contains(error.number)
+        self.init(
+            Code(rawValue: error.name), "\(attempt): \(error.explanation)",
+            isTransient: Self.transientNumbers.contains(error.number))
     }
 }

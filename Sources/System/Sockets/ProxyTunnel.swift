@@ -60,7 +60,7 @@ package struct ProxyTunnel: Sendable {
 
     /// The error for a connection to the proxy that failed, or that ended before the tunnel was open.
     func ended(_ failure: TransportError?) -> TransportError {
-        failure.map { TransportError(code: $0.code, message: "the proxy: \($0.message)") }
+        failure.map { TransportError($0.code, "the proxy: \($0.message)") }
             ?? TransportError(
                 "ECONNRESET", "the proxy \(proxy) closed the connection before the tunnel to \(target) was open")
     }

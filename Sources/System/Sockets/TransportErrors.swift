@@ -4,7 +4,7 @@ import Glibc
 
 extension TransportError {
     init(_ code: String, _ message: String) {
-        self.init(code: Code(rawValue: code), message: message)
+        self.init(Code(rawValue: code), message)
     }
 
     init(_ attempt: String, _ error: SystemError) {

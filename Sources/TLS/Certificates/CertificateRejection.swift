@@ -31,38 +31,36 @@ struct CertificateRejection {
             return TLSError(
                 .certificateExpired,
                 "\(subject) expired on \(certificate?.notAfter.inUTC ?? "an unknown date"): renew it, "
-                    + "unless this machine's clock is wrong", blame: .remote)
+                    + "unless this machine's clock is wrong")
         case X509_V_ERR_CERT_NOT_YET_VALID:
             return TLSError(
                 .certificateNotYetValid,
                 "\(subject) is not valid before \(certificate?.notBefore.inUTC ?? "an unknown date"): check this "
-                    + "machine's clock", blame: .remote, isTransient: true)
+                    + "machine's clock",
+                isTransient: true)
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             return TLSError(
                 .hostnameMismatch,
                 "\(subject) is not for \(serverName ?? "this host"): it names \(names). Use a name that it "
-                    + "has, or have one issued with this name as subject alternative name", blame: .remote)
+                    + "has, or have one issued with this name as subject alternative name")
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
             return TLSError(
                 .unknownAuthority,
                 "the certificate of \(peer) is self-signed and not trusted here: add it to \(trustPlace) if it is "
-                    + "right",
-                blame: .remote)
+                    + "right")
         case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT,
             X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE,
             X509_V_ERR_CERT_UNTRUSTED:
             return TLSError(
                 .unknownAuthority,
                 "the certificate of \(peer) comes from \(quoted(certificate?.issuerCommonName)), an authority that "
-                    + "is not trusted here: add the authority's certificate to \(trustPlace) if it is right",
-                blame: .remote)
+                    + "is not trusted here: add the authority's certificate to \(trustPlace) if it is right")
         case X509_V_ERR_INVALID_PURPOSE:
             return TLSError(
-                .wrongCertificateUsage, "\(subject) is not meant for this use: its extended key usage says otherwise",
-                blame: .remote)
+                .wrongCertificateUsage, "\(subject) is not meant for this use: its extended key usage says otherwise")
         default:
             let text = unsafe String(cString: X509_verify_cert_error_string(Int(reason)))
-            return TLSError(TLSError.Code(rawValue: text), "\(subject) is not accepted: \(text)", blame: .remote)
+            return TLSError(TLSError.Code(rawValue: text), "\(subject) is not accepted: \(text)")
         }
     }
 

@@ -21,8 +21,7 @@ enum ES256 {
         let kind = description(of: key)
         guard kind != "EC \(curve)" else { return }
         throw TLSError(
-            .wrongKeyType, "\(what) is of the kind \(kind): ES256 needs an EC key on the curve P-256 (\(curve))",
-            blame: .local)
+            .wrongKeyType, "\(what) is of the kind \(kind): ES256 needs an EC key on the curve P-256 (\(curve))")
     }
 
     /// `RSA`, `ED25519`, `EC secp384r1` …

@@ -16,7 +16,7 @@ enum File {
         do {
             return try WholeFile.read(file.path, upTo: maximumSize)
         } catch {
-            throw TLSError(.unreadableFile, "cannot read \(what) \(file): \(error)", blame: .local)
+            throw TLSError(.unreadableFile, "cannot read \(what) \(file): \(error)")
         }
     }
 }

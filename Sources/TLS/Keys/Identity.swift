@@ -30,14 +30,14 @@ extension TLSContext {
                     isFirst = false
                     try unsafe Self.requireMatch(certificate, certificateName, key, keyName)
                     guard unsafe SSL_CTX_use_certificate(context, certificate) == 1 else {
-                        throw .openSSL("\(certificateName) cannot be used", blame: .local)
+                        throw .openSSL("\(certificateName) cannot be used")
                     }
                 } else if unsafe shim_SSL_CTX_add1_chain_cert(context, certificate) != 1 {
-                    throw .openSSL("\(certificateName) cannot be used", blame: .local)
+                    throw .openSSL("\(certificateName) cannot be used")
                 }
             }
             guard unsafe SSL_CTX_use_PrivateKey(context, key.pointer) == 1 else {
-                throw .openSSL("\(keyName) cannot be used", blame: .local)
+                throw .openSSL("\(keyName) cannot be used")
             }
         }
 
@@ -49,7 +49,7 @@ extension TLSContext {
             throw TLSError(
                 .keyMismatch,
                 "\(keyName) does not belong to \(certificateName): it needs the key that the certificate was requested "
-                    + "with", blame: .local)
+                    + "with")
         }
 
         /// PEM texts and their names in errors.

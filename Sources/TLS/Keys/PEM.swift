@@ -21,19 +21,17 @@ enum PEM {
         let atEnd = reason.map { $0.library == ERR_LIB_PEM && $0.reason == PEM_R_NO_START_LINE } ?? true
         guard atEnd else {
             throw TLSError(
-                .badPEM, "\(what): certificate number \(count + 1) is damaged (\(reason?.text ?? "unknown"))",
-                blame: .local)
+                .badPEM, "\(what): certificate number \(count + 1) is damaged (\(reason?.text ?? "unknown"))")
         }
         guard count > 0 else {
-            throw TLSError(
-                .badPEM, "\(what): expected a PEM certificate, found \(contents(of: text))", blame: .local)
+            throw TLSError(.badPEM, "\(what): expected a PEM certificate, found \(contents(of: text))")
         }
     }
 
     /// The first private key in `text`: PKCS#8 (RFC 5958), or the older forms of RSA and EC keys.
     static func privateKey(in text: String, _ what: String) throws(TLSError) -> Owned {
         guard let label = labels(in: text).first(where: { $0.hasSuffix("PRIVATE KEY") }) else {
-            throw TLSError(.badPEM, "\(what): expected a PEM key, found \(contents(of: text))", blame: .local)
+            throw TLSError(.badPEM, "\(what): expected a PEM key, found \(contents(of: text))")
         }
         let bytes = Array(text.utf8)
         let source = reader(of: bytes)
@@ -56,10 +54,9 @@ enum PEM {
         if asked {
             throw TLSError(
                 .encryptedKey,
-                "\(what) is encrypted with a passphrase: write it without one by `openssl pkey -in KEY -out NEWKEY`",
-                blame: .local)
+                "\(what) is encrypted with a passphrase: write it without one by `openssl pkey -in KEY -out NEWKEY`")
         }
-        throw TLSError(.badPEM, "\(what): its \(label) is damaged (\(reason))", blame: .local)
+        throw TLSError(.badPEM, "\(what): its \(label) is damaged (\(reason))")
     }
 
     /// The labels of the blocks in `text`, in order (`CERTIFICATE`, `PRIVATE KEY` …).

@@ -43,7 +43,7 @@ enum PKCS12 {
         let isRead = unsafe d2i_PKCS12_bio(source.pointer, &parsed) != nil
         // Whether OpenSSL has freed the object after a failure depends on how far it got.
         guard let store = unsafe Owned(parsed, { unsafe PKCS12_free($0) }), isRead else {
-            throw TLSError(.badPKCS12, "\(what) is not a PKCS #12 file, or it is damaged", blame: .local)
+            throw TLSError(.badPKCS12, "\(what) is not a PKCS #12 file, or it is damaged")
         }
 
         var keyPointer: OpaquePointer?
@@ -56,19 +56,19 @@ enum PKCS12 {
         guard done == 1 else {
             let entry = ErrorQueue.take(favouring: ERR_LIB_PKCS12)
             if let entry, entry.library == ERR_LIB_PKCS12, entry.reason == PKCS12_R_MAC_VERIFY_FAILURE {
-                throw TLSError(.wrongPassword, "the password of \(what) is wrong", blame: .local)
+                throw TLSError(.wrongPassword, "the password of \(what) is wrong")
             }
             if !library.hasLegacy {
                 throw TLSError(
                     .badPKCS12,
                     "\(what) cannot be read (\(entry?.text ?? "unknown")): keychains encrypt with RC2, which only "
                         + "OpenSSL's legacy provider knows, and that is not installed here; install it (Debian: "
-                        + "libssl3 or openssl-provider-legacy), or make PEM files where it is", blame: .local)
+                        + "libssl3 or openssl-provider-legacy), or make PEM files where it is")
             }
-            throw TLSError(.badPKCS12, "\(what) cannot be read (\(entry?.text ?? "unknown"))", blame: .local)
+            throw TLSError(.badPKCS12, "\(what) cannot be read (\(entry?.text ?? "unknown"))")
         }
         guard let key, let certificate else {
-            throw TLSError(.badPKCS12, "\(what) lacks a private key with its certificate", blame: .local)
+            throw TLSError(.badPKCS12, "\(what) lacks a private key with its certificate")
         }
         var certificates = unsafe PEM.text { unsafe PEM_write_bio_X509($0, certificate.pointer) }
         if let issuers {

@@ -29,7 +29,7 @@ package final class VerifyingKey {
     private static func checked(_ key: OpaquePointer?, _ what: String) throws(TLSError) -> Owned {
         guard let owned = unsafe Owned(key, { unsafe EVP_PKEY_free($0) }) else {
             let reason = ErrorQueue.take()?.text ?? "unknown"
-            throw TLSError(.badPEM, "\(what) is damaged (\(reason))", blame: .local)
+            throw TLSError(.badPEM, "\(what) is damaged (\(reason))")
         }
         return owned
     }

@@ -60,7 +60,7 @@ package final class TLSContext {
         precondition(protocols.allSatisfy { 1...255 ~= $0.utf8.count }, "a protocol's name has 1 to 255 bytes")
         ErrorQueue.clear()
         guard let context = unsafe SSL_CTX_new(TLS_method()) else {
-            throw .openSSL("OpenSSL cannot create a TLS context", blame: .local)
+            throw .openSSL("OpenSSL cannot create a TLS context")
         }
         let list = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         self.role = role

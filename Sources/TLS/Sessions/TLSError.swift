@@ -7,20 +7,18 @@ package struct TLSError: ComponentError {
 
     package let code: Code
     package let message: String
-    package let blame: Blame
     package let isTransient: Bool
 
-    init(_ code: Code, _ message: String, blame: Blame, isTransient: Bool = false) {
+    init(_ code: Code, _ message: String, isTransient: Bool = false) {
         self.code = code
         self.message = message
-        self.blame = blame
         self.isTransient = isTransient
     }
 
     /// A failure of OpenSSL without a code of ours; empties OpenSSL's error queue.
-    static func openSSL(_ what: String, blame: Blame, isTransient: Bool = false) -> TLSError {
+    static func openSSL(_ what: String, isTransient: Bool = false) -> TLSError {
         let reason = ErrorQueue.take()?.text ?? "unknown"
-        return TLSError(Code(rawValue: reason), "\(what): \(reason)", blame: blame, isTransient: isTransient)
+        return TLSError(Code(rawValue: reason), "\(what): \(reason)", isTransient: isTransient)
     }
 }
 

@@ -14,8 +14,8 @@ extension TLSSession {
             ? TLSError(
                 .noProtocol,
                 "\(peer) agreed to no application protocol (offered: \(names)): check host and port, and that no proxy "
-                    + "terminates TLS", blame: .remote)
-            : TLSError(.noProtocol, "\(peer) offered no application protocol of \(names)", blame: .remote)
+                    + "terminates TLS")
+            : TLSError(.noProtocol, "\(peer) offered no application protocol of \(names)")
     }
 
     /// - Parameters:
@@ -24,14 +24,11 @@ extension TLSSession {
     func error(status: Int32, _ entry: ErrorQueue.Entry?) -> TLSError {
         if status == SSL_ERROR_ZERO_RETURN {
             return TLSError(
-                .closedInHandshake, "\(peer) closed the connection during the TLS handshake", blame: .remote,
-                isTransient: true)
+                .closedInHandshake, "\(peer) closed the connection during the TLS handshake", isTransient: true)
         }
         guard let entry, entry.library == ERR_LIB_SSL else {
             let reason = entry?.text ?? "SSL_get_error \(status)"
-            return TLSError(
-                TLSError.Code(rawValue: reason), "TLS with \(peer) failed: \(reason)", blame: .remote, isTransient: true
-            )
+            return TLSError(TLSError.Code(rawValue: reason), "TLS with \(peer) failed: \(reason)", isTransient: true)
         }
         switch entry.reason {
         case SSL_R_CERTIFICATE_VERIFY_FAILED:
@@ -39,27 +36,25 @@ extension TLSSession {
                 return rejection.error(peer: peer, serverName: serverName, trustPlace: context.trustPlace)
             }
         case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-            return TLSError(.clientCertificateMissing, "the client sent no certificate", blame: .remote)
+            return TLSError(.clientCertificateMissing, "the client sent no certificate")
         case SSL_R_NO_APPLICATION_PROTOCOL:
             return noProtocol
         case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_NO_PROTOCOLS_AVAILABLE, SSL_R_VERSION_TOO_LOW:
             return noCommonVersion
         case SSL_R_WRONG_VERSION_NUMBER, SSL_R_HTTP_REQUEST, SSL_R_HTTPS_PROXY_REQUEST:
             guard !isEstablished else { break }
-            return TLSError(
-                .notTLS, "\(peer) does not speak TLS on this port: check the port and the scheme", blame: .remote)
+            return TLSError(.notTLS, "\(peer) does not speak TLS on this port: check the port and the scheme")
         case SSL_AD_REASON_OFFSET..<SSL_AD_REASON_OFFSET + 256:
             return error(alert: entry.reason - SSL_AD_REASON_OFFSET, entry.text)
         default:
             break
         }
         return TLSError(
-            TLSError.Code(rawValue: entry.text), "TLS with \(peer) failed: \(entry.text)", blame: .remote,
-            isTransient: true)
+            TLSError.Code(rawValue: entry.text), "TLS with \(peer) failed: \(entry.text)", isTransient: true)
     }
 
     private var noCommonVersion: TLSError {
-        TLSError(.noCommonVersion, "\(peer) and Harebell have no TLS version in common", blame: .remote)
+        TLSError(.noCommonVersion, "\(peer) and Harebell have no TLS version in common")
     }
 
     /// The peer's alert (RFC 8446 section 6).
@@ -81,25 +76,23 @@ extension TLSSession {
         default:
             return TLSError(
                 TLSError.Code(rawValue: text), "\(peer) ended the TLS connection with the alert \"\(name)\"",
-                blame: .remote, isTransient: true)
+                isTransient: true)
         }
     }
 
     private var certificateMissing: TLSError {
-        TLSError(
-            .clientCertificateMissing, "\(peer) requires a client certificate, but none is configured", blame: .local)
+        TLSError(.clientCertificateMissing, "\(peer) requires a client certificate, but none is configured")
     }
 
     private func certificateRefused(alert: String) -> TLSError {
         if context.role == .server {
-            return TLSError(
-                .serverCertificateRefused, "the client refused this server's certificate (\(alert))", blame: .remote)
+            return TLSError(.serverCertificateRefused, "the client refused this server's certificate (\(alert))")
         }
         guard wasAskedForCertificate, !context.hasIdentity else {
             return TLSError(
                 .clientCertificateRefused,
                 "\(peer) refused our client certificate (\(alert)): check that it is the right one, has not expired "
-                    + "and that the server knows its authority", blame: .local)
+                    + "and that the server knows its authority")
         }
         return certificateMissing
     }

@@ -19,14 +19,14 @@ final class TrustStore: Sendable {
     private init(_ trust: TLSContext.Trust) throws(TLSError) {
         ErrorQueue.clear()
         guard let store = unsafe X509_STORE_new() else {
-            throw .openSSL("OpenSSL cannot create a certificate store", blame: .local)
+            throw .openSSL("OpenSSL cannot create a certificate store")
         }
         unsafe pointer = store
         switch trust {
         case .none: break
         case .system:
             guard unsafe X509_STORE_set_default_paths(store) == 1 else {
-                throw .openSSL("the system's authorities cannot be loaded", blame: .local)
+                throw .openSSL("the system's authorities cannot be loaded")
             }
         case .file(let file): try add(File.text(file, "the CA file"), "the CA file \(file)")
         case .pem(let text): try add(text, "the CA certificates")
@@ -40,7 +40,7 @@ final class TrustStore: Sendable {
     private func add(_ text: String, _ what: String) throws(TLSError) {
         try unsafe PEM.forEachCertificate(in: text, what) { (certificate) throws(TLSError) in
             guard unsafe X509_STORE_add_cert(pointer, certificate) == 1 else {
-                throw .openSSL("\(what) cannot be used", blame: .local)
+                throw .openSSL("\(what) cannot be used")
             }
         }
     }
@@ -82,7 +82,7 @@ final class TrustStore: Sendable {
         defer { unsafe shim_sk_X509_pop_free(certificates) }
         for index in 0..<(unsafe shim_sk_X509_num(certificates)) {
             guard unsafe SSL_CTX_add_client_CA(context, shim_sk_X509_value(certificates, index)) == 1 else {
-                throw .openSSL("the CA certificates cannot be used", blame: .local)
+                throw .openSSL("the CA certificates cannot be used")
             }
         }
     }

@@ -91,7 +91,7 @@ struct EngineTimeTests {
     @Test("A transport that never opened ends as one event")
     func neverOpened() throws {
         let link = try Link()
-        let failure = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "nobody listens")
+        let failure = TransportError(.init(rawValue: "ECONNREFUSED"), "nobody listens")
         link.engine.transportClosed(failure, at: link.now)
         link.engine.transportClosed(failure, at: link.now)
         #expect(link.news() == ["closed: transport"])

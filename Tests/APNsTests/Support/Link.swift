@@ -76,7 +76,7 @@ final class Link {
     }
 
     func cut() {
-        close(TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
+        close(TransportError(.init(rawValue: "ECONNRESET"), "the connection was reset"))
         listen()
     }
 

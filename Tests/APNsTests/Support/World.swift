@@ -140,7 +140,7 @@ final class World {
     /// Cuts a server's wire; both ends see the close.
     func cut(_ server: TestServer) {
         for wire in wires where wire.server === server && wire.isOpen && !wire.isClosed {
-            close(wire, TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
+            close(wire, TransportError(.init(rawValue: "ECONNRESET"), "the connection was reset"))
         }
     }
 
@@ -192,7 +192,7 @@ final class World {
         let clients = refused
         refused = []
         for client in clients {
-            let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "nobody listens")
+            let error = TransportError(.init(rawValue: "ECONNREFUSED"), "nobody listens")
             client.transportClosed(error, at: now.instant)
         }
     }

@@ -191,6 +191,6 @@ final class Provider {
     func disconnect() {
         guard !isClosed else { return }
         isClosed = true
-        engine.transportClosed(TransportError(code: .init(rawValue: "ECONNRESET"), message: "reset"), at: now)
+        engine.transportClosed(TransportError(.init(rawValue: "ECONNRESET"), "reset"), at: now)
     }
 }

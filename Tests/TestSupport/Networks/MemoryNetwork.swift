@@ -134,12 +134,12 @@ package final class MemoryNetwork: Network {
         if let proxy {
             connect(engine, ProxyTunnel(to: endpoint, through: proxy))
         } else if happens(faults[endpoint]?.blackHole) {
-            let error = TransportError(code: .init(rawValue: "ETIMEDOUT"), message: "\(endpoint) does not answer")
+            let error = TransportError(.init(rawValue: "ETIMEDOUT"), "\(endpoint) does not answer")
             failures.append((engine, now + timeout, error))
         } else if !happens(faults[endpoint]?.refusal), let server = accept(endpoint) {
             links.append(Link(client: engine, server: server, endpoint: endpoint))
         } else {
-            let error = TransportError(code: .init(rawValue: "ECONNREFUSED"), message: "\(endpoint) refused")
+            let error = TransportError(.init(rawValue: "ECONNREFUSED"), "\(endpoint) refused")
             failures.append((engine, now, error))
         }
     }
@@ -172,7 +172,7 @@ package final class MemoryNetwork: Network {
     /// Resets a connection: both ends are notified.
     package func cut(_ link: Link) {
         losses += 1
-        close(link, TransportError(code: .init(rawValue: "ECONNRESET"), message: "the connection was reset"))
+        close(link, TransportError(.init(rawValue: "ECONNRESET"), "the connection was reset"))
         forget()
     }
 
