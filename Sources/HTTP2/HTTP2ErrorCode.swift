@@ -11,12 +11,9 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
 
     package static let noError = HTTP2ErrorCode(rawValue: 0x00)
     package static let internalError = HTTP2ErrorCode(rawValue: 0x02)
-    package static let streamClosed = HTTP2ErrorCode(rawValue: 0x05)
-    package static let frameSizeError = HTTP2ErrorCode(rawValue: 0x06)
     /// The peer did not process the stream: the request may be retried (RFC 9113, section 8.7).
     package static let refusedStream = HTTP2ErrorCode(rawValue: 0x07)
     package static let cancel = HTTP2ErrorCode(rawValue: 0x08)
-    package static let connectError = HTTP2ErrorCode(rawValue: 0x0a)
     package static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 0x0b)
 }
 

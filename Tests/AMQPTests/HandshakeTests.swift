@@ -59,7 +59,8 @@ struct HandshakeTests {
 
     @Test("An unknown virtual host is not allowed")
     func unknownVirtualHost() throws {
-        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672), virtualHost: "other")
+        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        address.virtualHost = "other"
         let error = try #require(Pair(.publisher, address: address).takeError())
         #expect(error.code == .notAllowed)
         #expect(error.replyCode == 530)

@@ -22,8 +22,9 @@ struct SecureTests {
     private func link(
         _ role: AMQPRole = .publisher, trust: TLSContext.Trust? = nil
     ) throws -> AMQPLink {
-        var configuration = AMQPConfiguration(
-            address: BrokerAddress(endpoint: Self.endpoint, usesTLS: true), role: role)
+        var address = BrokerAddress(endpoint: Self.endpoint)
+        address.usesTLS = true
+        var configuration = AMQPConfiguration(address: address, role: role)
         configuration.tls = try TLSContext(
             role: .client, trust: trust ?? .pem(authority.certificatePEM), checkedAt: Self.wallTime)
         return AMQPLink(AMQPEngine(configuration: configuration, epoch: 1))

@@ -3,6 +3,7 @@ import Core
 import Glibc
 import System
 import TLS
+import TestSupport
 
 /// The APNs client alone, over a socket to any server that speaks APNs' protocol. Its pool has one connection and all
 /// features; the server's SETTINGS and `inFlight` limit the requests in flight.

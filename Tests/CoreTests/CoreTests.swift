@@ -1,4 +1,5 @@
 @testable import Core
+import TestSupport
 import Testing
 
 @Suite("Time")

@@ -186,12 +186,12 @@ struct LifecycleTests {
         try pair.post(1)
         try pair.settle()
         try pair.post(2)
-        pair.client.abandon(code: .connectError)
+        pair.client.abandon(code: .internalError)
         let endings = pair.endings()
         #expect(endings.map(\.handle) == [1, 2])
-        #expect(endings.map(\.code) == [.connectError, .refusedStream])
+        #expect(endings.map(\.code) == [.internalError, .refusedStream])
         #expect(pair.client.openStreams == 0)
-        pair.client.abandon(code: .connectError)
+        pair.client.abandon(code: .internalError)
         #expect(pair.clientEvents().isEmpty)
     }
 

@@ -21,7 +21,6 @@ package final class RunningWorker {
 
     package func countMessages(at now: Moment) { worker.countMessages(at: now) }
     package func nextEvent() -> Worker.Event? { worker.nextEvent() }
-    package func probeSoon(at now: Moment) { worker.probeSoon(at: now) }
     package func snapshot(at now: Moment) -> WorkerSnapshot { worker.snapshot(at: now) }
     package func startDrain(deadline: Instant) { worker.startDrain(deadline: deadline) }
     package func step(at now: Moment) { worker.step(at: now) }

@@ -6,11 +6,11 @@ package import Core
 /// empty path means the virtual host `/`; the path `/` means the virtual host with the empty name.
 package struct BrokerAddress: Sendable, Equatable {
     package var endpoint: Endpoint
-    package var usesTLS: Bool
-    package var user: String
-    package var password: String
-    package var virtualHost: String
-    package var mechanism: Mechanism
+    package var usesTLS = false
+    package var user = "guest"
+    package var password = "guest"
+    package var virtualHost = "/"
+    package var mechanism = Mechanism.plain
 
     /// The authentication mechanism (SASL, RFC 4422).
     package enum Mechanism: String, Sendable {
@@ -19,16 +19,8 @@ package struct BrokerAddress: Sendable, Equatable {
         case external = "EXTERNAL"
     }
 
-    package init(
-        endpoint: Endpoint, usesTLS: Bool = false, user: String = "guest", password: String = "guest",
-        virtualHost: String = "/", mechanism: Mechanism = .plain
-    ) {
+    package init(endpoint: Endpoint) {
         self.endpoint = endpoint
-        self.usesTLS = usesTLS
-        self.user = user
-        self.password = password
-        self.virtualHost = virtualHost
-        self.mechanism = mechanism
     }
 
     /// Parses a URI. An error names the invalid part but never repeats the URI, which contains a password.
@@ -38,7 +30,6 @@ package struct BrokerAddress: Sendable, Equatable {
             throw Self.bad("the scheme is neither amqp:// nor amqps://")
         }
         var rest = uri.dropFirst(usesTLS ? "amqps://".count : "amqp://".count)
-        mechanism = .plain
         if let mark = rest.firstIndex(of: "?") {
             mechanism = try Self.mechanism(rest[mark...])
             rest = rest[..<mark]
@@ -46,15 +37,12 @@ package struct BrokerAddress: Sendable, Equatable {
         if rest.contains("#") { throw Self.unsupported }
 
         var authority = rest
-        virtualHost = "/"
         if let slash = rest.firstIndex(of: "/") {
             authority = rest[..<slash]
             let path = rest[slash...].dropFirst()
             if path.contains("/") { throw Self.bad("the virtual host contains a slash: write %2f") }
             virtualHost = try Self.decoded(path, "virtual host")
         }
-        user = "guest"
-        password = "guest"
         if let at = authority.lastIndex(of: "@") {
             let credentials = authority[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             user = try Self.decoded(credentials[0], "user")

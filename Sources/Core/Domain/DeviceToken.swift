@@ -36,10 +36,6 @@ package struct DeviceToken: Hashable, Sendable {
         DeviceToken(valid: ArraySlice(Array(hex)))
     }
 
-    package init?(_ text: String) {
-        self.init(hex: ArraySlice(text.utf8))
-    }
-
     /// Whether these are lower-case digits in groups of eight, as in nearly every device token.
     ///
     /// Eight bytes are checked at a time. Adding the distance from a character to 0x80 sets a byte's highest bit if

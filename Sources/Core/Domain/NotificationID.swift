@@ -45,10 +45,6 @@ package struct NotificationID: Hashable, Sendable {
         (high, low) = words
     }
 
-    package init?(_ text: String) {
-        self.init(ArraySlice(text.utf8))
-    }
-
     package static let textLength = 36
 
     /// Appends the canonical text: lower case, 8-4-4-4-12.

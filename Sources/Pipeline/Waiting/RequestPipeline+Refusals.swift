@@ -3,11 +3,7 @@ package import Core
 
 /// Handles the notifications of an app that APNs refuses.
 extension RequestPipeline {
-    /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
-    package mutating func probeSoon(at now: Moment) {
-        for app in waiting.table.all { probeSoon(app, at: now) }
-    }
-
+    /// The cause of refusals, such as a credential, may have changed: a paused app sends a probe now.
     mutating func probeSoon(_ app: AppID, at now: Moment) {
         if waiting.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }

@@ -79,12 +79,6 @@ package struct Worker: ~Copyable {
         pipeline.isSuspended
     }
 
-    /// The cause of refusals, such as a credential, may have changed: paused apps send a probe now.
-    package mutating func probeSoon(at now: Moment) {
-        pipeline.probeSoon(at: now)
-        performActions()
-    }
-
     /// The minimum time between the starts of turns.
     package var turnInterval: Duration {
         pace.interval(unsettled: pipeline.unsettled)

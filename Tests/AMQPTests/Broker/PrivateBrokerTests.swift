@@ -45,7 +45,10 @@ struct PrivateBrokerTests {
         }
 
         func address(_ mechanism: BrokerAddress.Mechanism = .plain, host: String = "127.0.0.1") -> BrokerAddress {
-            BrokerAddress(endpoint: Endpoint(host: host, port: port), usesTLS: true, mechanism: mechanism)
+            var address = BrokerAddress(endpoint: Endpoint(host: host, port: port))
+            address.usesTLS = true
+            address.mechanism = mechanism
+            return address
         }
     }
 

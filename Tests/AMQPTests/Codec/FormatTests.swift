@@ -7,10 +7,9 @@ import Testing
 struct FormatTests {
     @Test("A URI is parsed into host, port, credentials and virtual host")
     func addresses() throws {
-        #expect(
-            try BrokerAddress("amqp://u%40x:p%3Aw@rabbit.example:1234/%2f")
-                == BrokerAddress(
-                    endpoint: Endpoint(host: "rabbit.example", port: 1234), user: "u@x", password: "p:w"))
+        var expected = BrokerAddress(endpoint: Endpoint(host: "rabbit.example", port: 1234))
+        (expected.user, expected.password) = ("u@x", "p:w")
+        #expect(try BrokerAddress("amqp://u%40x:p%3Aw@rabbit.example:1234/%2f") == expected)
         #expect(try BrokerAddress("amqp://h") == BrokerAddress(endpoint: Endpoint(host: "h", port: 5672)))
         #expect(try BrokerAddress("amqps://h").endpoint.port == 5671)
         #expect(try BrokerAddress("amqps://h").usesTLS)

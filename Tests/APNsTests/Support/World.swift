@@ -3,6 +3,7 @@ import Core
 import HTTP2
 import Simulator
 import TLS
+import TestSupport
 
 /// A pool, the network it dials and the servers, on one virtual clock.
 final class World {

@@ -166,7 +166,7 @@ struct PausingTests {
         #expect(world.worker?.paused.map(\.held) == [3])
     }
 
-    @Test("After a change, paused apps are tried at once")
+    @Test("After a reload, paused apps are tried at once")
     func changed() throws {
         let world = try World.started(script: "first 6 requests: 403 Forbidden") { $0.queues[0].prefetch = 30 }
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
@@ -175,7 +175,7 @@ struct PausingTests {
         #expect(world.sent == 4)
         try world.setScript("")
         world.cut(World.apns)
-        world.worker?.probeSoon(at: world.network.moment)
+        try world.reload()
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
     }
 
