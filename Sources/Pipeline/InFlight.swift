@@ -194,11 +194,7 @@ package final class InFlightNotification {
     var topic: ArraySlice<UInt8> { match.topic }
 
     package var apnsRequest: APNsRequest {
-        let content = notification.content
-        return APNsRequest(
-            target: notification.target, topic: topic, pushType: content.pushType,
-            priority: content.priority ?? content.pushType.rules.defaultPriority, expiration: content.expiration,
-            collapseID: content.collapseID, id: id, payload: content.payload, rank: request.delivery.priority)
+        APNsRequest(notification, topic: topic, id: id, rank: request.delivery.priority)
     }
 
     /// The lanes of its app that it passes: that of the credential, and that of its topic.

@@ -25,7 +25,7 @@ struct ChannelPairTests {
     }
 
     private func manage(_ operation: ChannelOperation) throws -> APNsResponse {
-        try ask(APNsRequest(operation, bundleID: Self.bytes("com.example.app"), id: Self.id))
+        try ask(APNsRequest(Notification(operation), topic: Self.bytes("com.example.app"), id: Self.id))
     }
 
     private func create(_ policy: MessageStoragePolicy) throws -> ArraySlice<UInt8> {
@@ -65,15 +65,12 @@ struct ChannelPairTests {
     }
 
     /// A broadcast as the pipeline builds it.
-    private func broadcast(_ channelID: ArraySlice<UInt8>, _ edit: (inout APNsRequest) -> Void = { _ in })
-        -> APNsRequest
-    {
-        var request = APNsRequest(
-            target: .channel(channelID), topic: Self.bytes("com.example.app"), pushType: .liveactivity,
-            priority: .immediate, expiration: 0, id: Self.id,
+    private func broadcast(_ channelID: ArraySlice<UInt8>, expiration: Int64 = 0) -> APNsRequest {
+        let content = Notification.Content(
+            pushType: .liveactivity, priority: .immediate, expiration: expiration,
             payload: Self.bytes(#"{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}"#))
-        edit(&request)
-        return request
+        return APNsRequest(
+            Notification(target: .channel(channelID), content), topic: Self.bytes("com.example.app"), id: Self.id)
     }
 
     @Test("A broadcast to a channel is accepted and named; one that expires later needs a storing channel")
@@ -84,8 +81,8 @@ struct ChannelPairTests {
         #expect(text(accepted) == "200" && accepted.uniqueID?.count == 36)
         #expect(accepted.channel?.requestID == Array(Self.id.description.utf8))
         #expect(text(try ask(broadcast(none))) == "200")
-        #expect(text(try ask(broadcast(latest) { $0.expiration = 4_102_444_800 })) == "200")
-        #expect(text(try ask(broadcast(none) { $0.expiration = 4_102_444_800 })) == "400 BadExpirationDate")
+        #expect(text(try ask(broadcast(latest, expiration: 4_102_444_800))) == "200")
+        #expect(text(try ask(broadcast(none, expiration: 4_102_444_800))) == "400 BadExpirationDate")
         #expect(text(try manage(.delete(latest))) == "204")
         #expect(text(try ask(broadcast(latest))) == "400 ChannelNotRegistered")
     }

@@ -17,9 +17,7 @@ final class ClientRun: LoopOwner {
     private let loop: EventLoop
     private var pool: APNsPool
     private let count: Int
-    private let device: DeviceToken
-    private let payload = ArraySlice(
-        #"{"aps":{"alert":{"title":"Hello","body":"This is a message for you"},"badge":1,"sound":"default"}}"#.utf8)
+    private let notification: Notification
     private let topic = ArraySlice("com.example.app".utf8)
     private var submitted = 0
     private var responded = 0
@@ -41,7 +39,11 @@ final class ClientRun: LoopOwner {
 
     private init(_ endpoint: Endpoint, authority: String, key: String, count: Int) throws {
         guard let device = DeviceToken(Samples.token) else { preconditionFailure("this is a device token") }
-        self.device = device
+        let payload = ArraySlice(
+            #"{"aps":{"alert":{"title":"Hello","body":"This is a message for you"},"badge":1,"sound":"default"}}"#.utf8)
+        notification = Notification(
+            target: .device(device),
+            Notification.Content(pushType: .alert, priority: .immediate, payload: payload))
         self.count = count
         loop = try EventLoop()
         let tokens = ProviderTokenSource(
@@ -82,9 +84,7 @@ final class ClientRun: LoopOwner {
         if warm == nil, responded >= count / 10 { warm = (responded, now.instant, Self.processorTime()) }
         while submitted < count, submitted - responded < Self.inFlight {
             submitted += 1
-            let request = APNsRequest(
-                target: .device(device), topic: topic, pushType: .alert, priority: .immediate,
-                id: NotificationID(high: 1, low: UInt64(submitted)), payload: payload)
+            let request = APNsRequest(notification, topic: topic, id: NotificationID(high: 1, low: UInt64(submitted)))
             pool.submit(request, handle: Handle(UInt32(truncatingIfNeeded: submitted)), at: now.instant)
         }
         pool.step(at: now)

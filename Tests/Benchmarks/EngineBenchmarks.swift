@@ -85,6 +85,9 @@ enum EngineBenchmarks {
         let payload = Samples.filled(Samples.payload)
         let topic = ArraySlice("com.example.app".utf8)
         guard let device = DeviceToken(Samples.token) else { preconditionFailure("this is a device token") }
+        let notification = Notification(
+            target: .device(device),
+            Notification.Content(pushType: .alert, priority: .immediate, payload: payload[...]))
         func settle() {
             network.settle {
                 var isBusy = false
@@ -105,8 +108,7 @@ enum EngineBenchmarks {
                 for _ in 0..<count {
                     number += 1
                     let request = APNsRequest(
-                        target: .device(device), topic: topic, pushType: .alert,
-                        priority: .immediate, id: NotificationID(high: 1, low: UInt64(number)), payload: payload[...])
+                        notification, topic: topic, id: NotificationID(high: 1, low: UInt64(number)))
                     do throws(APNsError) {
                         try link.engine.submit(request, handle: Handle(number), authorization: token, at: network.now)
                     } catch {

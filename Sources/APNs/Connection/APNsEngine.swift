@@ -187,7 +187,7 @@ package struct APNsEngine: ~Copyable {
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
         if inFlight == 0 { liveness.becameBusy(at: now) }
         writer.write(request, authorization: authorization, to: &http2.fields)
-        let payload = request.hasBody ? request.payload : nil
+        let payload = request.hasBody ? request.notification.content.payload : nil
         do throws(HTTP2Error) {
             let stream = try http2.submit(body: payload, handle: handle)
             open.timeouts.append((stream, now + configuration.requestTimeout))

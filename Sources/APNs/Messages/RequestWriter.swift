@@ -43,7 +43,8 @@ struct RequestWriter {
     mutating func write(
         _ request: borrowing APNsRequest, authorization: ProviderToken?, to fields: inout HeaderFields
     ) {
-        switch request.target {
+        let content = request.notification.content
+        switch request.notification.target {
         case .device(let token):
             prepare(request, authorization: authorization, in: &fields)
             let idIndex = authorization == nil ? 4 : 5
@@ -54,27 +55,27 @@ struct RequestWriter {
             let idIndexing = Self.onlyOnce(&knowsID)
             format(request.id)
             fields.replaceValue(at: idIndex, scratch.span, indexing: idIndexing)
-            if let expiration = request.expiration {
+            if let expiration = content.expiration {
                 let indexing = Self.onlyOnce(&knowsExpiration)
                 format(expiration)
                 fields.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
             }
             fields.replaceValue(
                 at: fields.keptCount - 1, request.topic.span, indexing: topicIndexing(request.topic))
-            if let collapseID = request.collapseID {
+            if let collapseID = content.collapseID {
                 fields.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
             }
         case .channel(let channelID):
             begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: &fields)
             fields.add("apns-channel-id", channelID.span)
             addRequestID(request.id, to: &fields)
-            fields.add("apns-push-type", request.pushType.name)
-            if let expiration = request.expiration {
+            fields.add("apns-push-type", content.pushType.name)
+            if let expiration = content.expiration {
                 let indexing = Self.onlyOnce(&knowsExpiration)
                 format(expiration)
                 fields.add("apns-expiration", scratch.span, indexing: indexing)
             }
-            if let priority = request.priority { fields.add("apns-priority", priority.name) }
+            if let priority = content.priority { fields.add("apns-priority", priority.name) }
         case .management(let operation):
             let collection: StaticString = operation == .list ? "/all-channels" : "/channels"
             begin(operation.method, path: "/1/apps/", request.topic, collection, authorization, in: &fields)
@@ -88,20 +89,21 @@ struct RequestWriter {
     private mutating func prepare(
         _ request: borrowing APNsRequest, authorization: ProviderToken?, in fields: inout HeaderFields
     ) {
-        if let prepared, prepared.pushType == request.pushType, prepared.priority == request.priority,
-            prepared.expires == (request.expiration != nil), prepared.tokenGeneration == authorization?.generation
+        let content = request.notification.content
+        if let prepared, prepared.pushType == content.pushType, prepared.priority == content.priority,
+            prepared.expires == (content.expiration != nil), prepared.tokenGeneration == authorization?.generation
         {
             return fields.removeAdded()
         }
         begin("POST", path: "", [], "", authorization, in: &fields)
         fields.add("apns-id", "")
-        fields.add("apns-push-type", request.pushType.name)
-        if request.expiration != nil { fields.add("apns-expiration", "") }
-        if let priority = request.priority { fields.add("apns-priority", priority.name) }
+        fields.add("apns-push-type", content.pushType.name)
+        if content.expiration != nil { fields.add("apns-expiration", "") }
+        if let priority = content.priority { fields.add("apns-priority", priority.name) }
         fields.add("apns-topic", "")
         fields.keep()
         prepared = Prepared(
-            pushType: request.pushType, priority: request.priority, expires: request.expiration != nil,
+            pushType: content.pushType, priority: content.priority, expires: content.expiration != nil,
             tokenGeneration: authorization?.generation)
     }
 

@@ -164,7 +164,9 @@ extension APNsPool {
     }
 
     private func isExpired(_ handle: Handle, at now: Moment) -> Bool {
-        guard let expiration = entries[handle].request.expiration, expiration > 0 else { return false }
+        guard let expiration = entries[handle].request.notification.content.expiration, expiration > 0 else {
+            return false
+        }
         return expiration < now.wall.seconds
     }
 
@@ -190,7 +192,7 @@ extension APNsPool {
                 _ = waiting.remove(handle)
                 expire(handle)
             } else if let index = placement.place(
-                size: entries[handle].request.payload.count, from: isRebinding ? fresh : 0)
+                size: entries[handle].request.notification.content.payload.count, from: isRebinding ? fresh : 0)
             {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.queue.popFirst()

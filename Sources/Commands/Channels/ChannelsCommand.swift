@@ -110,8 +110,7 @@ struct ChannelOptions: ParsableArguments {
         let app = try app.choose(from: settings)
         var random = SystemRandomNumberGenerator()
         let id = NotificationID.random(using: &random)
-        let request = APNsRequest(
-            operation, bundleID: ArraySlice(app.topic.utf8), id: id)
+        let request = APNsRequest(Notification(operation), topic: ArraySlice(app.topic.utf8), id: id)
         let runner = try LoopRunner(settings.apns.socketOptions)
         let exchange = try OneOffExchange(
             request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,

@@ -82,8 +82,8 @@ final class APNsCheck: PlaceCheck {
         guard link.engine.freeStreams > 0 else { return link.engine.retire(at: now.instant) }
         do throws(APNsError) {
             try link.engine.submit(
-                APNsRequest(.list, bundleID: ArraySlice(target.app.topic.utf8), id: requestID), handle: Self.handle,
-                authorization: token?.token(at: now), at: now.instant)
+                APNsRequest(Notification(.list), topic: ArraySlice(target.app.topic.utf8), id: requestID),
+                handle: Self.handle, authorization: token?.token(at: now), at: now.instant)
         } catch {
             findings.append(.failure("answer", error))
             link.engine.retire(at: now.instant)

@@ -39,9 +39,9 @@ final class OneOffExchange: Run {
         network: any Network, timeLimit: Duration? = nil, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         self.app = app
-        isNowOrNever = request.expiration == 0
-        operation = if case .management(let operation) = request.target { operation } else { nil }
-        let plan = PoolPlan(app, for: .init(request.target), limits)
+        isNowOrNever = request.notification.expiration == 0
+        operation = if case .management(let operation) = request.notification.target { operation } else { nil }
+        let plan = PoolPlan(app, for: .init(request.notification.target), limits)
         pool = plan.makePool(
             connections: 0...1, context: try plan.makeContext(), tokens: tokens, network: network, seed: seed,
             at: now.instant)

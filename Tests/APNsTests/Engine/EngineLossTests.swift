@@ -162,7 +162,8 @@ struct EngineLossTests {
     func channelsWithoutEnd() throws {
         func request(_ operation: ChannelOperation) -> APNsRequest {
             APNsRequest(
-                operation, bundleID: ArraySlice("com.example.app".utf8), id: NotificationID(high: 0x1234, low: 1))
+                Notification(operation), topic: ArraySlice("com.example.app".utf8),
+                id: NotificationID(high: 0x1234, low: 1))
         }
         let read = try linkWithEndlessResponse(200, body: #"{"channels":["#, request(.list))
         read.cut()

@@ -31,7 +31,7 @@ struct EngineRequestTests {
         #expect(received.header("apns-expiration") == "1795300000")
         #expect(received.header("apns-topic") == "com.example.app")
         #expect(received.header("apns-collapse-id") == "score-42")
-        #expect(received.request.body[...] == Fixture.request(payload: 4096).payload)
+        #expect(received.request.body[...] == Fixture.request(payload: 4096).notification.payload)
         #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
     }
 
@@ -47,13 +47,16 @@ struct EngineRequestTests {
             let priority = try #require([nil, Priority.immediate, .considerate].randomElement(using: &random))
             let expiration: Int64? = try #require([nil, 0, 1_795_300_000].randomElement(using: &random))
             let collapseID = !isBroadcast && Bool.random(using: &random) ? "score-\(number.value)" : nil
-            var request = Fixture.request(
-                number, expiration: expiration, collapseID: collapseID, priority: priority)
+            var request = Fixture.request(number)
             request.topic = ArraySlice(topic.utf8)
-            request.pushType = Bool.random(using: &random) ? .alert : .background
-            if isBroadcast { request.target = .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)) }
+            let content = Notification.Content(
+                pushType: Bool.random(using: &random) ? .alert : .background, priority: priority,
+                expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
+                payload: request.notification.payload)
+            let channel = Notification.Target.channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8))
+            request.notification = Notification(target: isBroadcast ? channel : request.notification.target, content)
             let fields: [String?] = [
-                "apns-push-type: \(request.pushType.name)", expiration.map { "apns-expiration: \($0)" },
+                "apns-push-type: \(content.pushType.name)", expiration.map { "apns-expiration: \($0)" },
                 priority.map { "apns-priority: \($0.name)" }, isBroadcast ? nil : "apns-topic: \(topic)",
                 collapseID.map { "apns-collapse-id: \($0)" },
             ]
@@ -77,8 +80,10 @@ struct EngineRequestTests {
         let link = try Link { $0.endpoint = Endpoint(host: "api.push.apple.com", port: 2197) }
         link.open()
         var request = Fixture.request(7)
-        request.target = .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8))
-        request.pushType = .liveactivity
+        let content = Notification.Content(
+            pushType: .liveactivity, priority: .immediate, expiration: 0, payload: request.notification.payload)
+        request.notification = Notification(
+            target: .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), content)
         try link.submit(request)
         link.pump()
         let received = try #require(link.server.received.first)
@@ -110,7 +115,9 @@ struct EngineRequestTests {
                 headers: [HTTP2Header("apns-channel-id", "bmV3"), HTTP2Header("apns-request-id", "r-1")])
         }
         try link.submit(
-            APNsRequest(operation, bundleID: ArraySlice("com.example.app".utf8), id: NotificationID(high: 1, low: 2)))
+            APNsRequest(
+                Notification(operation), topic: ArraySlice("com.example.app".utf8),
+                id: NotificationID(high: 1, low: 2)))
         link.pump()
         let received = try #require(link.server.received.first)
         let channelID = operation.channelID.map { _ in "apns-channel-id" }

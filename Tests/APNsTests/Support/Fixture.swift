@@ -59,11 +59,13 @@ enum Fixture {
     ) -> APNsRequest {
         let token = device ?? DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
         guard let token else { preconditionFailure("these are hexadecimal digits") }
-        return APNsRequest(
-            target: .device(token), topic: ArraySlice(topic.utf8), pushType: .alert, priority: priority,
-            expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
-            id: NotificationID(high: 0x1234, low: UInt64(number.value)),
+        let content = Notification.Content(
+            pushType: .alert, priority: priority, expiration: expiration,
+            collapseID: collapseID.map { ArraySlice($0.utf8) },
             payload: ArraySlice("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: payload - 10))
+        return APNsRequest(
+            Notification(target: .device(token), content), topic: ArraySlice(topic.utf8),
+            id: NotificationID(high: 0x1234, low: UInt64(number.value)))
     }
 }
 

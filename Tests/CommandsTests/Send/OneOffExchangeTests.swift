@@ -33,10 +33,11 @@ struct OneOffExchangeTests {
     }
 
     private func request(_ token: String, expiration: Int64? = nil) throws -> APNsRequest {
-        APNsRequest(
-            target: .device(try #require(DeviceToken(token))), topic: ArraySlice("com.example.app".utf8),
-            pushType: .alert, expiration: expiration, id: NotificationID(high: 1, low: 2),
-            payload: ArraySlice("{\"aps\":{\"alert\":\"Hello\"}}".utf8))
+        let content = Notification.Content(
+            pushType: .alert, expiration: expiration, payload: ArraySlice("{\"aps\":{\"alert\":\"Hello\"}}".utf8))
+        return APNsRequest(
+            Notification(target: .device(try #require(DeviceToken(token))), content),
+            topic: ArraySlice("com.example.app".utf8), id: NotificationID(high: 1, low: 2))
     }
 
     @Test("Channels are managed at a separate endpoint with separate limits")
@@ -44,7 +45,7 @@ struct OneOffExchangeTests {
         let world = try World()
         let bundleID = ArraySlice("com.example.app".utf8)
         func ask(_ operation: ChannelOperation) throws -> Report {
-            let request = APNsRequest(operation, bundleID: bundleID, id: NotificationID(high: 3, low: 4))
+            let request = APNsRequest(Notification(operation), topic: bundleID, id: NotificationID(high: 3, low: 4))
             return try #require(try report(world, request))
         }
         let created = try ask(.create(.none))
@@ -64,7 +65,7 @@ struct OneOffExchangeTests {
             let name = String(repeating: "x", count: ChannelOperation.maximumChannelID - 8)
             world.apns.channels.add(Array("\(name)\(10_000_000 + number)".utf8), of: bundleID, .noMessageStored)
         }
-        let request = APNsRequest(.list, bundleID: bundleID, id: NotificationID(high: 3, low: 4))
+        let request = APNsRequest(Notification(.list), topic: bundleID, id: NotificationID(high: 3, low: 4))
         #expect(try report(world, request)?.channel?.channelIDs?.count == ChannelOperation.maximumChannels)
     }
 

@@ -91,7 +91,8 @@ struct CertificateRefusalTests {
     func direct() throws {
         let world = try world(refused)
         let app = world.configuration.apps[0]
-        let request = APNsRequest(.list, bundleID: ArraySlice(app.topic.utf8), id: NotificationID(high: 1, low: 2))
+        let request = APNsRequest(
+            Notification(.list), topic: ArraySlice(app.topic.utf8), id: NotificationID(high: 1, low: 2))
         let exchange = try OneOffExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([]), network: world.network,
             seed: 1, at: world.network.moment)
