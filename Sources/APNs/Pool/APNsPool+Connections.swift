@@ -7,15 +7,9 @@ extension APNsPool {
     mutating func noteUse(of connection: PoolConnection, at now: Instant) {
         switch connection.trial.responded(at: now) {
         case .none: break
-        case .firstResponse: noteSuccess { $0.responded() }
-        case .proven: noteSuccess { $0.succeeded() }
+        case .firstResponse: dialer.responded()
+        case .proven: dialer.succeeded()
         }
-    }
-
-    private mutating func noteSuccess(_ success: (inout Dialer) -> Void) {
-        let wasOpen = dialer.isBreakerOpen
-        success(&dialer)
-        if wasOpen, !dialer.isBreakerOpen { events.append(.alarm(.reachable)) }
     }
 
     /// Counts a connection that has lived long enough as a success, even without requests.
@@ -25,32 +19,24 @@ extension APNsPool {
         guard dialer.failures > 0, let due = connection.trial.provenAt else { return nil }
         guard due <= now else { return due }
         connection.trial.provenByAge()
-        noteSuccess { $0.succeeded() }
+        dialer.succeeded()
         return nil
     }
 
-    mutating func noteFailure(at now: Instant) {
-        let wasOpen = dialer.isBreakerOpen
-        dialer.failed(at: now, using: &random)
-        if !wasOpen { noteBreaker() }
-    }
-
-    /// Counts the breaker's opening if it was closed before the newest failure.
-    private mutating func noteBreaker() {
-        guard dialer.isBreakerOpen else { return }
+    /// Reports the circuit breaker's changes.
+    mutating func watchBreaker() {
+        guard dialer.isBreakerOpen != isBreakerOpen else { return }
+        isBreakerOpen = dialer.isBreakerOpen
+        guard isBreakerOpen else { return events.append(.alarm(.reachable)) }
         counters[.breakerOpenings] += 1
         events.append(.alarm(.unreachable(failures: dialer.failures)))
     }
 
     /// The peer ends a connection. If many end early, the next attempts are delayed.
     mutating func peerClosed(_ connection: PoolConnection, at now: Instant) {
-        guard connection.trial.peerClosed(at: now) else { return }
-        let wasOpen = dialer.isBreakerOpen
-        if dialer.peerClosedEarly(at: now, using: &random) {
-            connection.trial.countEnd()
-            counters[.earlyEnds] += 1
-        }
-        if !wasOpen { noteBreaker() }
+        guard connection.trial.peerClosed(at: now), dialer.peerClosedEarly(at: now, using: &random) else { return }
+        connection.trial.countEnd()
+        counters[.earlyEnds] += 1
     }
 
     mutating func closed(_ connection: PoolConnection, _ error: APNsError?, at now: Instant) {
@@ -61,7 +47,7 @@ extension APNsPool {
         if let error, !isConnected { outage = .after(outage, error, at: now) }
         if error != nil, connection.trial.isUseless(at: now) {
             counters[.failures] += 1
-            if !connection.trial.isEndCounted { noteFailure(at: now) }
+            if !connection.trial.isEndCounted { dialer.failed(at: now, using: &random) }
         } else if error != nil {
             peerClosed(connection, at: now)
         }
@@ -203,7 +189,7 @@ extension APNsPool {
                 timeout: configuration.connectTimeout)
         } catch {
             counters[.failures] += 1
-            noteFailure(at: now)
+            dialer.failed(at: now, using: &random)
             counters.count(disconnect: error)
             if !isConnected { outage = .after(outage, error, at: now) }
             events.append(.disconnected(error))

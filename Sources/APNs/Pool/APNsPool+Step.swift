@@ -13,6 +13,7 @@ extension APNsPool {
         receiveEvents(at: now)
         place(at: now)
         var deadline = dial(at: now.instant)
+        watchBreaker()
         if shortage != nil {
             sweep(at: now)
             deadline = min(deadline ?? .distantFuture, nextSweep)
@@ -94,7 +95,7 @@ extension APNsPool {
         connection.serverErrors += 1
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
         counters[.serverErrorLimitHits] += 1
-        noteFailure(at: now)
+        dialer.failed(at: now, using: &random)
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
     }
@@ -106,7 +107,7 @@ extension APNsPool {
             now - sentAt >= configuration.engine.requestTimeout, connection.respondedAt ?? .distantPast < sentAt
         else { return }
         counters[.silentConnections] += 1
-        noteFailure(at: now)
+        dialer.failed(at: now, using: &random)
         retire(connection, at: now)
         events.append(.alarm(.silent))
     }

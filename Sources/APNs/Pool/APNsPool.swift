@@ -129,6 +129,8 @@ package struct APNsPool: ~Copyable {
     var random: any RandomNumberGenerator
     /// Whether the limit of connects per minute was already counted as reached.
     var isCapped = false
+    /// Whether the circuit breaker was open at the end of the last step.
+    var isBreakerOpen = false
     /// The number of the next connection. Serial numbers follow the order of the attempts.
     var nextSerial: UInt32 = 0
     /// The rate divisor of the connection that ended last. The next one starts with it while no other is open.
