@@ -33,7 +33,6 @@ extension Span<UInt8> {
 }
 
 extension [UInt8] {
-    /// Whether it equals borrowed bytes.
     func isEqual(to bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         unsafe span.isEqual(to: Span(_unsafeElements: bytes))
     }
@@ -47,7 +46,6 @@ package struct HTTP2Response: Sendable {
     package var headers: [HTTP2Header]
     /// At most ``HTTP2ClientSession/Settings/maximumResponseBody`` bytes.
     package var body: [UInt8]
-    /// Whether the body was truncated.
     package var bodyTruncated: Bool
 }
 
@@ -61,6 +59,5 @@ package struct HTTP2Request: Sendable {
     package var hasPriority = false
     /// At most ``HTTP2ServerSession/Settings/maximumRequestBody`` bytes.
     package var body: [UInt8] = []
-    /// Whether the body was truncated.
     package var bodyTruncated = false
 }

@@ -60,7 +60,6 @@ package final class HTTP2ServerSession {
     /// The fields of the previous request. The next one mostly repeats them, and equal fields share memory.
     var previousHeaders: [HTTP2Header] = []
     var fields = HeaderFields()
-    /// The number of open streams.
     package var openStreams: Int { streams.count }
     /// While true, nothing is sent: neither SETTINGS nor responses.
     package var holdsOutput = false

@@ -6,7 +6,6 @@ package import Decoding
 package struct PipelineQueue: Sendable {
     package let name: String
     package let decoder: any Decoder
-    /// The decoder's name in the configuration.
     package let decoderName: String
     package let prefetch: UInt16
     /// The index in ``PipelineSettings/processes`` of its decoder; `nil` if `decoder` runs in the worker.
@@ -80,7 +79,6 @@ package struct PipelineSettings: Sendable {
 }
 
 extension PipelineSettings {
-    /// Limits all hold times and deferrals.
     package mutating func limitHold(to limit: Duration) {
         hold = min(hold, limit)
         longestDeferral = min(longestDeferral, limit)

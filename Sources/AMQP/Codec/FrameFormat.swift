@@ -7,7 +7,6 @@ enum FrameFormat {
         case heartbeat = 8
     }
 
-    /// Begins a connection.
     static let protocolHeader: [UInt8] = [0x41, 0x4D, 0x51, 0x50, 0, 0, 9, 1]
     /// Type, channel and size.
     static let headerSize = 7

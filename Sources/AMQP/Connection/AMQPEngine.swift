@@ -155,7 +155,6 @@ package struct AMQPEngine: ~Copyable {
 
     // MARK: Engine
 
-    /// See ``Engine/announceChanges(to:)``.
     package mutating func announceChanges(to wake: @escaping () -> Void) {
         self.wake = wake
     }

@@ -37,7 +37,6 @@ extension ErrorCode<AMQPError> {
     package static var unexpectedFrame: Self { Self(rawValue: "UNEXPECTED_FRAME") }
     /// A delivery was held longer than the broker's `consumer_timeout`.
     package static var consumerTimeout: Self { Self(rawValue: "CONSUMER_TIMEOUT") }
-    /// The broker cancelled a consumer.
     package static var consumerCancelled: Self { Self(rawValue: "CONSUMER_CANCELLED") }
     /// The peer speaks another protocol, or another version of this one.
     package static var protocolMismatch: Self { Self(rawValue: "PROTOCOL_MISMATCH") }

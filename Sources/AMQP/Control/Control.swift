@@ -21,7 +21,6 @@ package enum ControlRequest: Sendable {
     case probeReading(queue: String)
 }
 
-/// The desired declaration of a queue.
 package struct QueueDeclaration: Sendable, Equatable {
     package var name: String
     package var durable = true
@@ -36,7 +35,6 @@ package struct QueueDeclaration: Sendable, Equatable {
     }
 }
 
-/// The desired declaration of an exchange.
 package struct ExchangeDeclaration: Sendable, Equatable {
     package var name: String
     /// `direct`, `fanout`, `topic`, `headers`, or the type of a plug-in.
@@ -51,7 +49,6 @@ package struct ExchangeDeclaration: Sendable, Equatable {
     }
 }
 
-/// The response to a ``ControlRequest``.
 package enum ControlResponse: Sendable {
     case declared(queue: String, messages: UInt32, consumers: UInt32)
     /// A binding was added, or an exchange was declared, inspected or deleted.

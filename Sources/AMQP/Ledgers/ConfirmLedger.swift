@@ -23,7 +23,6 @@ package struct ConfirmLedger {
         var isReturned = false
     }
 
-    /// The unconfirmed publishes.
     private var publishes: SequenceTable<Publish>
     /// The sequence number that corresponds to the broker's first tag.
     private let first: UInt64
@@ -115,7 +114,6 @@ private struct ReturnIndex {
     }
 
     private var sequences: [UInt64: Alike] = [:]
-    /// The number of indexed sequences.
     private(set) var count = 0
     /// The end of the indexed sequences, exclusive.
     var end: UInt64 = 0

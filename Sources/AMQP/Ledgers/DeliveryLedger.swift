@@ -6,7 +6,6 @@ package import Core
 /// neighbours into one multiple ack and delays it to join more. Settled deliveries behind a held one are islands;
 /// after a time limit they are acked individually. A ledger belongs to one epoch and refuses tags of another.
 package struct DeliveryLedger {
-    /// The limits that decide when acks are sent.
     package struct Limits: Sendable {
         /// This many neighbours are acked without further delay.
         package var batch = 64
@@ -18,7 +17,6 @@ package struct DeliveryLedger {
         package init() {}
     }
 
-    /// An ack to send.
     package enum Acknowledgement: Equatable, Sendable {
         case one(UInt64)
         case upTo(UInt64)
@@ -119,7 +117,6 @@ package struct DeliveryLedger {
         isFlushing = waiting > 0
     }
 
-    /// The next ack that is due.
     package mutating func nextAcknowledgement(at now: Instant) -> Acknowledgement? {
         if neighbours > 0, neighboursAreDue(at: now) {
             let tag = mark

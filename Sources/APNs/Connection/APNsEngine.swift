@@ -55,7 +55,6 @@ package struct APNsEngine: ~Copyable {
         case closed(APNsError?)
     }
 
-    /// The peer's GOAWAY.
     struct Goaway {
         var reason: RejectionReason?
         var code: HTTP2ErrorCode
@@ -64,7 +63,6 @@ package struct APNsEngine: ~Copyable {
             reason?.rawValue ?? code.description
         }
 
-        /// Code and reason.
         var description: String {
             code.description + (reason.map { " \($0.rawValue)" } ?? "")
         }
@@ -249,7 +247,6 @@ package struct APNsEngine: ~Copyable {
         }
     }
 
-    /// See ``Engine/announceChanges(to:)``.
     package mutating func announceChanges(to wake: @escaping () -> Void) {
         self.wake = wake
     }

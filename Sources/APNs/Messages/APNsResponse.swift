@@ -22,7 +22,6 @@ package final class ChannelResponse: Equatable, Sendable {
     }
 }
 
-/// APNs' response to one request.
 package struct APNsResponse: Equatable, Sendable {
     /// The HTTP status. 200 means accepted; channel management also uses 201 and 204.
     package var status: UInt16

@@ -233,7 +233,6 @@ package struct APNsPool: ~Copyable {
         events.popFirst()
     }
 
-    /// Whether ``nextEvent()`` has an event.
     package var hasEvents: Bool { !events.isEmpty }
 
     /// Requests in the queue.

@@ -51,7 +51,6 @@ package struct ConnectionTrial {
         stage == .proven ? nil : readyAt.map { $0 + Self.provingAge }
     }
 
-    /// The connection's age has proven it.
     package mutating func provenByAge() {
         stage = .proven
     }
@@ -72,7 +71,6 @@ package struct ConnectionTrial {
 
     package var isEndCounted: Bool { stage == .peerClosed(isCounted: true) }
 
-    /// Whether the connection was useless if it ends now.
     package func isUseless(at now: Instant) -> Bool {
         responses == 0 && !hasProvingAge(at: now)
     }

@@ -37,7 +37,6 @@ package struct Dialer {
         self.backoff = backoff
     }
 
-    /// Whether the circuit breaker is open.
     package var isBreakerOpen: Bool {
         failures >= breakerThreshold
     }
@@ -96,7 +95,6 @@ package struct Dialer {
         if earlyCloses <= toleratedEarlyCloses { reset() }
     }
 
-    /// A connection is proven.
     package mutating func succeeded() {
         earlyCloses = 0
         reset()

@@ -4,7 +4,6 @@
 /// Sources: "Establishing a connection to APNs" (spread over connections, no bursts over few); APNs Provider API,
 /// "Best Practices for Managing Connections".
 package struct Placement {
-    /// The capacity of one connection.
     package struct Capacity: Equatable, Sendable {
         package var freeStreams: Int
         package var permits: Int

@@ -43,11 +43,8 @@ package struct PoolStatistics: Sendable {
     package var authenticated: Int { readyConnections.count(where: \.isAuthenticated) }
     /// Ready connections with a reduced send rate, because too many of their requests are refused.
     package var braked: Int { readyConnections.count(where: \.isBraked) }
-    /// Requests in flight.
     package var streams: Int { connections.reduce(0) { $0 + $1.streams } }
-    /// The sum of the stream limits of all ready connections.
     package var maximumConcurrentStreams: Int { readyConnections.reduce(0) { $0 + $1.maximumStreams } }
-    /// Permits in the buckets of all ready connections.
     package var permits: Int { readyConnections.reduce(0) { $0 + $1.permits } }
 }
 
@@ -75,7 +72,6 @@ extension PoolConnection {
 package struct PoolCounters: Sendable {
     package enum Name: Int, CaseIterable, Sendable {
         case submitted
-        /// Connects attempted.
         case connects
         /// Connections that ended before they were useful.
         case failures

@@ -47,7 +47,6 @@ package final class ProviderTokenSource: Sendable {
         state = Guarded(State(key: key))
     }
 
-    /// The token to send now.
     package func token(at now: Moment) -> ProviderToken {
         state.withLock { current(&$0, at: now) }
     }

@@ -39,7 +39,6 @@ package struct TokenRenewal: Sendable {
 
     package init() {}
 
-    /// The token to send now.
     package mutating func choose(at now: Moment) -> Choice {
         if isNewestTooEarly {
             if let older, Self.isUsable(older, at: now) { return .older }

@@ -92,7 +92,6 @@ package struct DecodingFailure: Error, Equatable, Sendable {
     }
 }
 
-/// The result of decoding a delivery.
 package enum Decoded: Sendable {
     /// Each notification is sent and has one result.
     case request(Request)

@@ -271,7 +271,6 @@ package struct Delivery: Sendable {
         return copy(storage: storage, layout: layout)
     }
 
-    /// Whether there is a non-empty `content_encoding`.
     package var hasContentEncoding: Bool { !content.layout.contentEncoding.isEmpty }
 
     /// The same message with its decompressed body.

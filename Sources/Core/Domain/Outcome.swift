@@ -84,7 +84,6 @@ package struct Report: Sendable {
         self.detail = detail
     }
 
-    /// Adds a sentence to ``detail``.
     package mutating func add(_ sentence: String) {
         detail = detail.map { "\($0); \(sentence)" } ?? sentence
     }

@@ -27,7 +27,6 @@ package enum ResponseAction: Sendable, Equatable, CaseIterable {
     case pauseTopic
 }
 
-/// The scope of a pause.
 package enum PauseScope: Sendable {
     /// Everything sent with the app's credential.
     case app
@@ -83,7 +82,6 @@ package struct ResponseOrigin: OptionSet, Sendable {
 package enum ResponseProof: UInt8, Sendable, Comparable {
     /// Nothing.
     case none
-    /// The credential is accepted.
     case credential
     /// The credential and the topic are accepted.
     case topic

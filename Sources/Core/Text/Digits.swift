@@ -22,7 +22,6 @@ extension UInt8 {
 }
 
 extension UInt64 {
-    /// Passes the number's decimal digits to `body`.
     fileprivate func withDecimalDigits(_ body: (Span<UInt8>) -> Void) {
         // The maximum number of digits of a UInt64.
         var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))

@@ -78,7 +78,6 @@ package struct FieldSource: Equatable, Sendable {
         text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:")
     }
 
-    /// Whether it reads the body.
     var readsBody: Bool {
         parts.contains { if case .value(let reference, _, _, _) = $0 { reference.readsBody } else { false } }
     }

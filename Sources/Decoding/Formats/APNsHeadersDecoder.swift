@@ -20,7 +20,6 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         return .request(try fields.request(payload: payload))
     }
 
-    /// Whether a header names a target.
     static func namesTarget(_ delivery: Delivery) -> Bool {
         var isNamed = false
         delivery.forEachHeader(named: { RequestFields.Name(header: $0) }) { name, _ in

@@ -178,7 +178,6 @@ private struct CeleryMessage {
 }
 
 extension Request {
-    /// Limits the expiration of all notifications.
     mutating func limit(to time: WallTime) {
         var limited: (from: Notification.Content, to: Notification.Content)?
         for index in notifications.indices {

@@ -12,7 +12,6 @@ package indirect enum JSONOutput {
     /// Already encoded JSON.
     case json(String)
 
-    /// A text, or null.
     package static func optional(_ text: String?) -> JSONOutput {
         text.map { .text($0) } ?? .null
     }
@@ -22,7 +21,6 @@ package indirect enum JSONOutput {
         .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    /// An object with these members, as text.
     package static func text(of members: [(String, JSONOutput)]) -> String {
         JSONOutput.object(members).description
     }

@@ -44,7 +44,6 @@ package struct JSONPart: Sendable {
         value.kind == .string ? document.text(of: value) : nil
     }
 
-    /// The value of a whole number.
     package var integer: Int64? {
         value.kind == .number ? JSONText.wholeNumber(document.slice(value.range)) : nil
     }
@@ -146,7 +145,6 @@ struct JSONMembers {
         members = object.members
     }
 
-    /// The first key.
     var first: ArraySlice<UInt8>? { members.first?.key }
 
     subscript(key: StaticString) -> JSONPart? {

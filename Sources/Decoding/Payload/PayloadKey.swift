@@ -63,7 +63,6 @@ struct PayloadKey: Sendable {
     }
 }
 
-/// The values of a Live Activity's `event`.
 enum LiveActivityEvent: String {
     case start, update, end
 }

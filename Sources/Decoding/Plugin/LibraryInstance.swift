@@ -66,7 +66,6 @@ final class LibraryCall {
         for index in unsafe blocks.indices { unsafe free(blocks[index]) }
     }
 
-    /// Passes the host interface to `body`.
     func lend<Result>(_ body: (UnsafePointer<harebell_host>) -> Result) -> Result {
         var host = unsafe harebell_host(
             size: MemoryLayout<harebell_host>.size, context: Unmanaged.passUnretained(self).toOpaque(),

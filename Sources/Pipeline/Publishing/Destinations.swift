@@ -238,7 +238,6 @@ struct Destinations {
         }
     }
 
-    /// The elements that wait to be published.
     var elements: [PendingPublication] {
         troubled.flatMap { $0.waiting + $0.held }.filter { !$0.isUnderway }
     }

@@ -2,7 +2,6 @@ package import AMQP
 package import Configuration
 import Core
 
-/// The exchange and routing key of a publish.
 package struct PublishRoute: Hashable, Sendable {
     /// Empty for the default exchange.
     package var exchange: ArraySlice<UInt8>

@@ -2,7 +2,6 @@ import AMQP
 package import APNs
 package import Core
 
-/// The spans of one traced request.
 package final class RequestTrace {
     /// Spans of one request, so that a large fan-out leaves room for others; more are dropped.
     package static let maximumSpans = 256

@@ -1,7 +1,6 @@
 import APNs
 package import Core
 
-/// Handles the notifications of an app that APNs refuses.
 extension RequestPipeline {
     /// The cause of refusals, such as a credential, may have changed: a paused app sends a probe now.
     mutating func probeSoon(_ app: AppID, at now: Moment) {

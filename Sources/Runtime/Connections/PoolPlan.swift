@@ -62,12 +62,10 @@ package struct PoolPlan: Sendable {
 
     // MARK: Sharing
 
-    /// Whether a pool of this plan can serve `wanted`.
     package func serves(_ wanted: PoolPlan) -> Bool {
         isAlike(wanted) && bundleIDs.isSuperset(of: wanted.bundleIDs)
     }
 
-    /// Whether one pool can serve both plans.
     func isAlike(_ other: PoolPlan) -> Bool {
         digest == other.digest && limits == other.limits && environment == other.environment
             && endpoint == other.endpoint && proxy == other.proxy && managesChannels == other.managesChannels

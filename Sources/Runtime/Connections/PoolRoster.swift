@@ -67,7 +67,6 @@ package struct PoolRoster {
         return PoolID(free)
     }
 
-    /// A pool's connection is ready.
     package mutating func connected(_ number: PoolID) {
         if isOpening(number) { members[number.index]?.stage = .inUse }
     }
@@ -84,7 +83,6 @@ package struct PoolRoster {
         pendingChanges.removeAll { $0.slot == slot }
     }
 
-    /// The apps that change now.
     package mutating func takeDueChanges(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
         guard !pendingChanges.isEmpty else { return [] }
         for number in members.indices {
@@ -120,7 +118,6 @@ package struct PoolRoster {
         return retired
     }
 
-    /// A leaving pool has drained.
     package mutating func remove(_ number: PoolID) {
         leaving.removeAll { $0 == number }
         members[number.index] = nil

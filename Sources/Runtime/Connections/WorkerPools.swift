@@ -15,7 +15,6 @@ struct WorkerPools: ~Copyable {
     private(set) var due: [Int] = []
     /// Pools whose certificate APNs refused and that have had no connection since.
     var refused: Set<PoolID> = []
-    /// The counters of removed pools.
     private(set) var formerCounters = PoolCounters()
     /// Makes a pool on the worker's network.
     private let make: Make
@@ -45,7 +44,6 @@ struct WorkerPools: ~Copyable {
         return number
     }
 
-    /// Removes the leaving pools that have drained.
     mutating func removeDrained(at now: Instant) {
         for number in roster.leaving where self[number].isDrained {
             formerCounters.add(self[number].statistics(at: now).counters)

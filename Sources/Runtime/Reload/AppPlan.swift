@@ -57,7 +57,6 @@ package struct AppPlan: Sendable {
         configuration.broker.password = password
     }
 
-    /// The apps' certificates.
     package var certificates: [CertificateWatch.Entry] {
         apps.compactMap { app in
             app.certificate.map { CertificateWatch.Entry(topic: app.topic, environment: app.environment, $0) }

@@ -2,7 +2,6 @@ package import Configuration
 
 /// A configuration that replaces another one at run time.
 package struct Reload {
-    /// The configuration in force after the reload.
     package private(set) var configuration: Configuration
     /// The keys that have changed and need a restart; their old values stay in force.
     package private(set) var needsRestart: [StaticString] = []

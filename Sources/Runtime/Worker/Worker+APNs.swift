@@ -4,7 +4,6 @@ import Logging
 import Pipeline
 import TLS
 
-/// Handles the events of a worker's pools, and reloads.
 extension Worker {
     /// Takes the events of the pools that have some; these may create new requests.
     mutating func takeResponses() {

@@ -5,7 +5,6 @@ import Decoding
 import Logging
 import Pipeline
 
-/// Executes the actions of the pipeline.
 extension Worker {
     /// Executes actions, including those that follow from them, until none are left.
     mutating func performActions() {
@@ -81,7 +80,6 @@ extension Worker {
         }
     }
 
-    /// Whether the broker blocks publishing.
     var isBlocked: Bool {
         publishers.contains(where: \.isBlocked)
     }

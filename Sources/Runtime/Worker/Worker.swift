@@ -29,7 +29,6 @@ package struct Worker: ~Copyable {
     let publishers: [AMQPConnection]
     /// Asks whether a queue is a stream. Opened on demand.
     let inquiries: AMQPConnection
-    /// The queue of the pending inquiry.
     var inquiry: QueueID?
     var pools: WorkerPools
     let logThrottle: LogThrottle
@@ -223,7 +222,6 @@ package struct Worker: ~Copyable {
         consumer.setPrefetch(queues[index].ramp.prefetch, queue: delivery.queue, at: now.instant)
     }
 
-    /// The prefetch of a queue that is in force now.
     func prefetch(inForceOf queue: QueueID) -> UInt16 {
         switch intakeLevel {
         case .full: queues[queue.index].ramp.prefetch

@@ -3,7 +3,6 @@ import Core
 package import Pipeline
 import TLS
 
-/// Commands from the control thread to a worker.
 package enum WorkerCommand: Sendable {
     /// Stop consuming, finish the requests in flight, then end, at the latest after this time.
     case drain(within: Duration)
@@ -19,7 +18,6 @@ package enum WorkerCommand: Sendable {
     case renewPassword(Secret)
 }
 
-/// Reports from a worker to the control thread.
 package struct WorkerReport: Sendable {
     /// The reason why a worker cannot work.
     package enum Failure: Sendable {

@@ -72,7 +72,6 @@ package struct WorkerSnapshot: Sendable {
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]
-    /// The counters of removed pools.
     package let formerPools: PoolCounters
     package let paused: [PausedTopic]
     package let processes: [Process]

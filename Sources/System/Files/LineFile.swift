@@ -21,7 +21,6 @@ package final class LineWriter {
         _ = unsafe unlink(path)
     }
 
-    /// Writes a line and a newline.
     package func write(_ line: [UInt8]) throws(WholeFile.Failure) {
         try WholeFile.write(ArraySlice(line + [UInt8(ascii: "\n")]), to: descriptor)
     }

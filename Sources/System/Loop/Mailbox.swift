@@ -4,7 +4,6 @@ import Core
 ///
 /// The order of each posting thread is kept, and every accepted message is delivered once. A batch costs one wake-up.
 package final class Mailbox<Message: Sendable>: Sendable {
-    /// The default of ``capacity``.
     package static var defaultCapacity: Int { 65_536 }
     /// After a larger burst the memory of the messages is released.
     static var retainedMessages: Int { 1024 }

@@ -34,7 +34,6 @@ struct ProgramProcess: ~Copyable {
         socket = consume ours
     }
 
-    /// Sends a signal to the process and all descendants in its group.
     static func signal(group: pid_t, _ signal: Int32) {
         // Fails only if the group is empty.
         _ = kill(-group, signal)

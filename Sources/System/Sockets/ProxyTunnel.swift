@@ -65,7 +65,6 @@ package struct ProxyTunnel: Sendable {
                 "ECONNRESET", "the proxy \(proxy) closed the connection before the tunnel to \(target) was open")
     }
 
-    /// The error for a response that did not arrive within `time`.
     func timedOut(after time: Duration) -> TransportError {
         TransportError("ETIMEDOUT", "the proxy \(proxy) did not open a tunnel to \(target) within \(time)")
     }

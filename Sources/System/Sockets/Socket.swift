@@ -4,7 +4,6 @@ import Glibc
 
 /// Calls on TCP sockets; every socket is non-blocking and close-on-exec.
 extension Descriptor {
-    /// A TCP socket for an address of `family`.
     static func socket(family: Int32) throws(SystemError) -> Descriptor {
         let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let number = Glibc.socket(family, type, Int32(IPPROTO_TCP))
@@ -90,7 +89,6 @@ final class ReadBuffer {
         return Transfer.of { unsafe Glibc.read(number, base, size) }
     }
 
-    /// Lends the first `count` bytes.
     func withBytes(_ count: Int, _ body: (Span<UInt8>) -> Void) {
         precondition(count <= size, "cannot lend more bytes than the buffer has")
         unsafe body(Span(_unsafeStart: UnsafePointer(base), count: count))

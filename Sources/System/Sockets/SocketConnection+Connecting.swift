@@ -3,7 +3,6 @@ import Glibc
 
 /// From the request for a connection to an open socket.
 extension SocketConnection {
-    /// Resolves, connects or adopts a socket, as requested.
     func begin(at now: Moment) {
         if let socket = socket.take() { return adopt(socket, at: now) }
         let deadline = now.instant + timeout
