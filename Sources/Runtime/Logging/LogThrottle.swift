@@ -44,8 +44,6 @@ package final class LogThrottle: Sendable {
     private let now: AtomicInstant
     /// The earliest end of a window.
     private let nextEnd = AtomicInstant(.distantFuture)
-    /// The earliest end of a window with suppressed lines.
-    private let nextReport = AtomicInstant(.distantFuture)
 
     package init(_ log: Logger, at now: Instant) {
         handler = log.handler
@@ -63,41 +61,31 @@ package final class LogThrottle: Sendable {
         state.withLock { $0.suppressed }
     }
 
-    /// When suppressed lines have to be reported.
+    /// When the next window ends.
     package var nextDeadline: Instant? {
-        let instant = nextReport.value
+        let instant = nextEnd.value
         return instant == .distantFuture ? nil : instant
     }
 
     /// Sets the time; reports the suppressed lines of windows that have ended.
     package func advance(to now: Instant) {
         self.now.value = now
-        guard nextEnd.value <= now else { return }
-        let ended = state.withLock { state -> [Kind] in
-            let ended = state.kinds.filter { $0.value.ends <= now }
-            for key in ended.keys { state.kinds[key] = nil }
-            nextEnd.value = state.kinds.values.map(\.ends).min() ?? .distantFuture
-            nextReport.value = state.kinds.values.filter { $0.suppressed > 0 }.map(\.ends).min() ?? .distantFuture
-            return Array(ended.values)
-        }
-        report(ended)
+        if nextEnd.value <= now { endWindows(at: now) }
     }
 
     /// Reports all suppressed lines now.
     package func finish() {
-        let kinds = state.withLock { state -> [Kind] in
-            defer {
-                state.kinds = [:]
-                nextEnd.value = .distantFuture
-                nextReport.value = .distantFuture
-            }
-            return Array(state.kinds.values)
-        }
-        report(kinds)
+        endWindows(at: .distantFuture)
     }
 
-    private func report(_ kinds: [Kind]) {
-        for kind in kinds.sorted(by: { $0.message < $1.message }) where kind.suppressed > 0 {
+    private func endWindows(at now: Instant) {
+        let ended = state.withLock { state -> [Kind] in
+            let ended = state.kinds.filter { $0.value.ends <= now }
+            for key in ended.keys { state.kinds[key] = nil }
+            nextEnd.value = state.kinds.values.map(\.ends).min() ?? .distantFuture
+            return Array(ended.values)
+        }
+        for kind in ended.sorted(by: { $0.message < $1.message }) where kind.suppressed > 0 {
             handler.log(
                 event: LogEvent(
                     level: kind.level, message: "\(kind.message)",
@@ -123,7 +111,6 @@ package final class LogThrottle: Sendable {
             }
             kind.suppressed += 1
             state.suppressed += 1
-            nextReport.value = min(nextReport.value, kind.ends)
             return false
         }
     }
