@@ -29,11 +29,11 @@ private func delivery(
     let headers = (properties.headers?.entries ?? []).map { entry in
         let name = place(entry.name)
         switch entry.value {
-        case .text(let text): return Delivery.Header.text(name, place(text))
-        case .int32(let value): return Delivery.Header.integer(name, Int64(value))
-        case .int64(let value): return Delivery.Header.integer(name, value)
-        case .boolean(let value): return Delivery.Header.boolean(name, value)
-        default: return Delivery.Header.other(name)
+        case .text(let text): return Delivery.Header(name, .text(place(text)))
+        case .int32(let value): return Delivery.Header(name, .integer(Int64(value)))
+        case .int64(let value): return Delivery.Header(name, .integer(value))
+        case .boolean(let value): return Delivery.Header(name, .boolean(value))
+        default: return Delivery.Header(name, .other)
         }
     }
     layout.body = place(body.utf8)

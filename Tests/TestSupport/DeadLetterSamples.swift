@@ -34,11 +34,11 @@ package enum DeadLetterSamples {
         let headers = (properties.headers?.entries ?? []).map { entry -> Delivery.Header in
             let name = place(entry.name)
             return switch entry.value {
-            case .text(let text): .text(name, place(text))
-            case .int32(let value): .integer(name, Int64(value))
-            case .int64(let value): .integer(name, value)
-            case .boolean(let value): .boolean(name, value)
-            default: .other(name)
+            case .text(let text): Delivery.Header(name, .text(place(text)))
+            case .int32(let value): Delivery.Header(name, .integer(Int64(value)))
+            case .int64(let value): Delivery.Header(name, .integer(value))
+            case .boolean(let value): Delivery.Header(name, .boolean(value))
+            default: Delivery.Header(name, .other)
             }
         }
         return Delivery(

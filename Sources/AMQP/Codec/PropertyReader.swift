@@ -45,32 +45,32 @@ struct PropertyReader: ~Copyable {
         var headers: [Delivery.Header] = []
         // One allocation for most requests.
         headers.reserveCapacity(8)
-        while position < end { headers.append(try header(try shortString())) }
+        while position < end { headers.append(Delivery.Header(try shortString(), try value())) }
         end = outerEnd
         return headers
     }
 
-    private mutating func header(_ name: Delivery.Field) throws(Malformed) -> Delivery.Header {
+    private mutating func value() throws(Malformed) -> Delivery.Header.Value {
         switch Unicode.Scalar(try number() as UInt8) {
-        case "S", "x": return .text(name, try field(Int(try number() as UInt32)))
-        case "t": return .boolean(name, try number() as UInt8 != 0)
-        case "b": return .integer(name, Int64(try number() as Int8))
-        case "B": return .integer(name, Int64(try number() as UInt8))
-        case "s": return .integer(name, Int64(try number() as Int16))
-        case "u": return .integer(name, Int64(try number() as UInt16))
-        case "I": return .integer(name, Int64(try number() as Int32))
-        case "i": return .integer(name, Int64(try number() as UInt32))
-        case "l": return .integer(name, try number())
-        case "L", "T": return .integer(name, Int64(clamping: try number() as UInt64))
-        case "f": return .number(name, Double(Float(bitPattern: try number())))
-        case "d": return .number(name, Double(bitPattern: try number()))
+        case "S", "x": return .text(try field(Int(try number() as UInt32)))
+        case "t": return .boolean(try number() as UInt8 != 0)
+        case "b": return .integer(Int64(try number() as Int8))
+        case "B": return .integer(Int64(try number() as UInt8))
+        case "s": return .integer(Int64(try number() as Int16))
+        case "u": return .integer(Int64(try number() as UInt16))
+        case "I": return .integer(Int64(try number() as Int32))
+        case "i": return .integer(Int64(try number() as UInt32))
+        case "l": return .integer(try number())
+        case "L", "T": return .integer(Int64(clamping: try number() as UInt64))
+        case "f": return .number(Double(Float(bitPattern: try number())))
+        case "d": return .number(Double(bitPattern: try number()))
         // A scale and an integer.
         case "D": _ = try field(5)
         case "A", "F": _ = try field(Int(try number() as UInt32))
         case "V": break
         default: throw Malformed()
         }
-        return .other(name)
+        return .other
     }
 
     private mutating func field(_ size: Int) throws(Malformed) -> Delivery.Field {

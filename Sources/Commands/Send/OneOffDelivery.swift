@@ -21,9 +21,9 @@ package struct OneOffDelivery {
     package mutating func add(header name: String, _ value: HeaderValue) {
         let name = place(name.utf8)
         switch value {
-        case .text(let text): headers.append(.text(name, place(text.utf8)))
-        case .integer(let integer): headers.append(.integer(name, integer))
-        case .boolean(let boolean): headers.append(.boolean(name, boolean))
+        case .text(let text): headers.append(Delivery.Header(name, .text(place(text.utf8))))
+        case .integer(let integer): headers.append(Delivery.Header(name, .integer(integer)))
+        case .boolean(let boolean): headers.append(Delivery.Header(name, .boolean(boolean)))
         }
     }
 

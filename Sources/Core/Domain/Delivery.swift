@@ -43,7 +43,7 @@ package struct Delivery: Sendable {
 
     @usableFromInline
     package struct Header: Sendable {
-        enum Value: Sendable {
+        package enum Value: Sendable {
             case text(Field)
             case integer(Int64)
             case number(Double)
@@ -54,17 +54,10 @@ package struct Delivery: Sendable {
         @usableFromInline package let name: Field
         let value: Value
 
-        package static func text(_ name: Field, _ value: Field) -> Header { Header(name: name, value: .text(value)) }
-        package static func integer(_ name: Field, _ value: Int64) -> Header {
-            Header(name: name, value: .integer(value))
+        package init(_ name: Field, _ value: Value) {
+            self.name = name
+            self.value = value
         }
-        package static func number(_ name: Field, _ value: Double) -> Header {
-            Header(name: name, value: .number(value))
-        }
-        package static func boolean(_ name: Field, _ value: Bool) -> Header {
-            Header(name: name, value: .boolean(value))
-        }
-        package static func other(_ name: Field) -> Header { Header(name: name, value: .other) }
     }
 
     /// The positions of all fields.
@@ -297,7 +290,8 @@ package struct Delivery: Sendable {
     package func settingHeader(_ name: String, to value: [UInt8]) -> Delivery {
         var storage = content.storage
         var headers = content.headers.filter { !content.storage[$0.name.range].elementsEqual(name.utf8) }
-        headers.append(.text(Self.place(name.utf8, in: &storage), Self.place(value, in: &storage)))
+        let field = Self.place(name.utf8, in: &storage)
+        headers.append(Header(field, .text(Self.place(value, in: &storage))))
         return copy(storage: storage, layout: content.layout, headers: headers)
     }
 

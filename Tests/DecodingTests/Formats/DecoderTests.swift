@@ -19,11 +19,11 @@ private func delivery(
     let placed = headers.map { name, value in
         let name = place(name.utf8)
         switch value {
-        case .text(let text): return Delivery.Header.text(name, place(text))
-        case .integer(let value): return Delivery.Header.integer(name, value)
-        case .number(let value): return Delivery.Header.number(name, value)
-        case .boolean(let value): return Delivery.Header.boolean(name, value)
-        case .other: return Delivery.Header.other(name)
+        case .text(let text): return Delivery.Header(name, .text(place(text)))
+        case .integer(let value): return Delivery.Header(name, .integer(value))
+        case .number(let value): return Delivery.Header(name, .number(value))
+        case .boolean(let value): return Delivery.Header(name, .boolean(value))
+        case .other: return Delivery.Header(name, .other)
         }
     }
     layout.body = place(body)

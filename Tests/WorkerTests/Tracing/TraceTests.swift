@@ -162,7 +162,7 @@ struct TraceTests {
     func sampling() {
         func isTraced(_ traceparent: String?, _ ratio: Double, seed: UInt64 = 1) -> Bool {
             let storage = Array("traceparent\(traceparent ?? "")".utf8)
-            let header = Delivery.Header.text(.init(0..<11), .init(11..<storage.count))
+            let header = Delivery.Header(.init(0..<11), .text(.init(11..<storage.count)))
             let delivery = Delivery(
                 epoch: 1, tag: 1, redelivered: false, queue: QueueID(0), storage: storage, layout: .init(),
                 headers: traceparent == nil ? [] : [header])
