@@ -599,8 +599,8 @@ struct DeliverySemanticsTests {
         for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(deadline))
-        let longest = min(.seconds(deadline), DrainMachine.closeTimeout)
-        #expect(world.pass(atMost: longest + DrainMachine.closeTimeout) { worker.hasEnded })
+        let longest = min(.seconds(deadline), Worker.closeTimeout)
+        #expect(world.pass(atMost: longest + Worker.closeTimeout) { worker.hasEnded })
         #expect(!worker.wasCutShort)
     }
 
@@ -615,7 +615,7 @@ struct DeliverySemanticsTests {
         worker.startDrain(deadline: start)
         // A retry is due while the connections close.
         try world.broker.put(Array(World.body(token: "fa11").utf8), into: "push.requests")
-        #expect(world.pass(atMost: DrainMachine.closeTimeout) { worker.hasEnded })
+        #expect(world.pass(atMost: Worker.closeTimeout) { worker.hasEnded })
         #expect(world.broker.unsettledCount == 0)
         #expect(world.broker.messages(in: "push.requests").count == 2)
         #expect(world.published(in: "push.results").isEmpty)

@@ -168,7 +168,7 @@ package final class Application: LoopOwner {
         shutdown.isDraining = true
         service.notify(.stopping)
         let limit = plan.configuration.drainDeadline
-        shutdown.deadline = loop.now.instant + limit + DrainMachine.closeTimeout + Self.endTimeout
+        shutdown.deadline = loop.now.instant + limit + Worker.closeTimeout + Self.endTimeout
         workers.post(.drain(within: limit))
     }
 

@@ -5,11 +5,40 @@ import Decoding
 import Logging
 import Pipeline
 
-/// The drain of a worker.
+/// How far the shutdown of a worker is.
+struct Drain {
+    enum Stage: Comparable {
+        case running
+        /// Nothing is consumed any more; requests in flight are finished.
+        case finishing
+        /// Everything is settled; waits until the broker has received all settlements.
+        case flushing
+        /// The connections close in order.
+        case closing
+        case ended
+    }
+
+    var stage = Stage.running
+    /// When the stage ends at the latest.
+    var deadline: Instant?
+    /// Whether the shutdown ended with unsettled deliveries, which the broker requeues.
+    var wasCutShort = false
+
+    func isOver(at now: Instant) -> Bool {
+        deadline.map { now >= $0 } ?? false
+    }
+}
+
 extension Worker {
+    /// The maximum time for the broker's response after everything is settled, and for the orderly close of the
+    /// connections.
+    package static let closeTimeout = Duration.seconds(5)
+
     /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
     package mutating func startDrain(deadline: Instant) {
-        guard drain.start(deadline: deadline) else { return }
+        guard drain.stage == .running else { return }
+        drain.stage = .finishing
+        drain.deadline = deadline
         consumer.cancelConsumers(at: now.instant)
         pipeline.stopWaitingForDestinations(at: now)
         performActions()
@@ -17,7 +46,7 @@ extension Worker {
 
     /// Closes everything now; the broker requeues unsettled deliveries.
     package mutating func stop() {
-        if !isIdle { drain.cutShort() }
+        if !isIdle { drain.wasCutShort = true }
         end()
     }
 
@@ -44,9 +73,10 @@ extension Worker {
             if !isIdle {
                 guard drain.isOver(at: now.instant) else { return }
                 warnOfUnconfirmed()
-                drain.cutShort()
+                drain.wasCutShort = true
             }
-            drain.settled(at: now.instant)
+            drain.stage = .flushing
+            drain.deadline = min(drain.deadline ?? now.instant, now.instant + Self.closeTimeout)
             for publisher in publishers { publisher.close(at: now.instant) }
             inquiries.close(at: now.instant)
             for number in pools.roster.numbers { pools[number].drain(at: now.instant) }
@@ -56,7 +86,8 @@ extension Worker {
             advanceDrain()
         case .flushing:
             guard flush?.isOver ?? true || drain.isOver(at: now.instant) else { return }
-            drain.flushed(at: now.instant)
+            drain.stage = .closing
+            drain.deadline = now.instant + Self.closeTimeout
             consumer.close(at: now.instant)
         case .closing:
             // Requests that APNs has not answered by the deadline are given up, so their connections are not waited
@@ -85,7 +116,8 @@ extension Worker {
     private var isIdle: Bool { pipeline.unsettled == 0 }
 
     private mutating func end() {
-        drain.closed()
+        drain.stage = .ended
+        drain.deadline = nil
         logThrottle.finish()
     }
 }

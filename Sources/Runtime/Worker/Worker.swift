@@ -50,7 +50,7 @@ package struct Worker: ~Copyable {
     /// What the owner was told, and whether that was ever so.
     private var isReady = false
     private var wasReady = false
-    var drain = DrainMachine()
+    var drain = Drain()
     var flush: AcknowledgementFlush?
     /// The beginning of the current turn.
     var now: Moment {

@@ -77,8 +77,8 @@ struct ApplicationTests {
         close(writing)
         #expect(end == .failed(.unavailable))
         let elapsed = ContinuousClock.now - start
-        #expect(elapsed >= DrainMachine.closeTimeout + Application.endTimeout)
-        #expect(elapsed < DrainMachine.closeTimeout + Application.endTimeout + .seconds(20))
+        #expect(elapsed >= Worker.closeTimeout + Application.endTimeout)
+        #expect(elapsed < Worker.closeTimeout + Application.endTimeout + .seconds(20))
     }
 
     @Test("After a worker has failed, the first signal changes nothing and the second one stops the others")

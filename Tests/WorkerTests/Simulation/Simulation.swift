@@ -324,7 +324,7 @@ final class Simulation {
         guard let worker = world.worker else { return }
         checker.note("drain within \(limit)")
         worker.startDrain(deadline: world.network.now + limit)
-        if !world.pass(atMost: limit + DrainMachine.closeTimeout, until: { worker.hasEnded }) {
+        if !world.pass(atMost: limit + Worker.closeTimeout, until: { worker.hasEnded }) {
             checker.complain("the drain did not end by its deadline")
         }
     }
