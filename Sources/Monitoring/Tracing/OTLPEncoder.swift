@@ -20,11 +20,9 @@ package enum OTLPEncoder {
     }
 
     private static func object(_ span: TraceSpan) -> JSONOutput {
-        var trace: [UInt8] = []
-        trace.append(span.trace)
         let parent = span.parent.map { [("parentSpanId", hex($0))] } ?? []
         return .object(
-            [("traceId", .bytes(trace[...])), ("spanId", hex(span.span))] + parent + [
+            [("traceId", hex(span.trace)), ("spanId", hex(span.span))] + parent + [
                 ("name", .text(span.name.description)), ("kind", .integer(span.kind.rawValue)),
                 ("startTimeUnixNano", .text(String(span.start))), ("endTimeUnixNano", .text(String(span.end))),
                 ("status", .object(span.hasFailed ? [("code", .integer(2))] : [])),
@@ -44,7 +42,7 @@ package enum OTLPEncoder {
             })
     }
 
-    private static func hex(_ id: UInt64) -> JSONOutput {
+    private static func hex(_ id: some FixedWidthInteger) -> JSONOutput {
         var digits: [UInt8] = []
         digits.append(hex: id)
         return .bytes(digits[...])

@@ -255,7 +255,7 @@ extension Delivery {
             return metadata
         }
         var text: [UInt8] = []
-        text.append(context.trace)
+        text.append(hex: context.trace)
         var metadata = metadata
         metadata["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
         return metadata

@@ -2,26 +2,16 @@ import Core
 
 /// A span as services name it to each other. Source: W3C Trace Context, section 3.2.
 package struct TraceContext: Hashable, Sendable {
-    package struct TraceID: Hashable, Sendable {
-        package let high: UInt64
-        package let low: UInt64
-
-        package init(high: UInt64, low: UInt64) {
-            self.high = high
-            self.low = low
-        }
-    }
-
     /// Bytes of version 00.
     private static let length = 55
     /// The flags that are defined: sampled, and random (Trace Context, level 2).
     private static let knownFlags: UInt8 = 0b11
 
-    package let trace: TraceID
+    package let trace: UInt128
     package let span: UInt64
     private let flags: UInt8
 
-    init(trace: TraceID, span: UInt64, continuing parent: TraceContext?) {
+    init(trace: UInt128, span: UInt64, continuing parent: TraceContext?) {
         self.trace = trace
         self.span = span
         flags = (parent?.flags ?? 0) | 1
@@ -34,20 +24,20 @@ package struct TraceContext: Hashable, Sendable {
         guard bytes.count >= Self.length, [2, 35, 52].allSatisfy({ bytes[$0] == UInt8(ascii: "-") }),
             let version = Self.number(bytes[..<2]), version != 0xFF,
             bytes.count == Self.length || version > 0 && bytes[Self.length] == UInt8(ascii: "-"),
-            let high = Self.number(bytes[3..<19]), let low = Self.number(bytes[19..<35]), high | low != 0,
+            let trace = Self.number(bytes[3..<35]), trace != 0,
             let span = Self.number(bytes[36..<52]), span != 0, let flags = Self.number(bytes[53..<55])
         else { return nil }
-        trace = TraceID(high: high, low: low)
-        self.span = span
+        self.trace = trace
+        self.span = UInt64(span)
         self.flags = UInt8(flags) & Self.knownFlags
     }
 
     /// Lower-case digits only.
-    private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-        var number: UInt64 = 0
+    private static func number(_ digits: ArraySlice<UInt8>) -> UInt128? {
+        var number: UInt128 = 0
         for byte in digits {
             guard let digit = byte.hexDigit, byte < UInt8(ascii: "A") || byte > UInt8(ascii: "F") else { return nil }
-            number = number << 4 | UInt64(digit)
+            number = number << 4 | UInt128(digit)
         }
         return number
     }
@@ -57,7 +47,7 @@ package struct TraceContext: Hashable, Sendable {
     /// The header's value.
     package var traceparent: [UInt8] {
         var text = Array("00-".utf8)
-        text.append(trace)
+        text.append(hex: trace)
         text.append(UInt8(ascii: "-"))
         text.append(hex: span)
         text += Array("-0".utf8)
@@ -67,15 +57,10 @@ package struct TraceContext: Hashable, Sendable {
 }
 
 extension [UInt8] {
-    package mutating func append(_ trace: TraceContext.TraceID) {
-        append(hex: trace.high)
-        append(hex: trace.low)
-    }
-
-    /// Appends 16 digits in lower case.
-    package mutating func append(hex number: UInt64) {
-        for shift in stride(from: 60, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 0xF
+    /// Appends all digits of a number, in lower case.
+    package mutating func append(hex number: some FixedWidthInteger) {
+        for shift in stride(from: number.bitWidth - 4, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xF
             append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
         }
     }

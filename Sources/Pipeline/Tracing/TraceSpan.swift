@@ -15,7 +15,7 @@ package struct TraceSpan: Sendable {
 
     package typealias Attribute = (name: StaticString, value: Value)
 
-    package let trace: TraceContext.TraceID
+    package let trace: UInt128
     package let span: UInt64
     /// `nil` for the first span of a trace.
     package let parent: UInt64?

@@ -45,8 +45,8 @@ package final class Tracer {
         if let parent {
             guard parent.isSampled else { return nil }
         }
-        let trace = parent?.trace ?? TraceContext.TraceID(high: random.next(), low: random.next() | 1)
-        guard parent != nil || trace.low >> 1 < bound else { return nil }
+        let trace = parent?.trace ?? UInt128(random.next()) << 64 | UInt128(random.next() | 1)
+        guard parent != nil || UInt64(truncatingIfNeeded: trace) >> 1 < bound else { return nil }
         return RequestTrace(
             TraceContext(trace: trace, span: nextSpan(), continuing: parent), parent: parent?.span, arrived, self)
     }
