@@ -1,6 +1,6 @@
 import Pipeline
 
-/// What a worker's connection to the broker is for, as log lines name it.
+/// What a worker's connection to the broker is for, as log lines and the broker's management name it.
 package enum BrokerPurpose: String, Sendable {
     case consuming
     case publishing

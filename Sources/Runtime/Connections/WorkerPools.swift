@@ -13,6 +13,8 @@ struct WorkerPools: ~Copyable {
     private let agenda = PoolAgenda()
     /// The pools to step now.
     private(set) var due: [Int] = []
+    /// Pools that were connected and have not been without a connection since.
+    var opened: Set<PoolID> = []
     /// Pools whose certificate APNs refused and that have had no connection since.
     var refused: Set<PoolID> = []
     private(set) var formerCounters = PoolCounters()
@@ -39,6 +41,7 @@ struct WorkerPools: ~Copyable {
         var pool = make(plan, context, tokens, now)
         pool.onDue = { [agenda] in agenda.members.wake(number.index) }
         pools[number.index] = consume pool
+        opened.remove(number)
         refused.remove(number)
         agenda.members.wake(number.index)
         return number

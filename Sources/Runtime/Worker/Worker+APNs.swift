@@ -46,7 +46,7 @@ extension Worker {
         case .connected:
             pools.roster.connected(number)
             log.info("connected to APNs", metadata: metadata(number))
-            opened.insert(Self.name(number))
+            pools.opened.insert(number)
             pipeline.mayRecover(at: now)
             if pools.refused.remove(number) != nil { pipeline.certificateAccepted(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pools[number].isConnected:
@@ -56,8 +56,8 @@ extension Worker {
             }
             pipeline.certificateRefused(pool: number, at: now)
         case .disconnected(let error):
-            let wasOpen = opened.contains(Self.name(number))
-            if !pools[number].isConnected { opened.remove(Self.name(number)) }
+            let wasOpen = pools.opened.contains(number)
+            if !pools[number].isConnected { pools.opened.remove(number) }
             guard let error else { break }
             log.warning(
                 "\(wasOpen ? "a connection to APNs ended" : "cannot connect to APNs"); trying again",
@@ -82,8 +82,6 @@ extension Worker {
         let endpoint = pools[pool].configuration.engine.endpoint
         return ["server.address": "\(endpoint.host)", "server.port": .stringConvertible(endpoint.port)]
     }
-
-    private static func name(_ pool: PoolID) -> String { "pool \(pool.index)" }
 
     private func metadata(_ pool: PoolID, _ key: String, _ value: some CustomStringConvertible) -> Logger.Metadata {
         metadata(pool).merging([key: "\(value)"]) { $1 }
@@ -137,7 +135,6 @@ extension Worker {
             preconditionFailure("a new identity must have a TLS context")
         }
         let number = pools.add(plan, context, tokens, at: now.instant)
-        opened.remove(Self.name(number))
         pipeline.pool(number, isUsable: true, at: now)
         return number
     }

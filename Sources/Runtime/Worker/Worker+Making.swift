@@ -48,15 +48,15 @@ extension Worker {
                 name: $0.name, prefetch: $1.ramp.prefetch, isSingleActive: $0.isSingleActive,
                 priority: $0.consumerPriority)
         }
-        func connection(_ role: AMQPRole, _ activity: String) throws -> AMQPConnection {
+        func connection(_ role: AMQPRole, for purpose: BrokerPurpose) throws -> AMQPConnection {
             try BrokerConnections.connection(
-                role, name: "harebell \(activity) \(name)", configuration.broker, network: environment.brokerNetwork,
-                seed: random.next())
+                role, name: "harebell \(purpose.rawValue) \(name)", configuration.broker,
+                network: environment.brokerNetwork, seed: random.next())
         }
         // Swift 6.3 cannot destroy a noncopyable value that is only partly initialized, so these errors come first.
-        let consumer = try connection(.consumer(consumers), "consume")
-        let publishers = try PublisherRole.allCases.map { try connection(.publisher, $0.activity) }
-        let inquiries = try connection(.control, "ask")
+        let consumer = try connection(.consumer(consumers), for: .consuming)
+        let publishers = try PublisherRole.allCases.map { try connection(.publisher, for: $0.purpose) }
+        let inquiries = try connection(.control, for: .inquiring)
         self.index = index
         self.queues = queues
         self.now = now
@@ -83,16 +83,5 @@ extension Worker {
         adopt(plan, contexts)
         consumer.start(at: now.instant)
         publishers[PublisherRole.queues.rawValue].start(at: now.instant)
-    }
-}
-
-extension PublisherRole {
-    /// The purpose of a connection, shown by the broker's management.
-    fileprivate var activity: String {
-        switch self {
-        case .queues: "publish"
-        case .directReplies: "publish direct replies"
-        case .attempts: "try destinations"
-        }
     }
 }

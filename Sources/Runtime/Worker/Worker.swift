@@ -33,7 +33,7 @@ package struct Worker: ~Copyable {
     var pools: WorkerPools
     let logThrottle: LogThrottle
     /// The connections that were open and have not ended since, by their purpose.
-    var opened: Set<String> = []
+    var opened: Set<BrokerPurpose> = []
     /// The broker connections that are lost or could not be opened, by their purpose.
     var outages: [BrokerPurpose: Outage] = [:]
     /// Why the broker blocks publishing; `nil` while it does not.
@@ -302,7 +302,7 @@ package struct Worker: ~Copyable {
     }
 
     mutating func connectionLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
-        let wasOpen = opened.remove(purpose.rawValue) != nil
+        let wasOpen = opened.remove(purpose) != nil
         let outage = Outage.after(outages[purpose], error, at: now.instant)
         let isRepeated = !wasOpen && outages[purpose]?.cause == outage.cause
         outages[purpose] = outage
@@ -313,7 +313,7 @@ package struct Worker: ~Copyable {
     }
 
     mutating func connectionOpened(_ purpose: BrokerPurpose) {
-        opened.insert(purpose.rawValue)
+        opened.insert(purpose)
         guard let outage = outages.removeValue(forKey: purpose) else { return }
         let seconds = (now.instant - outage.since).components.seconds
         log.notice(

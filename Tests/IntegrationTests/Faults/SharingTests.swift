@@ -37,11 +37,12 @@ extension ProcessTests {
             settings.queues = queues
             let worker = try stage.start(settings)
             let lines = try broker.control("-q", "list_connections", "channels", "client_properties")
-                .split(separator: "\n").filter { $0.contains("harebell consume ") || $0.contains("harebell publish ") }
+                .split(separator: "\n")
+                .filter { $0.contains("harebell consuming ") || $0.contains("harebell publishing ") }
             #expect(lines.count == 4, "\(lines)")
             for index in 0..<settings.workers {
                 // The channel that counts messages opens with the first count.
-                for (role, channels) in [("consume", queues.count...queues.count + 1), ("publish", 1...1)] {
+                for (role, channels) in [("consuming", queues.count...queues.count + 1), ("publishing", 1...1)] {
                     let own = lines.filter {
                         $0.contains("harebell \(role) ") && $0.contains("/\(worker.processID)-\(index)/")
                     }
