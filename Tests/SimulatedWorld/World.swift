@@ -44,7 +44,7 @@ package final class World {
     package var clockError = Duration.zero
     /// Whether workers start with a small prefetch, as in processes.
     package var startsSlowly = false
-    package private(set) var events: [Worker.Event] = []
+    package private(set) var events: [WorkerReport.Event] = []
     /// What the control thread has of the workers' traces.
     package private(set) var traced = Tracer.Batch()
     /// Refuse connections.

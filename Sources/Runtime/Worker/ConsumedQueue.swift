@@ -101,7 +101,14 @@ extension Worker {
             return connectionLost(.inquiring, error)
         }
         queues[queue.index].suspicion.confirm()
-        events.append(.consumesStream(pipeline.settings.queues[queue.index].name))
+        let name = pipeline.settings.queues[queue.index].name
+        events.append(
+            .failed(
+                .configuration,
+                message: """
+                    queue \(name) is a stream: streams neither redeliver requests nor remove finished ones. Nothing \
+                    was sent from it. Use a quorum queue
+                    """))
     }
 
     /// The reply code of a stream to `basic.get`. Source: AMQP 0-9-1, section 1.2 (constants).

@@ -1,4 +1,4 @@
-package import AMQP
+import AMQP
 package import Configuration
 package import Core
 import Decoding
@@ -14,16 +14,6 @@ package import Pipeline
 /// It is flat because each property is a separate part of the worker, and a turn uses nearly all of them. It is a
 /// value, so that the compiler proves exclusive access to its parts; an object would check every access at run time.
 package struct Worker: ~Copyable {
-    /// Events for the worker's owner.
-    package enum Event {
-        case ready
-        case notReady
-        /// The broker refuses permanently, and the worker was never ready.
-        case failed(AMQPError)
-        /// The configuration names a queue that is a stream.
-        case consumesStream(String)
-    }
-
     let consumer: AMQPConnection
     /// One for each ``PublisherRole``; the ones for direct replies and attempts are opened on demand.
     let publishers: [AMQPConnection]
@@ -38,7 +28,7 @@ package struct Worker: ~Copyable {
     var outages: [BrokerPurpose: Outage] = [:]
     /// Why the broker blocks publishing; `nil` while it does not.
     var blocked: String?
-    var events = Deque<Event>()
+    var events = Deque<WorkerReport.Event>()
     /// By ``QueueID``.
     var queues: [ConsumedQueue]
     var intakeLevel = Intake.full
@@ -83,7 +73,8 @@ package struct Worker: ~Copyable {
         pace.interval(unsettled: pipeline.unsettled)
     }
 
-    package mutating func nextEvent() -> Event? {
+    /// What the owner is to know of the worker's state.
+    package mutating func nextEvent() -> WorkerReport.Event? {
         events.popFirst()
     }
 
@@ -294,11 +285,13 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func brokerLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
-        if !error.isTransient, !wasReady {
-            events.append(.failed(error))
-        } else {
-            connectionLost(purpose, error)
-        }
+        if !error.isTransient, !wasReady { fail(error) } else { connectionLost(purpose, error) }
+    }
+
+    /// The broker refuses permanently, and the worker was never ready.
+    private mutating func fail(_ error: AMQPError) {
+        let advice = error.code == .notFound ? " ('harebell topology --config FILE --apply' does that)" : ""
+        events.append(.failed(.unavailable, message: error.description + advice))
     }
 
     mutating func connectionLost(_ purpose: BrokerPurpose, _ error: AMQPError) {
@@ -322,7 +315,7 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func channelLost(_ queue: String, _ error: AMQPError) {
-        if !error.isTransient, !wasReady { return events.append(.failed(error)) }
+        if !error.isTransient, !wasReady { return fail(error) }
         log.error(
             "the channel of a queue is closed, and it will be consumed again; other queues are not affected",
             metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])

@@ -1,4 +1,3 @@
-import AMQP
 import APNs
 import Configuration
 package import Core
@@ -105,29 +104,10 @@ package final class WorkerThread: LoopOwner {
 
     package func endTurn(at now: Moment) {
         worker.step(at: now)
-        while let event = worker.nextEvent() {
-            switch event {
-            case .ready: report(.ready)
-            case .notReady: report(.notReady)
-            case .failed(let error): report(.failed(.unavailable, message: Self.message(error)))
-            case .consumesStream(let queue):
-                report(
-                    .failed(
-                        .configuration,
-                        message: """
-                            queue \(queue) is a stream: streams neither redeliver requests nor remove finished ones. \
-                            Nothing was sent from it. Use a quorum queue
-                            """))
-            }
-        }
+        while let event = worker.nextEvent() { report(event) }
         if let tracer = worker.tracer, let batch = tracer.takeBatch(isLast: worker.hasEnded, at: now.instant) {
             report(.spans(batch))
         }
         if worker.hasEnded { loop.stop() }
-    }
-
-    private static func message(_ error: AMQPError) -> String {
-        let advice = error.code == .notFound ? " ('harebell topology --config FILE --apply' does that)" : ""
-        return error.description + advice
     }
 }
