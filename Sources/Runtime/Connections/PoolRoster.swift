@@ -8,28 +8,16 @@ package struct PoolRoster {
     /// The longest wait for a pool's first connection; then the pool takes over without one.
     package static let changeTimeout = Duration.seconds(10)
 
-    private enum Stage {
-        /// Takes over when its first connection is ready, or at the deadline.
-        case opening(deadline: Instant)
-        case inUse
-        /// No app uses it any more; it drains.
-        case leaving
-    }
-
     private struct Member {
         let plan: PoolPlan
-        var stage: Stage
-    }
-
-    /// A pending change of an app, for when its new pools are open.
-    private struct PendingChange {
-        let slot: AppID
-        let app: PipelineApp
+        /// Until when its first connection is waited for; `nil` once it may take over.
+        var opening: Instant?
     }
 
     /// By number; `nil` for unused numbers.
     private var members: [Member?] = []
-    private var pendingChanges: [PendingChange] = []
+    /// Changes of apps, for when their new pools are open.
+    private var pendingChanges: [(slot: AppID, app: PipelineApp)] = []
     /// The pools that drain.
     package private(set) var leaving: [PoolID] = []
 
@@ -48,17 +36,12 @@ package struct PoolRoster {
 
     /// The number of a pool that can serve `plan` and is not leaving.
     package func number(serving plan: PoolPlan) -> PoolID? {
-        let serving = members.firstIndex { member in
-            guard let member else { return false }
-            if case .leaving = member.stage { return false }
-            return member.plan.serves(plan)
-        }
-        return serving.map(PoolID.init)
+        numbers.first { members[$0.index]?.plan.serves(plan) == true && !leaving.contains($0) }
     }
 
     /// - Parameter opens: whether the handover waits for its first connection.
     package mutating func add(_ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
-        let member = Member(plan: plan, stage: opens ? .opening(deadline: now + Self.changeTimeout) : .inUse)
+        let member = Member(plan: plan, opening: opens ? now + Self.changeTimeout : nil)
         guard let free = members.firstIndex(where: { $0 == nil }) else {
             members.append(member)
             return PoolID(members.count - 1)
@@ -68,7 +51,7 @@ package struct PoolRoster {
     }
 
     package mutating func connected(_ number: PoolID) {
-        if isOpening(number) { members[number.index]?.stage = .inUse }
+        members[number.index]?.opening = nil
     }
 
     // MARK: Handover
@@ -76,7 +59,7 @@ package struct PoolRoster {
     /// Schedules the change of an app for when its new pools are open; replaces an earlier schedule for this app.
     package mutating func scheduleChange(_ slot: AppID, to app: PipelineApp) {
         cancelPendingChange(of: slot)
-        pendingChanges.append(PendingChange(slot: slot, app: app))
+        pendingChanges.append((slot, app))
     }
 
     package mutating func cancelPendingChange(of slot: AppID) {
@@ -86,21 +69,19 @@ package struct PoolRoster {
     package mutating func takeDueChanges(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
         guard !pendingChanges.isEmpty else { return [] }
         for number in members.indices {
-            if case .opening(let deadline) = members[number]?.stage, deadline <= now { members[number]?.stage = .inUse }
+            if let deadline = members[number]?.opening, deadline <= now { members[number]?.opening = nil }
         }
-        let due = pendingChanges.filter { change in change.app.pools.all.allSatisfy { !isOpening($0) } }
+        let due = pendingChanges.filter { change in
+            change.app.pools.all.allSatisfy { members[$0.index]?.opening == nil }
+        }
         pendingChanges.removeAll { change in due.contains { $0.slot == change.slot } }
-        return due.map { ($0.slot, $0.app) }
-    }
-
-    private func isOpening(_ number: PoolID) -> Bool {
-        if case .opening = members[number.index]?.stage { true } else { false }
+        return due
     }
 
     /// The latest time at which ``takeDueChanges(at:)`` returns something.
     package var nextDeadline: Instant? {
         guard !pendingChanges.isEmpty else { return nil }
-        return members.compactMap { if case .opening(let deadline) = $0?.stage { deadline } else { nil } }.min()
+        return members.compactMap { $0?.opening }.min()
     }
 
     // MARK: Removal
@@ -113,7 +94,7 @@ package struct PoolRoster {
         var used = Set(apps.flatMap(\.pools.all))
         for change in pendingChanges { used.formUnion(change.app.pools.all) }
         let retired = numbers.filter { !used.contains($0) && !leaving.contains($0) }
-        for number in retired { members[number.index]?.stage = .leaving }
+        for number in retired { members[number.index]?.opening = nil }
         leaving += retired
         return retired
     }
