@@ -25,7 +25,7 @@ final class ProcessTrial: Run {
     func step(at now: Moment) {
         process.step(at: now)
         hasWorked = hasWorked || process.hasStarted
-        while case .decoded(_, let decoded)? = process.nextEvent() { self.decoded = decoded }
+        while let result = process.nextResult() { decoded = result.decoded }
         // A worker compares with other messages. Here there is none.
         if decoded == nil, hasWorked, let reason = process.lastFailure {
             decoded = .reject(DecodingFailure("the decoder failed with this message: \(reason)"))

@@ -4,12 +4,8 @@ package import Logging
 
 /// A decoder in a separate process: keeps one program running and sends it messages.
 ///
-/// Every message gets a result from ``nextEvent()``, even if the program fails.
+/// Every message gets a result from ``nextResult()``, even if the program fails.
 package final class DecoderProcess {
-    package enum Event {
-        case decoded(Handle, Decoded)
-    }
-
     /// Counters for metrics.
     package struct Counters: Sendable {
         /// Failures of the program; it was restarted after each.
@@ -43,7 +39,7 @@ package final class DecoderProcess {
     private var queue: DecodingQueue
     /// The pending messages, by handle.
     private var deliveries: [Handle: Delivery] = [:]
-    private var events = Deque<Event>()
+    private var results = Deque<(handle: Handle, decoded: Decoded)>()
     /// Failures since the last progress.
     private var failures = 0
     /// The reason of the last failure; `nil` before the first.
@@ -89,8 +85,8 @@ package final class DecoderProcess {
         queue.append(handle)
     }
 
-    package func nextEvent() -> Event? {
-        events.popFirst()
+    package func nextResult() -> (handle: Handle, decoded: Decoded)? {
+        results.popFirst()
     }
 
     /// Stops the program. Pending messages get no result.
@@ -192,7 +188,7 @@ package final class DecoderProcess {
                 failures = 0
                 downSince = nil
                 deliveries[handle] = nil
-                events.append(.decoded(handle, ProcessResponse.decoded(response)))
+                results.append((handle, ProcessResponse.decoded(response)))
             }
         case (.starting, .responses), (.working, .hello):
             throw DecodingFailure("expected hello first, and once")
@@ -239,11 +235,11 @@ package final class DecoderProcess {
                 "a message that makes the decoder fail is quarantined",
                 metadata: ["reason": "\(reason)", "messaging.message.id": "\(id ?? "")"])
             let times = DecodingQueue.maximumStrikes
-            events.append(
-                .decoded(
+            results.append(
+                (
                     culprit,
-                    .reject(
-                        DecodingFailure("the decoder failed \(times) times with this message alone: \(reason)"))))
+                    .reject(DecodingFailure("the decoder failed \(times) times with this message alone: \(reason)"))
+                ))
         }
         let pause = pauseBeforeStart
         state = .down(until: now + pause)

@@ -179,9 +179,9 @@ package struct Worker: ~Copyable {
     private mutating func stepDecoders() {
         for decoder in decoders {
             decoder.step(at: now)
-            while let event = decoder.nextEvent() {
-                guard isWorking, case .decoded(let handle, let decoded) = event else { continue }
-                pipeline.decoded(handle, decoded, at: now)
+            while let result = decoder.nextResult() {
+                guard isWorking else { continue }
+                pipeline.decoded(result.handle, result.decoded, at: now)
                 performActions()
             }
         }

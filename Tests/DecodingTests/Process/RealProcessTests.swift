@@ -40,7 +40,7 @@ struct RealProcessTests {
 
         func endTurn(at now: Moment) {
             process.step(at: now)
-            while case .decoded(let handle, let response)? = process.nextEvent() { responses[handle] = response }
+            while let result = process.nextResult() { responses[result.handle] = result.decoded }
             isLate = now.instant >= limit
             if isOver() || isLate { loop.stop() }
         }
