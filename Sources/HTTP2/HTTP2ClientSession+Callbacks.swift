@@ -103,8 +103,6 @@ extension HTTP2ClientSession {
             messageReceived(header)
         case NGHTTP2_SETTINGS.rawValue where !header.has(NGHTTP2_FLAG_ACK):
             events.append(.settings)
-        case NGHTTP2_PING.rawValue where header.has(NGHTTP2_FLAG_ACK):
-            unsafe events.append(.pong(frame.pointee.ping.opaque))
         case NGHTTP2_GOAWAY.rawValue:
             unsafe goawayReceived(frame.pointee.goaway)
         default:

@@ -56,8 +56,6 @@ package struct HTTP2ClientSession: ~Copyable {
         /// The peer accepts no new requests, and did not process streams above `lastStreamID`. It may occur more than
         /// once, each time with a lower number (RFC 9113, section 6.8). Contains at most 4 KiB of debug data.
         case goaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8])
-        /// The response to ``ping(_:)``.
-        case pong(UInt64)
     }
 
     /// One request in progress.

@@ -2,8 +2,7 @@ import CRabbitMQ
 package import Core
 
 extension AMQPEngine {
-    /// Replaces the password of the open connection; ``Event/secretUpdated`` follows. A broker that refuses it closes
-    /// the connection.
+    /// Replaces the password of the open connection. A broker that refuses it closes the connection.
     package mutating func updateSecret(_ secret: String, at now: Instant) {
         changes(at: now)
         guard machine.isOpen, configuration.address.mechanism == .plain else { return }

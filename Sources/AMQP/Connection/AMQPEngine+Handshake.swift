@@ -100,7 +100,6 @@ extension AMQPEngine {
             return unexpected("a response to an update-secret that was not sent")
         }
         handshake.secretsUnderWay -= 1
-        events.append(.secretUpdated)
     }
 
     /// - Parameter reason: `nil` if the broker accepts publishes again.

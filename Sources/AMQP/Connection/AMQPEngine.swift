@@ -23,8 +23,6 @@ package struct AMQPEngine: ~Copyable {
         /// The broker does not accept publishes for now (memory, disk), with its reason.
         case blocked(String)
         case unblocked
-        /// The broker accepted the password of ``AMQPEngine/updateSecret(_:at:)``.
-        case secretUpdated
         /// The owner stopped a consumer. Its deliveries can still be settled.
         case cancelled(queue: QueueID)
         /// The broker closed the channel of a queue, or cancelled its consumer. It requeues the deliveries, and the

@@ -88,7 +88,6 @@ extension APNsEngine {
                 ending.goaway = Goaway(reason: reason, code: code)
                 events.append(.goaway(reason: reason?.rawValue ?? code.description))
                 perform(machine.goawayReceived(drainDeadline: now + configuration.drainTimeout))
-            case .pong: break
             }
         }
         while let next = open.timeouts.first, !http2.isOpen(next.stream) { open.timeouts.removeFirst() }

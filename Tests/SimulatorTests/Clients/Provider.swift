@@ -171,7 +171,6 @@ final class Provider {
             case .reset(let handle, let code, _): resets[handle] = code
             case .goaway(let last, let code, let data):
                 goaways.append((last, code, String(decoding: data, as: UTF8.self)))
-            case .pong: continue
             }
         }
     }
