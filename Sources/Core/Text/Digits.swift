@@ -59,6 +59,14 @@ extension [UInt8] {
         guard value >= 10 else { return append(UInt8(ascii: "0") + UInt8(value)) }
         value.withDecimalDigits { append($0) }
     }
+
+    /// Appends all hexadecimal digits of a number, in lower case.
+    package mutating func append(hex number: some FixedWidthInteger) {
+        for shift in stride(from: number.bitWidth - 4, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xF
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+        }
+    }
 }
 
 extension ByteQueue {

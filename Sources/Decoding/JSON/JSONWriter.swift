@@ -22,9 +22,7 @@ extension [UInt8] {
         case 0x09: append("\\t")
         case 0..<0x20:
             append("\\u00")
-            append(UInt8(ascii: "0") + byte >> 4)
-            let digit = byte & 0xF
-            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
+            append(hex: byte)
         default: append(byte)
         }
     }

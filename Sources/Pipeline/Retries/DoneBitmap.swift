@@ -33,8 +33,6 @@ package struct DoneBitmap: Equatable, Sendable {
     }
 
     package var text: [UInt8] {
-        bytes.flatMap { byte in
-            [byte >> 4, byte & 0xF].map { $0 < 10 ? UInt8(ascii: "0") + $0 : UInt8(ascii: "a") - 10 + $0 }
-        }
+        bytes.reduce(into: []) { $0.append(hex: $1) }
     }
 }

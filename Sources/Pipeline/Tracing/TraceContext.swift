@@ -50,18 +50,8 @@ package struct TraceContext: Hashable, Sendable {
         text.append(hex: trace)
         text.append(UInt8(ascii: "-"))
         text.append(hex: span)
-        text += Array("-0".utf8)
-        text.append(UInt8(ascii: "0") + flags)
+        text.append(UInt8(ascii: "-"))
+        text.append(hex: flags)
         return text
-    }
-}
-
-extension [UInt8] {
-    /// Appends all digits of a number, in lower case.
-    package mutating func append(hex number: some FixedWidthInteger) {
-        for shift in stride(from: number.bitWidth - 4, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xF
-            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit)
-        }
     }
 }
