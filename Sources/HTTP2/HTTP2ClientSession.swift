@@ -58,7 +58,6 @@ package struct HTTP2ClientSession: ~Copyable {
         case goaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8])
     }
 
-    /// One request in progress.
     struct Stream {
         var handle: Handle
         var requestBody: ArraySlice<UInt8>

@@ -8,7 +8,6 @@ package import Core
 package typealias HTTP2Error = ComponentFailure<HTTP2ErrorCode>
 
 extension HTTP2Error {
-    /// An error from an nghttp2 function.
     init(library value: Int32) {
         let isOurs = [
             NGHTTP2_ERR_NOMEM, NGHTTP2_ERR_CALLBACK_FAILURE, NGHTTP2_ERR_INVALID_ARGUMENT, NGHTTP2_ERR_INVALID_STATE,

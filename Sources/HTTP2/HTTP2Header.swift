@@ -17,7 +17,6 @@ package struct HTTP2Header: Hashable, Sendable {
 }
 
 extension [HTTP2Header] {
-    /// The value of the first field with that name.
     package func value(of name: StaticString) -> [UInt8]? {
         first { $0.name.equals(name) }?.value
     }
@@ -38,7 +37,6 @@ extension [UInt8] {
     }
 }
 
-/// The response on one stream.
 package struct HTTP2Response: Sendable {
     /// 200 or above; interim responses (1xx) are ignored.
     package var status: UInt16
@@ -49,7 +47,6 @@ package struct HTTP2Response: Sendable {
     package var bodyTruncated: Bool
 }
 
-/// The request on one stream.
 package struct HTTP2Request: Sendable {
     /// In wire order, pseudo-header fields first.
     package var headers: [HTTP2Header] = []

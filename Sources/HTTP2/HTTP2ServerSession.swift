@@ -28,9 +28,7 @@ package final class HTTP2ServerSession {
     package enum Event: Sendable {
         /// The client's SETTINGS arrived or changed.
         case settings
-        /// The client acknowledged our SETTINGS.
         case settingsAcknowledged
-        /// A request is complete.
         case request(stream: Int32, HTTP2Request)
         /// A stream ended; `NO_ERROR` means in order.
         case closed(stream: Int32, HTTP2ErrorCode)

@@ -80,7 +80,6 @@ package final class InFlightRequest {
     enum Next {
         /// Others have not ended.
         case wait
-        /// Its results are published in one message.
         case results([ResultNote])
         case deadLetter(Failures)
         /// Its parked notifications wait in a retry queue.
@@ -171,7 +170,6 @@ package final class InFlightNotification {
     /// When it was last submitted to a pool.
     var submittedAt = Instant(nanoseconds: 0)
     var place = Place.none
-    /// The pool that sends it.
     package var pool = PoolID(0)
 
     package init(
@@ -190,7 +188,6 @@ package final class InFlightNotification {
 
     var app: AppID { match.app }
     var environment: Environment { match.environment }
-    /// The full topic for `apns-topic`.
     var topic: ArraySlice<UInt8> { match.topic }
 
     package var apnsRequest: APNsRequest {

@@ -1,6 +1,5 @@
 import CRabbitMQ
 
-/// The broker's self-description.
 package struct ServerProperties: Sendable, Equatable {
     package var product = ""
     package var version = ""

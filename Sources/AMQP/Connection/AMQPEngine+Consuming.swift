@@ -163,7 +163,6 @@ extension AMQPEngine {
         }
     }
 
-    /// Handles the broker's channel-open on a consuming connection.
     mutating func consumerChannelOpened(_ index: Int) {
         guard machine.isOpen else { return }
         guard index < consumers.count else { return inspectionChannelOpened() }

@@ -53,7 +53,6 @@ package struct ConsumerMachine: Equatable {
 
     // MARK: The broker
 
-    /// - Parameter isWanted: whether the owner wants to consume.
     package mutating func channelOpened(isWanted: Bool) -> Action {
         guard state == .opening else { return .none }
         state = .stopped

@@ -23,7 +23,6 @@ struct StallWatch {
         since + timeLimit
     }
 
-    /// The action at the deadline.
     enum Action {
         case ask, wait
         /// Even the count is not answered.
@@ -44,7 +43,6 @@ struct StallWatch {
         wasDelivered = true
     }
 
-    /// A count was requested.
     mutating func asked(at now: Instant) {
         since = now
         isAsking = true

@@ -1,6 +1,5 @@
 import Core
 
-/// The result of a publish.
 package enum Confirmation: Equatable, Sendable {
     /// The broker has accepted it.
     case acked
@@ -29,7 +28,6 @@ package struct ConfirmLedger {
     private var returns: [UInt64: Confirmation] = [:]
     private var returnable = ReturnIndex()
 
-    /// A ledger whose first publish gets the number `first`.
     package init(first: UInt64 = 1) {
         self.first = first
         publishes = SequenceTable(first: first)

@@ -38,12 +38,10 @@ package struct DeliveryLedger {
 
     package let epoch: UInt32
     package let limits: Limits
-    /// The number of the first delivery.
     package let first: UInt64
 
     /// The tags from the lowest held one on that are not acked or rejected.
     private var states: SequenceTable<State>
-    /// The number of the next delivery.
     package private(set) var next: UInt64
     /// The highest settled but unacked tag before `head`, and the number of such deliveries.
     private var mark: UInt64 = 0

@@ -9,7 +9,6 @@ package struct APNsConnectionMachine {
         case connecting, handshaking, ready, draining, closed
     }
 
-    /// The engine's action for an input.
     package enum Action: Equatable, Sendable {
         case none
         case startHandshake
@@ -60,7 +59,6 @@ package struct APNsConnectionMachine {
         return .announceReady
     }
 
-    /// The peer has sent GOAWAY.
     package mutating func goawayReceived(drainDeadline: Instant) -> Action {
         precondition(phase != .connecting, "nothing arrives before the transport is open")
         return retire(drainDeadline: drainDeadline)

@@ -107,7 +107,6 @@ package struct APNsEngine: ~Copyable {
     static let plaintextPart = 32 * 1024
     var isAuthenticated: Bool
     var ending = Ending()
-    /// The time of the last call.
     var now = Instant(nanoseconds: 0)
     package internal(set) var isEstablished = false
     /// How often it hit its limits. Limits that end it are the code of its ``Event/closed(_:)``.

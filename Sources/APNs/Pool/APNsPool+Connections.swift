@@ -128,7 +128,6 @@ extension APNsPool {
         }
     }
 
-    /// Counts of the pool's connections.
     private struct ConnectionCounts {
         var connecting = 0
         /// Excludes those being replaced.

@@ -7,7 +7,6 @@ extension APNsPool {
     /// The interval between expiry checks of a queue that does not advance.
     private static let sweepInterval = Duration.seconds(1)
 
-    /// Performs all due work.
     package mutating func step(at now: Moment) {
         isStepDue = false
         receiveEvents(at: now)

@@ -69,7 +69,6 @@ package struct APNsPool: ~Copyable {
         case alarm(Alarm)
     }
 
-    /// How one attempt of a request ended.
     package enum AttemptEnd: Equatable, Sendable {
         case responded(APNsResponse)
         case lost(Loss)
@@ -235,7 +234,6 @@ package struct APNsPool: ~Copyable {
 
     package var hasEvents: Bool { !events.isEmpty }
 
-    /// Requests in the queue.
     package var waitingCount: Int {
         waiting.count
     }

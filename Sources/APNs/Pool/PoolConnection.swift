@@ -13,7 +13,6 @@ final class PoolConnection {
     var isBound = false
     /// Whether its first request was not answered in time.
     var isWarmUpOver = false
-    /// The time of the newest response.
     var respondedAt: Instant?
     /// It retires as soon as a connection with this serial or a later one is ready.
     var replacedBy: UInt32?

@@ -1,7 +1,6 @@
 package import Core
 package import TLS
 
-/// A provider token as sent in `authorization`.
 package struct ProviderToken: Equatable, Sendable {
     /// `bearer <token>`: a secret.
     package let headerValue: [UInt8]

@@ -2,7 +2,6 @@
 ///
 /// Slices refer to the delivery's memory if the format allows it. The payload is sent unchanged.
 package struct Notification: Sendable {
-    /// The recipient.
     package enum Target: Hashable, Sendable {
         case device(DeviceToken)
         /// A broadcast to the subscribers of a channel; the base64 text of `apns-channel-id`.

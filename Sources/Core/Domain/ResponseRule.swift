@@ -80,7 +80,6 @@ package struct ResponseOrigin: OptionSet, Sendable {
 
 /// What a response proves about the app.
 package enum ResponseProof: UInt8, Sendable, Comparable {
-    /// Nothing.
     case none
     case credential
     /// The credential and the topic are accepted.

@@ -1,4 +1,3 @@
-/// A child process to run.
 package struct Program: Sendable, Equatable {
     /// The program and its arguments. It is searched in `PATH` unless its name contains a slash, and inherits only
     /// `PATH` and `LANG`.

@@ -1,4 +1,3 @@
-/// Decodes JSON strings and numbers.
 package enum JSONText {
     /// The text of a string with escapes.
     ///

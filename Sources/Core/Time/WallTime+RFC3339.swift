@@ -74,7 +74,6 @@ extension WallTime {
     }
 }
 
-/// Reads digits and signs in sequence.
 private struct DigitReader {
     var rest: ArraySlice<UInt8>
 

@@ -102,7 +102,6 @@ private struct CeleryMessage {
     let id: ArraySlice<UInt8>?
     let eta: WallTime?
     let expires: WallTime?
-    /// `args` and `kwargs`
     let arguments: [JSONPart?]
 
     init(_ delivery: Delivery) throws(DecodingFailure) {

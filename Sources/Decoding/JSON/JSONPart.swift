@@ -2,7 +2,6 @@ package import Core
 
 /// A value within validated JSON. Nothing is copied, and numbers and strings stay encoded.
 package struct JSONPart: Sendable {
-    /// The complete document.
     let document: ArraySlice<UInt8>
     let value: JSONValue
 
@@ -63,7 +62,6 @@ package struct JSONPart: Sendable {
         return members
     }
 
-    /// The elements of an array; empty for any other type.
     package var elements: [JSONPart] {
         var elements: [JSONPart] = []
         walk("[") { bytes, scanner throws(JSONFailure) in

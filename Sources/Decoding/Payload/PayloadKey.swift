@@ -22,7 +22,6 @@ struct PayloadKey: Sendable {
         self.nested = nested
     }
 
-    /// The types of value that a key takes.
     struct Kinds: OptionSet, Sendable {
         let rawValue: UInt8
 
@@ -38,7 +37,6 @@ struct PayloadKey: Sendable {
         case any, one, zeroOrOne, fraction, seconds, interruptionLevel, event
     }
 
-    /// The push types of a key.
     enum Scope: Equatable, Sendable {
         case every
         case only(PushType)

@@ -6,7 +6,6 @@ package import Logging
 ///
 /// Every message gets a result from ``nextResult()``, even if the program fails.
 package final class DecoderProcess {
-    /// Counters for metrics.
     package struct Counters: Sendable {
         /// Failures of the program; it was restarted after each.
         package var restarts: UInt64 = 0
@@ -28,7 +27,6 @@ package final class DecoderProcess {
         case stopped
     }
 
-    /// The decoder's name in the configuration.
     package let name: String
     package private(set) var counters = Counters()
     private let options: ProcessDecoder.Options
@@ -76,7 +74,6 @@ package final class DecoderProcess {
         if case .stopped = state { true } else { false }
     }
 
-    /// The number of pending messages.
     package var waiting: Int { queue.count }
 
     /// Queues a message. The handle is in use until its result is returned.

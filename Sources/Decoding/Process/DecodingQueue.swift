@@ -41,7 +41,6 @@ package struct DecodingQueue {
     private var suspects = HandleQueue()
     /// The failures in which each was the only message in flight. Those without an answer in between count as one.
     private var strikes: [Handle: Strikes] = [:]
-    /// The number of answers.
     private var answered: UInt64 = 0
     private var asked: [UInt64: Asked] = [:]
     private var lastNumber: UInt64 = 0

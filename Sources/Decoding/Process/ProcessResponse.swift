@@ -1,6 +1,5 @@
 import Core
 
-/// The content of one frame from the program.
 enum ProcessResponse {
     case hello(protocol: Int64)
     /// Each with the number of its message.

@@ -7,7 +7,6 @@ package struct PipelineApp {
     /// The configured topic: the app's bundle ID, or the UID of an MDM certificate.
     package let topic: [UInt8]
     package let environment: Environment
-    /// The pools that send its notifications.
     package let pools: Pools
     package var lanes = Array(repeating: Lane(), count: Lane.count)
     /// The full topic for each push type, by its raw value.

@@ -14,7 +14,6 @@ package struct OwnHeaders {
     /// The longest short string, such as a queue name or an exchange name.
     private static let longestName = 255
 
-    /// The request queues of the worker.
     private let queues: [PipelineQueue]
     /// `retry.max_attempts`: a request is not parked after its last attempt.
     private let maximumAttempts: Int

@@ -39,7 +39,6 @@ struct PublishOutlet {
     /// Publishes that are not written yet.
     var waiting: Int { unpublished.count + suspects.count }
 
-    /// The publish that has waited longest.
     var oldest: PendingPublication? {
         guard let suspect = suspects.first else { return unpublished.first }
         guard let next = unpublished.first, next.since <= suspect.since else { return suspect }

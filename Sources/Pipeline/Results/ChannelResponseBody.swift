@@ -31,7 +31,6 @@ extension Report {
 }
 
 extension ChannelOperation {
-    /// The policy of a new channel, as JSON.
     fileprivate var storagePolicy: ArraySlice<UInt8>? {
         guard case .create(let policy) = self else { return nil }
         return ArraySlice(String(policy.rawValue).utf8)

@@ -44,7 +44,6 @@ package struct TraceContext: Hashable, Sendable {
 
     var isSampled: Bool { flags & 1 == 1 }
 
-    /// The header's value.
     package var traceparent: [UInt8] {
         var text = Array("00-".utf8)
         text.append(hex: trace)

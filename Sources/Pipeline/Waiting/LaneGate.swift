@@ -10,7 +10,6 @@ package struct LaneGate {
     package static let firstPause = Duration.seconds(15)
     package static let longestPause = Duration.seconds(300)
 
-    /// Why a gate is closed.
     package enum Cause: Equatable, Sendable {
         /// APNs refuses the credential, with this reason.
         case credential(RejectionReason)

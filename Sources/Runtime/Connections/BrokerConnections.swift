@@ -3,7 +3,6 @@ package import Configuration
 package import Core
 import TLS
 
-/// Makes the supervised broker connections of a configuration.
 package enum BrokerConnections {
     /// - Parameter name: shown by the broker's management
     package static func connection(

@@ -26,7 +26,6 @@ package struct PoolRoster {
     /// Used and unused numbers.
     package var count: Int { members.count }
 
-    /// The numbers in use.
     package var numbers: [PoolID] { members.indices.filter { members[$0] != nil }.map(PoolID.init) }
 
     /// Whether a handover is pending, or a pool is draining.

@@ -11,14 +11,12 @@ struct WorkerPools: ~Copyable {
     private var pools = UniqueArray<APNsPool?>()
     /// Only pools with work are stepped.
     private let agenda = PoolAgenda()
-    /// The pools to step now.
     private(set) var due: [Int] = []
     /// Pools that were connected and have not been without a connection since.
     var opened: Set<PoolID> = []
     /// Pools whose certificate APNs refused and that have had no connection since.
     var refused: Set<PoolID> = []
     private(set) var formerCounters = PoolCounters()
-    /// Makes a pool on the worker's network.
     private let make: Make
 
     typealias Make = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool

@@ -56,7 +56,6 @@ package final class LogThrottle: Sendable {
         Logger(label: label) { [handler] _ in Handler(inner: handler, throttle: self) }
     }
 
-    /// The number of suppressed lines.
     package var suppressed: UInt64 {
         state.withLock { $0.suppressed }
     }
@@ -73,7 +72,6 @@ package final class LogThrottle: Sendable {
         if nextEnd.value <= now { endWindows(at: now) }
     }
 
-    /// Reports all suppressed lines now.
     package func finish() {
         endWindows(at: .distantFuture)
     }

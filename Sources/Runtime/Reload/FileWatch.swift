@@ -11,7 +11,6 @@ package struct FileWatch {
     package private(set) var nextCheck: Instant
     /// The files of the active configuration, or of the one that was refused since.
     private var read: [String: FileStamp]
-    /// The files at the last poll.
     private var seen: [String: FileStamp]
 
     /// - Parameter stamps: of the files that were read, by path.

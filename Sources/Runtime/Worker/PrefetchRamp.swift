@@ -27,7 +27,6 @@ package struct PrefetchRamp {
         stage = isSlow && full > 1 ? .first : .full
     }
 
-    /// The current prefetch of the queue.
     package var prefetch: UInt16 {
         switch stage {
         case .first: 1

@@ -48,7 +48,6 @@ extension Worker {
         }
     }
 
-    /// Writes waiting publishes while the publishing connections accept them.
     mutating func publishWaiting() {
         // In reverse order: a direct reply may become a result for a queue.
         for role in [PublisherRole.attempts, .directReplies] where pipeline.hasPublishes(for: role) {

@@ -68,7 +68,6 @@ package struct Worker: ~Copyable {
         pipeline.isSuspended
     }
 
-    /// The minimum time between the starts of turns.
     package var turnInterval: Duration {
         pace.interval(unsettled: pipeline.unsettled)
     }
@@ -221,7 +220,6 @@ package struct Worker: ~Copyable {
         }
     }
 
-    /// The shortest interval between message counts of the queues.
     private static let countInterval = Duration.seconds(5)
 
     /// Requests the number of waiting messages in the queues, for later snapshots.

@@ -19,7 +19,6 @@ package enum WorkerCommand: Sendable {
 }
 
 package struct WorkerReport: Sendable {
-    /// The reason why a worker cannot work.
     package enum Failure: Sendable {
         /// A file that the configuration names cannot be used.
         case configuration

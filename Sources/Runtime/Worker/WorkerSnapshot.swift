@@ -78,7 +78,6 @@ package struct WorkerSnapshot: Sendable {
     /// Log lines that were suppressed because of their number, or dropped by a full standard error.
     package let suppressedLogLines: UInt64
 
-    /// The age of the oldest unsettled delivery.
     package var longestUnsettled: Duration {
         oldestUnsettled.map { takenAt.instant - $0 } ?? .zero
     }

@@ -13,7 +13,6 @@ package final class WorkerThread: LoopOwner {
     private var worker: Worker
     private let reports: Mailbox<WorkerReport>
 
-    /// The inputs of a worker's thread.
     package struct Task: Sendable {
         let index: Int
         let plan: AppPlan

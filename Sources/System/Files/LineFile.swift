@@ -30,7 +30,6 @@ package final class LineWriter {
     }
 }
 
-/// Reads a regular file of any size line by line.
 package final class LineReader {
     private static let blockSize = 65536
 

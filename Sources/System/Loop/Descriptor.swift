@@ -4,7 +4,6 @@ import Glibc
 package struct Descriptor: ~Copyable, Sendable {
     package let number: Int32
 
-    /// Takes over an open descriptor.
     package init(adopting number: Int32) {
         precondition(number >= 0, "a descriptor must be open")
         self.number = number

@@ -15,14 +15,12 @@ struct EventDescriptor: ~Copyable, Sendable {
         descriptor.number
     }
 
-    /// Wakes the loop.
     borrowing func raise() {
         let result = eventfd_write(number, 1)
         // The counter holds 2^64 - 2 wake-ups; beyond that the reader is already awake.
         precondition(result == 0 || errno == EAGAIN, "an open eventfd takes a wake-up")
     }
 
-    /// Consumes all wake-ups so far.
     borrowing func lower() {
         var count: eventfd_t = 0
         while unsafe eventfd_read(number, &count) != 0 {

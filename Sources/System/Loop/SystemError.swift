@@ -5,7 +5,6 @@ import Glibc
 struct SystemError: Error, Equatable {
     let number: Int32
 
-    /// The error of this thread's last call.
     static var last: SystemError {
         SystemError(number: errno)
     }

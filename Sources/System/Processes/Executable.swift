@@ -1,6 +1,5 @@
 import Glibc
 
-/// Locates programs.
 package enum Executable {
     /// The path of a program: a name with a slash is a path, any other is searched in the folders of `PATH`.
     ///

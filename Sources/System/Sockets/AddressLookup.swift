@@ -2,7 +2,6 @@ import CLinux
 package import Core
 import Glibc
 
-/// A Swift interface to getaddrinfo.
 package enum AddressLookup {
     /// The result of a lookup: at least one address, or the error.
     package typealias Response = Result<[SocketAddress], TransportError>

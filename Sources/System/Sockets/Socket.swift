@@ -45,7 +45,6 @@ extension Descriptor {
         guard Glibc.listen(number, backlog) == 0 else { throw .last }
     }
 
-    /// Accepts the next waiting connection of a listening socket.
     borrowing func accept() throws(SystemError) -> Descriptor {
         let flags = Int32(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let accepted = accept4(number, nil, nil, flags)

@@ -28,7 +28,6 @@ final class SocketConnection {
     var phase = Phase.wanted
     /// `nil` after it got the end.
     var engine: (any Engine)?
-    /// The pending query to the resolver.
     var query: UInt64?
     /// Its number in the network; reused after it closed.
     var number = 0
@@ -53,7 +52,6 @@ final class SocketConnection {
     /// When the connection is closed by force, after the engine's request to disconnect or while lingering.
     var closeDeadline: Instant?
 
-    /// A connection to be opened to `endpoint`.
     init(
         _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration,
         in network: SocketNetwork
@@ -66,7 +64,6 @@ final class SocketConnection {
         attempts = ConnectAttempts([], deadline: .distantFuture)
     }
 
-    /// An existing connection.
     init(_ engine: any Engine, over socket: consuming Descriptor, in network: SocketNetwork) {
         self.engine = engine
         endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
@@ -136,7 +133,6 @@ final class SocketConnection {
         end(phase == .open || tunnel == nil ? failure : tunnel!.ended(failure), at: now)
     }
 
-    /// Closes the socket and notifies the engine.
     func end(_ failure: TransportError?, at now: Moment) {
         let engine = engine
         close()
