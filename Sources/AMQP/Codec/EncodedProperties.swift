@@ -12,9 +12,9 @@ package struct EncodedProperties: Sendable {
     /// The offsets of their length bytes; 0 for an absent property.
     fileprivate let messageIDOffset: UInt32
     fileprivate let correlationIDOffset: UInt32
-    /// The first property left out because it, or the name of a header, exceeds 255 bytes, the limit of AMQP's short
-    /// strings.
-    fileprivate let overlong: PropertyFlags?
+    /// Whether a property was left out because it, or the name of a header, exceeds 255 bytes, the limit of AMQP's
+    /// short strings.
+    fileprivate let isOverlong: Bool
 
     var bytes: ArraySlice<UInt8> { block[..<size] }
 
@@ -23,8 +23,7 @@ package struct EncodedProperties: Sendable {
 
     /// Throws when a property was left out.
     func check() throws(AMQPError) {
-        guard let overlong else { return }
-        throw ShortString.tooLong(overlong.name)
+        if isOverlong { throw ShortString.tooLong("property, or the name of a header,") }
     }
 
     private func text(at offset: UInt32) -> ArraySlice<UInt8>? {
@@ -63,7 +62,7 @@ package struct PropertyWriter: ~Copyable {
     /// The size of the properties, once ``endProperties()`` was called.
     private var size: Int?
     private var flags = PropertyFlags()
-    private var overlong: PropertyFlags?
+    private var isOverlong = false
     private var messageIDOffset: UInt32 = 0
     private var correlationIDOffset: UInt32 = 0
 
@@ -82,7 +81,7 @@ package struct PropertyWriter: ~Copyable {
     package mutating func append(_ flag: PropertyFlags, _ text: ArraySlice<UInt8>?) {
         guard let text else { return }
         guard text.count <= ShortString.maximumLength else {
-            overlong = overlong ?? flag
+            isOverlong = true
             return
         }
         append(flag, text.count) { $0.append(text) }
@@ -115,7 +114,7 @@ package struct PropertyWriter: ~Copyable {
             let content = try headers.encoded()
             appendHeaders { $0.append(content) }
         } catch {
-            overlong = overlong ?? .headers
+            isOverlong = true
         }
     }
 
@@ -134,7 +133,7 @@ package struct PropertyWriter: ~Copyable {
     /// The properties written so far, for ``append(_:)``.
     package var beginning: Beginning {
         Beginning(
-            bytes: content.copy()[Self.flagsSize...], flags: flags, overlong: overlong,
+            bytes: content.copy()[Self.flagsSize...], flags: flags, isOverlong: isOverlong,
             correlationIDOffset: correlationIDOffset)
     }
 
@@ -142,7 +141,7 @@ package struct PropertyWriter: ~Copyable {
     package struct Beginning {
         fileprivate let bytes: ArraySlice<UInt8>
         fileprivate let flags: PropertyFlags
-        fileprivate let overlong: PropertyFlags?
+        fileprivate let isOverlong: Bool
         fileprivate let correlationIDOffset: UInt32
     }
 
@@ -150,7 +149,7 @@ package struct PropertyWriter: ~Copyable {
         precondition(content.count == Self.flagsSize, "a message has one beginning")
         content.append(beginning.bytes)
         flags = beginning.flags
-        overlong = beginning.overlong
+        isOverlong = beginning.isOverlong
         correlationIDOffset = beginning.correlationIDOffset
     }
 
@@ -170,7 +169,7 @@ package struct PropertyWriter: ~Copyable {
         let block = content.copy()
         let properties = EncodedProperties(
             block: block, size: size, messageIDOffset: messageIDOffset, correlationIDOffset: correlationIDOffset,
-            overlong: overlong)
+            isOverlong: isOverlong)
         reset()
         return (properties, block[size...])
     }
@@ -179,7 +178,7 @@ package struct PropertyWriter: ~Copyable {
         content.removeAll()
         size = nil
         flags = PropertyFlags()
-        overlong = nil
+        isOverlong = false
         messageIDOffset = 0
         correlationIDOffset = 0
         content.append(bigEndian: flags.rawValue)

@@ -96,24 +96,6 @@ package struct PropertyFlags: OptionSet {
     package static let userID = Self(rawValue: 1 << 4)
     package static let appID = Self(rawValue: 1 << 3)
     package static let clusterID = Self(rawValue: 1 << 2)
-
-    /// AMQP's name of the property with a short string.
-    var name: StaticString {
-        switch self {
-        case .contentType: "content-type"
-        case .contentEncoding: "content-encoding"
-        case .headers: "name of a header"
-        case .correlationID: "correlation-id"
-        case .replyTo: "reply-to"
-        case .expiration: "expiration"
-        case .messageID: "message-id"
-        case .type: "type"
-        case .userID: "user-id"
-        case .appID: "app-id"
-        case .clusterID: "cluster-id"
-        default: "property"
-        }
-    }
 }
 
 /// AMQP's short strings: a length byte, then at most 255 bytes.
