@@ -194,13 +194,17 @@ extension HTTP2ServerSession {
 
 extension ErrorCode<HTTP2Error> {
     /// All stream IDs up to 2^31 - 1 are used: a new connection is needed (RFC 9113, section 5.1.1).
-    static var streamIDNotAvailable: Self { Self(rawValue: "NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE") }
+    static var streamIDNotAvailable: Self { Self(NGHTTP2_ERR_STREAM_ID_NOT_AVAILABLE) }
     /// The peer sent GOAWAY, or the connection is closing: no new requests are accepted.
-    static var startStreamNotAllowed: Self { Self(rawValue: "NGHTTP2_ERR_START_STREAM_NOT_ALLOWED") }
+    static var startStreamNotAllowed: Self { Self(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED) }
     /// The peer requests PING or SETTINGS acknowledgements faster than it reads them.
-    static var flooded: Self { Self(rawValue: "NGHTTP2_ERR_FLOODED") }
+    static var flooded: Self { Self(NGHTTP2_ERR_FLOODED) }
     /// The header block exceeds nghttp2's limit.
-    static var frameSizeError: Self { Self(rawValue: "NGHTTP2_ERR_FRAME_SIZE_ERROR") }
+    static var frameSizeError: Self { Self(NGHTTP2_ERR_FRAME_SIZE_ERROR) }
     /// The peer is not an HTTP/2 client.
-    static var badClientMagic: Self { Self(rawValue: "NGHTTP2_ERR_BAD_CLIENT_MAGIC") }
+    static var badClientMagic: Self { Self(NGHTTP2_ERR_BAD_CLIENT_MAGIC) }
+
+    private init(_ error: nghttp2_error) {
+        self.init(rawValue: "nghttp2 \(error.rawValue)")
+    }
 }
