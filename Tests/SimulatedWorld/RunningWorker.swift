@@ -10,11 +10,11 @@ package final class RunningWorker {
         self.worker = worker
     }
 
-    package var counters: PipelineCounters { worker.counters }
+    package var counters: PipelineCounters { worker.pipeline.counters }
     package var hasEnded: Bool { worker.hasEnded }
-    package var isSuspended: Bool { worker.isSuspended }
+    package var isSuspended: Bool { worker.pipeline.isSuspended }
     package var nextDeadline: Instant? { worker.nextDeadline }
-    package var paused: [PausedTopic] { worker.paused }
+    package var paused: [PausedTopic] { worker.pipeline.waiting.paused }
     package var tracer: Tracer? { worker.tracer }
     package var turnInterval: Duration { worker.turnInterval }
     package var wasCutShort: Bool { worker.wasCutShort }

@@ -47,7 +47,7 @@ package struct Worker: ~Copyable {
         didSet { logThrottle.advance(to: now.instant) }
     }
     /// The path of a message. It returns actions, see `perform(_:)`.
-    var pipeline: RequestPipeline
+    package internal(set) var pipeline: RequestPipeline
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
     let decoders: [DecoderProcess]
@@ -55,18 +55,6 @@ package struct Worker: ~Copyable {
     package let tracer: Tracer?
 
     var log: Logger { logThrottle.logger }
-
-    package var counters: PipelineCounters { pipeline.counters }
-
-    /// The apps and topics that APNs refuses now, with the number of held notifications.
-    package var paused: [PausedTopic] {
-        pipeline.waiting.paused
-    }
-
-    /// Whether nothing is consumed because no app can send.
-    package var isSuspended: Bool {
-        pipeline.isSuspended
-    }
 
     package var turnInterval: Duration {
         pace.interval(unsettled: pipeline.unsettled)
@@ -227,10 +215,6 @@ package struct Worker: ~Copyable {
         guard nextCount <= now.instant, drain.stage == .running else { return }
         nextCount = now.instant + Self.countInterval
         for index in queues.indices { consumer.countMessages(queue: QueueID(index), at: now.instant) }
-    }
-
-    func messages(inQueue queue: QueueID) -> UInt32? {
-        consumer.messages(queue: queue)
     }
 
     /// Has every connection log in with another password; where it is a token, open connections go on with it.

@@ -115,14 +115,14 @@ extension Worker {
             statistics[number]?.waiting += pipeline.waiting.heldCount(forConnectionOf: number)
         }
         return WorkerSnapshot(
-            takenAt: now, isDraining: drain.stage != .running, counters: counters, timings: pipeline.timings,
+            takenAt: now, isDraining: drain.stage != .running, counters: pipeline.counters, timings: pipeline.timings,
             tally: pipeline.tally, names: pipeline.waiting.table.apps.map(\.name),
             oldestUnsettled: pipeline.requests.map(\.arrived.instant).min(),
             queues: pipeline.settings.queues.enumerated().map { index, queue in
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
                     isConsuming: queues[index].isConsuming && !isInquiryStuck(queues[index]),
-                    messages: messages(inQueue: QueueID(index)),
+                    messages: consumer.messages(queue: QueueID(index)),
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
             isSuspended: pipeline.isSuspended, isPublisherOpen: isPublisherOpen,
@@ -140,7 +140,7 @@ extension Worker {
                     endpoint: pools[number].configuration.engine.endpoint,
                     maximumConnections: pools[number].configuration.connections.upperBound, statistics: statistics)
             },
-            formerPools: pools.formerCounters, paused: paused,
+            formerPools: pools.formerCounters, paused: pipeline.waiting.paused,
             processes: decoders.enumerated().map { index, decoder in
                 WorkerSnapshot.Process(
                     name: decoder.name,

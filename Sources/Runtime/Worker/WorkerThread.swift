@@ -8,10 +8,9 @@ import TLS
 
 /// A worker on a separate thread with its event loop and sockets.
 package final class WorkerThread: LoopOwner {
-    private let index: Int
+    private let task: Task
     private let loop: EventLoop
     private var worker: Worker
-    private let reports: Mailbox<WorkerReport>
 
     package struct Task: Sendable {
         let index: Int
@@ -32,41 +31,42 @@ package final class WorkerThread: LoopOwner {
             self.reports = reports
             self.log = log
         }
+
+        func report(_ event: WorkerReport.Event) {
+            reports.post(WorkerReport(worker: index, event: event))
+        }
     }
 
     package typealias Body = @Sendable (Task) -> Void
 
     /// The body of a worker's thread: runs the worker until it has ended, and reports its events.
     @Sendable package static func run(_ task: Task) {
-        func report(_ event: WorkerReport.Event) {
-            task.reports.post(WorkerReport(worker: task.index, event: event))
-        }
         var thread: WorkerThread?
         do {
             thread = try WorkerThread(task)
             if let thread { try thread.loop.run(owner: thread) }
         } catch {
-            report(.failed(WorkerReport.Failure(error), message: "\(error)"))
+            task.report(.failed(WorkerReport.Failure(error), message: "\(error)"))
         }
         // A thread that did not start holds nothing.
-        let counters = thread?.worker.counters ?? PipelineCounters(queues: task.plan.configuration.queues.count)
-        report(.ended(counters, inOrder: thread.map { $0.worker.hasEnded && !$0.worker.wasCutShort } ?? true))
+        let counters =
+            thread?.worker.pipeline.counters ?? PipelineCounters(queues: task.plan.configuration.queues.count)
+        task.report(.ended(counters, inOrder: thread.map { $0.worker.hasEnded && !$0.worker.wasCutShort } ?? true))
     }
 
     private init(_ task: Task) throws {
-        index = task.index
-        reports = task.reports
+        self.task = task
         loop = try EventLoop()
         let brokerNetwork = try SocketNetwork(loop: loop, resolver: task.resolver)
         let apnsNetwork = try SocketNetwork(
             loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
         var log = task.log
-        log[metadataKey: "worker"] = .stringConvertible(index)
+        log[metadataKey: "worker"] = .stringConvertible(task.index)
         let environment = Worker.Environment(
             brokerNetwork: brokerNetwork, apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork),
             log: log, seed: UInt64.random(in: 0 ... .max))
         worker = try Worker(
-            index: index, plan: task.plan, contexts: try task.plan.makeContexts(), on: environment, at: loop.now)
+            index: task.index, plan: task.plan, contexts: try task.plan.makeContexts(), on: environment, at: loop.now)
         try loop.attach(task.commands) { [unowned self] in execute($0) }
     }
 
@@ -74,17 +74,13 @@ package final class WorkerThread: LoopOwner {
         switch command {
         case .drain(let limit): worker.startDrain(deadline: loop.now.instant + limit)
         case .sendSnapshot:
-            report(.snapshot(worker.snapshot(at: loop.now)))
+            task.report(.snapshot(worker.snapshot(at: loop.now)))
             worker.countMessages(at: loop.now)
         case .stop: worker.stop()
         case .renewPassword(let password): worker.renewPassword(password, at: loop.now)
         case .spansReceived: worker.tracer?.batchReceived()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
         }
-    }
-
-    private func report(_ event: WorkerReport.Event) {
-        reports.post(WorkerReport(worker: index, event: event))
     }
 
     // MARK: LoopOwner
@@ -103,9 +99,9 @@ package final class WorkerThread: LoopOwner {
 
     package func endTurn(at now: Moment) {
         worker.step(at: now)
-        while let event = worker.nextEvent() { report(event) }
+        while let event = worker.nextEvent() { task.report(event) }
         if let tracer = worker.tracer, let batch = tracer.takeBatch(isLast: worker.hasEnded, at: now.instant) {
-            report(.spans(batch))
+            task.report(.spans(batch))
         }
         if worker.hasEnded { loop.stop() }
     }
