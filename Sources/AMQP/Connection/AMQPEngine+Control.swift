@@ -100,9 +100,8 @@ extension AMQPEngine {
         try unsafe send(AMQP_EXCHANGE_DECLARE_METHOD) { writer throws(AMQPError) in
             unsafe amqp_exchange_declare_t(
                 ticket: 0, exchange: try writer.short(exchange.name, "exchange"),
-                type: try writer.short(exchange.type, "exchange type"), passive: passive ? 1 : 0,
-                durable: exchange.durable ? 1 : 0, auto_delete: exchange.autoDelete ? 1 : 0, internal: 0, nowait: 0,
-                arguments: try writer.table(exchange.arguments))
+                type: try writer.short(exchange.type, "exchange type"), passive: passive ? 1 : 0, durable: 1,
+                auto_delete: 0, internal: 0, nowait: 0, arguments: amqp_table_t())
         }
     }
 

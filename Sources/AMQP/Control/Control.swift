@@ -35,13 +35,11 @@ package struct QueueDeclaration: Sendable, Equatable {
     }
 }
 
+/// The desired declaration of an exchange: durable, without arguments.
 package struct ExchangeDeclaration: Sendable, Equatable {
     package var name: String
     /// `direct`, `fanout`, `topic`, `headers`, or the type of a plug-in.
     package var type: String
-    package var durable = true
-    package var autoDelete = false
-    package var arguments = FieldTable()
 
     package init(name: String, type: String) {
         self.name = name

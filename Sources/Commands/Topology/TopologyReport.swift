@@ -88,8 +88,8 @@ extension TopologyPlan.Step {
         case .exchange(let exchange):
             [
                 ("name", .text(exchange.name)), ("type", .text(exchange.type)),
-                ("durable", .boolean(exchange.durable)), ("auto_delete", .boolean(exchange.autoDelete)),
-                ("internal", .boolean(false)), ("arguments", JSONOutput(.table(exchange.arguments))),
+                ("durable", .boolean(true)), ("auto_delete", .boolean(false)), ("internal", .boolean(false)),
+                ("arguments", .object([])),
             ]
         case .queue(let queue, _):
             [
