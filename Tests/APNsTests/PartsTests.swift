@@ -124,7 +124,7 @@ struct DialerTests {
         var random = SplitMix64(seed: seed)
         var dialer = Dialer(
             maximumPerMinute: 1000, backoff: Backoff(base: .milliseconds(500), limit: .seconds(30)),
-            breakerThreshold: 10, toleratedEarlyCloses: 8)
+            toleratedEarlyCloses: 8)
         for _ in 0..<8 { #expect(!dialer.peerClosedEarly(at: .seconds(100), using: &random)) }
         for _ in 0..<9 {
             #expect(dialer.peerClosedEarly(at: .seconds(100), using: &random))

@@ -66,9 +66,9 @@ package struct PropertyWriter: ~Copyable {
     private var messageIDOffset: UInt32 = 0
     private var correlationIDOffset: UInt32 = 0
 
-    /// - Parameter capacity: the approximate size of properties and body.
-    package init(capacity: Int = 1024) {
-        content = ByteQueue(minimumCapacity: capacity)
+    package init() {
+        // Enough for most properties and bodies.
+        content = ByteQueue(minimumCapacity: 1024)
         content.append(bigEndian: flags.rawValue)
     }
 

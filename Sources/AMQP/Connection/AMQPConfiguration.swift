@@ -59,8 +59,6 @@ package struct AMQPConfiguration {
     package var maximumUnconfirmed = 4096
     /// Bytes. Publishing pauses while more than this is unsent.
     package var maximumUnsent = 4 * 1024 * 1024
-    /// The limits that decide when acks are sent.
-    package var acknowledgements = DeliveryLedger.Limits()
     /// The delay before a consumer is registered again after the broker cancelled it or closed its channel. It doubles
     /// with each consecutive close.
     package var consumerRetry = Duration.seconds(2)

@@ -111,7 +111,7 @@ package struct AMQPEngine: ~Copyable {
         // The last one of a consuming connection is for message counts.
         channels = (0...consumers.count).map { _ in
             Channel(
-                deliveries: DeliveryLedger(epoch: epoch, limits: configuration.acknowledgements),
+                deliveries: DeliveryLedger(epoch: epoch),
                 assembly: ContentAssembly(maximumBody: configuration.maximumBody))
         }
     }

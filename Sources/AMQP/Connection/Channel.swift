@@ -16,6 +16,6 @@ struct Channel {
 
     /// Marks the channel as closed and drops its deliveries.
     mutating func close() {
-        deliveries = DeliveryLedger(epoch: deliveries.epoch, limits: deliveries.limits, first: deliveries.next)
+        deliveries = DeliveryLedger(epoch: deliveries.epoch, first: deliveries.next)
     }
 }

@@ -6,16 +6,12 @@ package import Core
 /// neighbours into one multiple ack and delays it to join more. Settled deliveries behind a held one are islands;
 /// after a time limit they are acked individually. A ledger belongs to one epoch and refuses tags of another.
 package struct DeliveryLedger {
-    package struct Limits: Sendable {
-        /// This many neighbours are acked without further delay.
-        package var batch = 64
-        /// The longest time that a settled delivery waits for neighbours.
-        package var delay = Duration.milliseconds(5)
-        /// The longest time that islands wait for the delivery before them.
-        package var headOfLine = Duration.milliseconds(250)
-
-        package init() {}
-    }
+    /// This many neighbours are acked without further delay.
+    static let batch = 64
+    /// The longest time that a settled delivery waits for neighbours.
+    static let delay = Duration.milliseconds(5)
+    /// The longest time that islands wait for the delivery before them.
+    static let headOfLine = Duration.milliseconds(250)
 
     package enum Acknowledgement: Equatable, Sendable {
         case one(UInt64)
@@ -37,7 +33,6 @@ package struct DeliveryLedger {
     }
 
     package let epoch: UInt32
-    package let limits: Limits
     package let first: UInt64
 
     /// The tags from the lowest held one on that are not acked or rejected.
@@ -54,9 +49,8 @@ package struct DeliveryLedger {
     package private(set) var held = 0
 
     /// - Parameter first: the number of the first delivery; numbers continue from one channel to the next.
-    package init(epoch: UInt32, limits: Limits = Limits(), first: UInt64 = 1) {
+    package init(epoch: UInt32, first: UInt64 = 1) {
         self.epoch = epoch
-        self.limits = limits
         self.first = first
         states = SequenceTable(first: first)
         next = first
@@ -129,21 +123,21 @@ package struct DeliveryLedger {
     }
 
     package var nextDeadline: Instant? {
-        let first = neighboursSince.map { $0 + limits.delay }
-        guard let second = islands.since.map({ $0 + limits.headOfLine }) else { return first }
+        let first = neighboursSince.map { $0 + Self.delay }
+        guard let second = islands.since.map({ $0 + Self.headOfLine }) else { return first }
         return first.map { min($0, second) } ?? second
     }
 
     private func neighboursAreDue(at now: Instant) -> Bool {
-        if isFlushing || neighbours >= limits.batch || held == 0 { return true }
+        if isFlushing || neighbours >= Self.batch || held == 0 { return true }
         guard let neighboursSince else { return false }
-        return now >= neighboursSince + limits.delay
+        return now >= neighboursSince + Self.delay
     }
 
     private func islandsAreDue(at now: Instant) -> Bool {
         if isFlushing { return true }
         guard let since = islands.since else { return false }
-        return now >= since + limits.headOfLine
+        return now >= since + Self.headOfLine
     }
 
     // Rare: inlined, it would slow every call of its caller.

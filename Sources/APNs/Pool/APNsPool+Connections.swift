@@ -178,7 +178,7 @@ extension APNsPool {
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
-            let brake = ErrorBrake(limits: configuration.errorBrake, divisor: divisor, at: now)
+            let brake = ErrorBrake(divisor: divisor, at: now)
             let connection = PoolConnection(
                 engine: engine, serial: nextSerial, limiter: limiter, brake: brake)
             nextSerial += 1

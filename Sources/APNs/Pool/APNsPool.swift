@@ -32,8 +32,6 @@ package struct APNsPool: ~Copyable {
         /// Apple treats rapid reconnects as an attack.
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
-        /// After this many consecutive failures, attempts are the maximum backoff apart.
-        package var breakerThreshold = 10
         /// How long a new connection's first request may be unanswered before the pool grows anyway.
         package var warmUpTime = Duration.seconds(2)
         /// A connection is retired when, for this long, no request waited and half of the capacity was unused.
@@ -42,8 +40,6 @@ package struct APNsPool: ~Copyable {
         package var streamCutDivisor = 4
         /// How long a reduced stream limit may delay requests before the connection is replaced.
         package var streamCutTimeout = Duration.seconds(1)
-        /// Slows a connection while APNs refuses too many of its requests.
-        package var errorBrake = ErrorBrake.Limits()
         /// How often a request that was certainly not processed is resent before the owner receives it.
         package var maximumResends = 16
         /// The number of consecutive `InternalServerError` responses after which a connection is replaced.
@@ -186,7 +182,6 @@ package struct APNsPool: ~Copyable {
         self.random = random
         dialer = Dialer(
             maximumPerMinute: configuration.maximumConnectsPerMinute, backoff: configuration.backoff,
-            breakerThreshold: configuration.breakerThreshold,
             toleratedEarlyCloses: configuration.connections.upperBound)
         surplus = PoolShrinkPolicy(period: configuration.surplusTime, at: now)
     }

@@ -16,10 +16,10 @@ package struct Dialer {
     /// Consecutive failed attempts.
     package private(set) var failures = 0
 
+    package static let breakerThreshold = 10
     /// The maximum backoff after the peer accepted a connection and ended it early.
     package static let longestPauseAfterEarlyEnd = Duration.seconds(5)
 
-    package let breakerThreshold: Int
     package let toleratedEarlyCloses: Int
     /// Consecutive connections that the peer ended before they were proven.
     private var earlyCloses = 0
@@ -28,17 +28,16 @@ package struct Dialer {
     /// The newest attempts, oldest first, at most ``maximumPerMinute``.
     private var attempts: [Instant] = []
 
-    package init(maximumPerMinute: Int, backoff: Backoff, breakerThreshold: Int = 10, toleratedEarlyCloses: Int = 8) {
+    package init(maximumPerMinute: Int, backoff: Backoff, toleratedEarlyCloses: Int = 8) {
         precondition(maximumPerMinute > 0, "a pool needs a positive connect limit")
-        precondition(breakerThreshold > 0 && toleratedEarlyCloses >= 0, "a breaker opens after a failure")
-        self.breakerThreshold = breakerThreshold
+        precondition(toleratedEarlyCloses >= 0, "a breaker opens after a failure")
         self.toleratedEarlyCloses = toleratedEarlyCloses
         self.maximumPerMinute = maximumPerMinute
         self.backoff = backoff
     }
 
     package var isBreakerOpen: Bool {
-        failures >= breakerThreshold
+        failures >= Self.breakerThreshold
     }
 
     /// Whether the limit of attempts per minute is reached.

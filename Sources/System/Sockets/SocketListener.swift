@@ -13,7 +13,7 @@ package final class SocketListener {
     /// How long the listener pauses after a failure.
     package static let pauseTime = Duration.milliseconds(100)
     /// The maximum of completed connections that wait to be accepted.
-    package static let defaultBacklog: Int32 = 512
+    private static let backlog: Int32 = 512
 
     package let port: UInt16
     package private(set) var pauses = 0
@@ -31,13 +31,12 @@ package final class SocketListener {
     ///   - port: 0 for any free one.
     ///   - onAccept: Receives a non-blocking socket, which closes when it is released.
     package init(
-        loop: EventLoop, address: String, port: UInt16, backlog: Int32 = SocketListener.defaultBacklog,
-        onAccept: @escaping (consuming Descriptor) -> Void
+        loop: EventLoop, address: String, port: UInt16, onAccept: @escaping (consuming Descriptor) -> Void
     ) throws(EventLoopError) {
         let endpoint = Endpoint(host: address, port: port)
         let socket: Descriptor
         do throws(SystemError) {
-            socket = try Self.listen(at: AddressLookup.digits(endpoint), backlog: backlog)
+            socket = try Self.listen(at: AddressLookup.digits(endpoint))
         } catch {
             throw EventLoopError("cannot listen at \(endpoint)", error)
         }
@@ -50,12 +49,12 @@ package final class SocketListener {
         loop.add(self)
     }
 
-    private static func listen(at address: SocketAddress, backlog: Int32) throws(SystemError) -> Descriptor {
+    private static func listen(at address: SocketAddress) throws(SystemError) -> Descriptor {
         let socket = try Descriptor.socket(family: address.family)
         // A restarted process gets its port back although old connections are in TIME_WAIT.
         try socket.set(SO_REUSEADDR, of: SOL_SOCKET, to: 1)
         try socket.bind(to: address)
-        try socket.listen(backlog: backlog)
+        try socket.listen(backlog: Self.backlog)
         return socket
     }
 
