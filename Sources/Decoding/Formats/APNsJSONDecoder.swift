@@ -33,7 +33,7 @@ package struct APNsJSONDecoder: RefusingDecoder {
         }
         if let tokens = envelope.tokens {
             envelope.fields.setDeviceTokens(
-                tokens.kind == .array ? Self.texts(of: tokens, in: body) : nil,
+                tokens.kind == .array ? JSONPart(tokens, of: body).texts : nil,
                 else: "an array, found \(tokens.kind.name)")
         }
         let found = envelope.payload
@@ -43,20 +43,6 @@ package struct APNsJSONDecoder: RefusingDecoder {
             return body.slice(found.range)
         }
         return try envelope.fields.request(payload: payload)
-    }
-
-    /// The elements of an array in valid JSON. One that is not a string becomes empty, which is not a device token.
-    private static func texts(of array: JSONValue, in body: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        let bytes = body.span
-        var scanner = JSONScanner(at: array.range.lowerBound)
-        var texts: [ArraySlice<UInt8>] = []
-        guard scanner.open(bytes, "[") else { return [] }
-        while (try? scanner.nextElement(bytes, isFirst: texts.isEmpty)) == true,
-            let value = try? scanner.value(bytes, depth: 2)
-        {
-            texts.append(value.kind == .string ? body.text(of: value) ?? [] : [])
-        }
-        return texts
     }
 }
 

@@ -115,7 +115,7 @@ package struct MappingDecoder: RefusingDecoder {
     private func setTokens(_ source: FieldSource, of fields: inout RequestFields, from message: MappedMessage) {
         var tokens: [ArraySlice<UInt8>]?
         if case .pointer(let pointer)? = source.reference, let part = message.part(at: pointer), part.kind == .array {
-            tokens = part.elements.map { $0.text ?? [] }
+            tokens = part.texts
         } else {
             switch source.value(in: message) {
             case .missing: return

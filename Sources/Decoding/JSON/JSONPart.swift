@@ -72,6 +72,18 @@ package struct JSONPart: Sendable {
         return elements
     }
 
+    /// The texts of an array's elements; an element that is not a string is empty.
+    var texts: [ArraySlice<UInt8>] {
+        var texts: [ArraySlice<UInt8>] = []
+        walk("[") { bytes, scanner throws(JSONFailure) in
+            while try scanner.nextElement(bytes, isFirst: texts.isEmpty) {
+                let value = try scanner.value(bytes, depth: 0)
+                texts.append(value.kind == .string ? document.text(of: value) ?? [] : [])
+            }
+        }
+        return texts
+    }
+
     /// The last member of an object with this key; `nil` also if it is `null`.
     subscript(key: some Collection<UInt8>) -> JSONPart? {
         var found: JSONPart?
