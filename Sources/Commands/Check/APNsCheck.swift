@@ -18,7 +18,6 @@ final class APNsCheck: PlaceCheck {
     private let target: APNsTarget
     private let link: APNsLink
     private let token: ProviderTokenSource?
-    private let resolvedNames: ResolvedNames
     private let network: any Network
     private let requestID: NotificationID
     private var deadline: Instant
@@ -29,10 +28,9 @@ final class APNsCheck: PlaceCheck {
 
     init(
         _ target: APNsTarget, _ limits: Configuration.APNs, context: TLSContext, tokens: ProviderTokens,
-        network: any Network, resolvedNames: @escaping ResolvedNames, requestID: NotificationID, at now: Instant
+        network: any Network, requestID: NotificationID, at now: Instant
     ) throws(APNsError) {
         self.target = target
-        self.resolvedNames = resolvedNames
         self.requestID = requestID
         token = target.judgesToken ? tokens.source(for: target.identity.credential) : nil
         var configuration = APNsEngine.Configuration(endpoint: target.endpoint, usesProviderToken: token != nil)
@@ -74,7 +72,6 @@ final class APNsCheck: PlaceCheck {
     }
 
     private func ready(at now: Moment) {
-        addAddresses()
         if let security = link.engine.security { findings.append(.secured(security, at: now.wall)) }
         let streams = link.engine.maximumConcurrentStreams
         findings.append(
@@ -90,16 +87,9 @@ final class APNsCheck: PlaceCheck {
         }
     }
 
-    private func addAddresses() {
-        // A proxy resolves the host name.
-        let place = target.identity.proxy?.endpoint ?? target.endpoint
-        if let found = ConnectionFinding.addresses(of: place, resolvedNames) { findings.append(found) }
-    }
-
     private func closed(_ error: APNsError?) {
         isFinished = true
         guard !isAnswered else { return }
-        if link.engine.security == nil || findings.isEmpty { addAddresses() }
         if let error {
             findings.append(target.failure(error))
         } else {

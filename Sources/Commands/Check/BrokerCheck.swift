@@ -32,7 +32,6 @@ final class BrokerCheck: PlaceCheck {
     private let diagnosis: BrokerDiagnosis
     private let control: AMQPConnection
     private let publisher: AMQPConnection
-    private let resolvedNames: ResolvedNames
     /// Known after the connection is open.
     private var server: ServerProperties?
     private var questions: [Question]
@@ -44,12 +43,10 @@ final class BrokerCheck: PlaceCheck {
     private var closing: OrderlyClose?
 
     init(
-        _ address: BrokerAddress, _ configuration: Configuration, resolvedNames: @escaping ResolvedNames,
-        at now: Instant,
+        _ address: BrokerAddress, _ configuration: Configuration, at now: Instant,
         connect: (AMQPRole) throws -> AMQPConnection
     ) rethrows {
         self.address = address
-        self.resolvedNames = resolvedNames
         diagnosis = BrokerDiagnosis(configuration)
         control = try connect(.control)
         publisher = try connect(.publisher)
@@ -81,7 +78,6 @@ final class BrokerCheck: PlaceCheck {
         publish()
         if questions.isEmpty, let mayWrite {
             findings.append(mayWrite)
-            findings += diagnosis.remarks
             end(at: now)
         } else if now >= deadline {
             findings.append(ConnectionFinding(.unreachable, "connection", BrokerProgress.silence))
@@ -114,9 +110,6 @@ final class BrokerCheck: PlaceCheck {
             deadline = now.instant + Self.timeLimit
             responded(response)
         case .disconnected(_, let error, _):
-            if server == nil, let found = ConnectionFinding.addresses(of: address.endpoint, resolvedNames) {
-                findings.append(found)
-            }
             findings.append(.failure(Self.subject(of: error), error))
             end(at: now.instant)
         default: break
@@ -124,7 +117,6 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func opened(_ server: ServerProperties, at now: WallTime) {
-        if let found = ConnectionFinding.addresses(of: address.endpoint, resolvedNames) { findings.append(found) }
         if let security = control.security { findings.append(.secured(security, at: now)) }
         findings.append(
             ConnectionFinding(.ok, "login", "user \"\(address.user)\", virtual host \"\(address.virtualHost)\""))
@@ -152,8 +144,9 @@ final class BrokerCheck: PlaceCheck {
         switch (questions.removeFirst(), response) {
         case (.exists(let step, _), .refused(let error)): findings.append(diagnosis.absence(of: step, error))
         case (.exists(let step, _), _): questions.insert(.isAsPlanned(step), at: 0)
-        case (.isAsPlanned(let step), _): findings += diagnosis.comparison(of: step, response)
-        case (.mayRead(let queue), .refused(let error)): findings += diagnosis.reading(queue, error)
+        case (.isAsPlanned(let step), _): findings.append(diagnosis.comparison(of: step, response))
+        case (.mayRead(let queue), .refused(let error)):
+            if let finding = diagnosis.reading(queue, error) { findings.append(finding) }
         case (.mayRead, _): break
         }
     }

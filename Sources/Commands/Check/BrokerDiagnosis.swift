@@ -10,13 +10,9 @@ struct BrokerDiagnosis {
     private static let declares = "harebell topology --config FILE --apply declares it"
 
     private let requestQueues: Set<String>
-    private let steps: [TopologyPlan.Step]
-    private let hold: Duration
 
     init(_ configuration: Configuration) {
         requestQueues = Set(configuration.queues.map(\.name))
-        steps = TopologyPlan(configuration).steps
-        hold = configuration.hold
     }
 
     // MARK: The broker
@@ -44,37 +40,6 @@ struct BrokerDiagnosis {
         return (major, minor)
     }
 
-    /// Remarks about what AMQP cannot show.
-    var remarks: [ConnectionFinding] {
-        steps.flatMap(remarks) + [
-            ConnectionFinding(
-                .note, "consumer timeout",
-                """
-                AMQP does not report it: it must be longer than a delivery is held (hold_seconds, \
-                \(hold.components.seconds) s, and as much again for a last try). RabbitMQ's default is 30 minutes
-                """,
-                hint: "rabbitmqctl environment shows consumer_timeout")
-        ]
-    }
-
-    private func remarks(about step: TopologyPlan.Step) -> [ConnectionFinding] {
-        switch step {
-        case .queue: []
-        case .exchange(let exchange):
-            [
-                ConnectionFinding(
-                    .note, "publishing to \(exchange.name)",
-                    "not tested, because a message might reach a queue: the user needs the write permission")
-            ]
-        case .binding:
-            [
-                ConnectionFinding(
-                    .note, step.subject, "AMQP cannot read a binding",
-                    hint: "harebell topology --config FILE --apply creates it if it is missing")
-            ]
-        }
-    }
-
     // MARK: Queues and exchanges
 
     /// - Parameter error: the response to the passive declaration.
@@ -84,30 +49,21 @@ struct BrokerDiagnosis {
     }
 
     /// - Parameter response: the response to the declaration of what exists.
-    func comparison(of step: TopologyPlan.Step, _ response: ControlResponse) -> [ConnectionFinding] {
+    func comparison(of step: TopologyPlan.Step, _ response: ControlResponse) -> ConnectionFinding {
         switch response {
         case .refused(let error) where error.code == .accessRefused:
-            return [
-                ConnectionFinding(
-                    .note, step.subject, "it exists; its arguments can be compared only with the configure permission")
-            ]
+            return ConnectionFinding(
+                .note, step.subject, "it exists; its arguments can be compared only with the configure permission")
         case .refused(let error) where error.code == .preconditionFailed:
             let (severity, advice) = advice(about: step, Difference(error))
-            return [ConnectionFinding(severity, step.subject, error.message, hint: advice)]
-        case .refused(let error): return [.failure(step.subject, error)]
+            return ConnectionFinding(severity, step.subject, error.message, hint: advice)
+        case .refused(let error): return .failure(step.subject, error)
         case .declared(_, let messages, let consumers):
             let counts =
                 "\(messages) message\(messages == 1 ? "" : "s"), \(consumers) consumer\(consumers == 1 ? "" : "s")"
-            return [ConnectionFinding(.ok, step.subject, "as planned; \(counts)")] + limit(of: step)
-        default: return [ConnectionFinding(.ok, step.subject, "as planned")]
+            return ConnectionFinding(.ok, step.subject, "as planned; \(counts)")
+        default: return ConnectionFinding(.ok, step.subject, "as planned")
         }
-    }
-
-    private func limit(of step: TopologyPlan.Step) -> [ConnectionFinding] {
-        guard case .queue(let queue, _) = step, requestQueues.contains(queue.name),
-            case .int32(let limit)? = queue.arguments["x-delivery-limit"]
-        else { return [] }
-        return [ConnectionFinding(.ok, "delivery limit of \(queue.name)", "\(limit)")]
     }
 
     /// The first difference between a queue and its declaration: `… inequivalent arg 'x-overflow' for queue 'q' in
@@ -154,13 +110,13 @@ struct BrokerDiagnosis {
     // MARK: Permissions
 
     /// - Parameter error: the response to a consume request that cannot be granted.
-    func reading(_ queue: String, _ error: AMQPError) -> [ConnectionFinding] {
+    /// - Returns: `nil` for a missing queue, which another finding reports.
+    func reading(_ queue: String, _ error: AMQPError) -> ConnectionFinding? {
         let subject = "consuming \(queue)"
-        switch error.code {
-        case .preconditionFailed: return [ConnectionFinding(.ok, subject, "permitted")]
-        // Another finding reports the missing queue.
-        case .notFound: return []
-        default: return [.failure(subject, error, hint: "the user needs the read permission")]
+        return switch error.code {
+        case .preconditionFailed: ConnectionFinding(.ok, subject, "permitted")
+        case .notFound: nil
+        default: .failure(subject, error, hint: "the user needs the read permission")
         }
     }
 

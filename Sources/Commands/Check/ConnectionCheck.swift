@@ -33,7 +33,6 @@ final class ConnectionCheck: Run {
     }
 
     private let configuration: Configuration
-    private let resolvedNames: ResolvedNames
     private var random: SplitMix64
     /// Brokers first, in the order of the configuration.
     private(set) var places: [Place] = []
@@ -42,11 +41,9 @@ final class ConnectionCheck: Run {
     ///   - broker: the network to brokers.
     ///   - apns: the network to APNs and its proxies.
     init(
-        _ configuration: Configuration, broker: any Network, apns: any Network, resolvedNames: @escaping ResolvedNames,
-        seed: UInt64, at now: Moment
+        _ configuration: Configuration, broker: any Network, apns: any Network, seed: UInt64, at now: Moment
     ) {
         self.configuration = configuration
-        self.resolvedNames = resolvedNames
         random = SplitMix64(seed: seed)
         places = configuration.broker.endpoints.map { brokerPlace($0, over: broker) }
         places += APNsTarget.all(configuration).map { apnsPlace($0, over: apns) }
@@ -64,7 +61,7 @@ final class ConnectionCheck: Run {
         settings.endpoints = [secret]
         return Place(peer: .broker, endpoint: address.endpoint, purpose: "virtual host \"\(address.virtualHost)\"") {
             [unowned self, settings] now in
-            try BrokerCheck(address, configuration, resolvedNames: resolvedNames, at: now) { role in
+            try BrokerCheck(address, configuration, at: now) { role in
                 try BrokerConnections.connection(
                     role, name: "harebell check", settings, network: network, seed: random.next())
             }
@@ -75,8 +72,7 @@ final class ConnectionCheck: Run {
         Place(peer: .apns, endpoint: target.endpoint, purpose: target.text) { [unowned self] now in
             try APNsCheck(
                 target, configuration.apns, context: try target.identity.makeContext(),
-                tokens: try ProviderTokens([target.app]), network: network, resolvedNames: resolvedNames,
-                requestID: .random(using: &random), at: now)
+                tokens: try ProviderTokens([target.app]), network: network, requestID: .random(using: &random), at: now)
         }
     }
 

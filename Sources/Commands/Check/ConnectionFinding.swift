@@ -32,9 +32,6 @@ struct ConnectionFinding: Sendable, Equatable {
     }
 }
 
-/// Returns every address that the resolver found for a host name; `nil` if the name was not resolved.
-typealias ResolvedNames = (Endpoint) -> [String]?
-
 extension ConnectionFinding {
     /// Why a connection failed, with the message of the innermost error, which docs/operate/troubleshooting.md
     /// explains.
@@ -42,13 +39,6 @@ extension ConnectionFinding {
         var cause: any ComponentError = error
         while let inner = cause.underlying as? any ComponentError { cause = inner }
         return ConnectionFinding(cause.isTransient ? .unreachable : .wrong, subject, cause.message, hint: hint)
-    }
-
-    /// - Returns: `nil` for an IP address.
-    static func addresses(of endpoint: Endpoint, _ resolvedNames: ResolvedNames) -> ConnectionFinding? {
-        guard let addresses = resolvedNames(endpoint), !addresses.isEmpty else { return nil }
-        let count = addresses.count == 1 ? "1 address" : "\(addresses.count) addresses"
-        return ConnectionFinding(.ok, "dns", "\(count): \(addresses.joined(separator: ", "))")
     }
 
     /// The result of a handshake.

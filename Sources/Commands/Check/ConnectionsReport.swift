@@ -10,18 +10,10 @@ struct ConnectionsReport {
 
     /// - Parameter showsProgress: shows progress on a terminal during the tests.
     init(_ configuration: Configuration, showsProgress: Bool) throws {
-        let found = Guarded<[String: [String]]>([:])
-        let runner = try LoopRunner(lookUp: { endpoint in
-            let result = AddressLookup.system(endpoint)
-            if case .success(let addresses) = result {
-                found.withLock { $0[endpoint.host] = addresses.map(\.endpoint.host) }
-            }
-            return result
-        })
+        let runner = try LoopRunner()
         let check = ConnectionCheck(
             configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
-            resolvedNames: { endpoint in found.withLock { $0[endpoint.host] } }, seed: UInt64.random(in: 0 ... .max),
-            at: SystemClock.now())
+            seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
         places = check.places
     }

@@ -19,18 +19,13 @@ final class LoopRunner: LoopOwner {
 
     /// Blocks SIGINT and SIGTERM in the calling thread; ``run(_:every:_:)`` handles them.
     ///
-    /// - Parameters:
-    ///   - options: of the outgoing sockets.
-    ///   - lookUp: resolves a host name; called on the resolver's thread.
-    init(
-        _ options: SocketOptions = SocketOptions(),
-        lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
-    ) throws {
+    /// - Parameter options: of the outgoing sockets.
+    init(_ options: SocketOptions = SocketOptions()) throws {
         SignalSource.ignoreBrokenPipes()
         // Before the resolver's thread starts, which inherits the mask.
         SignalSource.block(Self.handled)
         loop = try EventLoop()
-        resolver = Resolver(lookUp: lookUp)
+        resolver = Resolver()
         network = try SocketNetwork(loop: loop, resolver: resolver, options: options)
         _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run?.stop(at: loop.now) }
     }

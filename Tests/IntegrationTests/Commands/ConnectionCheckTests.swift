@@ -59,10 +59,8 @@ extension ProcessTests {
             #expect(
                 response.says("ok", "queue \(stage.quorumQueue)", "as planned; 0 messages, 0 consumers"), "\(response)")
             #expect(response.says("ok", "queue \(stage.quorumQueue).retry.2s", "as planned"), "\(response)")
-            #expect(response.says("ok", "delivery limit of \(stage.quorumQueue)", "10000"), "\(response)")
             #expect(response.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(response)")
             #expect(response.says("ok", "publishing", "permitted, through the default exchange"), "\(response)")
-            #expect(response.says("note", "consumer timeout"), "\(response)")
             #expect(response.says("ok", "tls", "TLSv1.3 with x25519, the certificate of "), "\(response)")
             #expect(response.says("ok", "http/2", "at once for now"), "\(response)")
             #expect(response.says("ok", "answer", "403 MissingProviderToken: it responds as APNs does"), "\(response)")
