@@ -5,16 +5,21 @@ package import System
 
 /// Serves pages to operators over HTTP/1.1, as part of an event loop.
 ///
-/// Each connection carries one request. Slow and excess connections are closed (``AdminConnections``), so that no
-/// client occupies the loop for more than a few microseconds at a time.
+/// Each connection carries one request and has limited time, and libmicrohttpd limits their number, so that no client
+/// occupies the loop for more than a few microseconds at a time.
 package final class AdminServer {
     /// libmicrohttpd's memory for a request and the head of its response, in bytes. Longer requests get 414 or 431.
     package static let maximumMemory = 16_384
-    /// libmicrohttpd's maximum number of sockets, including those being closed.
-    private static let maximumSockets = 2 * AdminConnections.maximum
+    /// The maximum number of open connections; further ones are closed at once.
+    private static let maximumConnections = 128
+    /// The maximum number per client address.
+    private static let maximumPerAddress = 64
+    /// From a connection's start until the end of its response; tests use a shorter time.
+    package static let longest = Duration.seconds(10)
 
     private final class Connection {
         let raw: DaemonConnection
+        let openedAt: Instant
         /// Whether its page is not ready, and whether it ever was not.
         var isWaiting = false {
             didSet { hasWaited = hasWaited || isWaiting }
@@ -25,8 +30,9 @@ package final class AdminServer {
         /// Whether it must be closed.
         var isLeaving = false
 
-        init(_ raw: DaemonConnection) {
+        init(_ raw: DaemonConnection, at now: Instant) {
             self.raw = raw
+            openedAt = now
         }
     }
 
@@ -39,9 +45,9 @@ package final class AdminServer {
     private var daemon: Daemon?
     private var connections: [UInt32: Connection] = [:]
     private var lastNumber: UInt32 = 0
-    private var limits: AdminConnections
+    private let longest: Duration
     private var now: Moment
-    /// What allows other hosts than loopback.
+    /// Whether the daemon has work although no descriptor is ready.
     private var isBusy = false
 
     package var connectionCount: Int { connections.count }
@@ -53,12 +59,12 @@ package final class AdminServer {
     ///   - token: the token for `Authorization: Bearer` on pages that are not public.
     ///   - longest: the maximum duration of a connection.
     package init(
-        loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = AdminConnections.longest,
+        loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = longest,
         hosts: AdminHosts = .loopback(advice: "set admin.token_file to allow others"), pages: any AdminPages
     ) throws(EventLoopError) {
         self.pages = pages
         access = AdminAccess(token: token.map { Array($0.utf8) }, hosts: hosts)
-        limits = AdminConnections(longest: longest)
+        self.longest = longest
         endpoint = listen
         now = loop.now
         let listener = try SocketListener(loop: loop, address: listen.host, port: listen.port) {
@@ -100,7 +106,8 @@ package final class AdminServer {
                 } else {
                     unsafe AdminServer.of(server).closed(DaemonConnection.number(context.pointee))
                 }
-            }, maximumConnections: Self.maximumSockets, maximumMemory: Self.maximumMemory)
+            }, maximumConnections: Self.maximumConnections, maximumPerAddress: Self.maximumPerAddress,
+            maximumMemory: Self.maximumMemory)
         _ = try loop.register(descriptor: daemon.descriptor, handler: self, interest: .readable)
         self.daemon = consume daemon
     }
@@ -127,14 +134,12 @@ package final class AdminServer {
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
-        connections[lastNumber] = Connection(connection)
-        if let leaving = limits.opened(lastNumber, from: connection.peer, at: now.instant) { end(leaving) }
+        connections[lastNumber] = Connection(connection, at: now.instant)
         return lastNumber
     }
 
     /// Makes the daemon close a connection as if the peer had closed it.
-    private func end(_ number: UInt32) {
-        guard let connection = connections[number] else { return }
+    private func end(_ connection: Connection) {
         connection.isLeaving = true
         _ = shutdown(connection.raw.descriptor, Int32(SHUT_RDWR))
         if connection.isWaiting { resume(connection) }
@@ -143,7 +148,6 @@ package final class AdminServer {
 
     private func closed(_ number: UInt32) {
         connections[number] = nil
-        limits.closed(number)
     }
 
     private func state(of connection: DaemonConnection) -> Connection {
@@ -229,12 +233,15 @@ extension AdminServer: ReadinessHandler, LoopParticipant {
     }
 
     package var nextDeadline: Instant? {
-        isBusy ? now.instant : limits.nextDeadline
+        isBusy ? now.instant : staying.map(\.openedAt).min().map { $0 + longest }
     }
+
+    /// The connections that were not asked to close.
+    private var staying: [Connection] { connections.values.filter { !$0.isLeaving } }
 
     package func expire(at now: Moment) {
         self.now = now
-        while let overdue = limits.popOverdue(at: now.instant) { end(overdue) }
+        for connection in staying where connection.openedAt + longest <= now.instant { end(connection) }
         if isBusy { run(at: now) }
     }
 

@@ -8,12 +8,13 @@
 /// there is no memory or descriptor for it.
 static inline struct MHD_Daemon *harebell_mhd_start(
     MHD_AccessHandlerCallback handler, MHD_NotifyConnectionCallback notify, void *context,
-    unsigned int maximum_connections, size_t maximum_memory
+    unsigned int maximum_connections, unsigned int maximum_per_address, size_t maximum_memory
 ) {
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, context,
         MHD_OPTION_NOTIFY_CONNECTION, notify, context,
         MHD_OPTION_CONNECTION_LIMIT, maximum_connections,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, maximum_per_address,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, maximum_memory,
         MHD_OPTION_END);
 }
@@ -37,11 +38,6 @@ static inline enum MHD_Result harebell_mhd_add(struct MHD_Daemon *daemon, int de
 /// What the connection's callback left with it.
 static inline void *harebell_mhd_context(struct MHD_Connection *connection) {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
-
-/// From libmicrohttpd 1.0 on, a connection is announced later than it is added: only the connection tells its address.
-static inline const struct sockaddr *harebell_mhd_address(struct MHD_Connection *connection) {
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
 }
 
 static inline int harebell_mhd_descriptor(struct MHD_Connection *connection) {

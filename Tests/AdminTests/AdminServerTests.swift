@@ -346,6 +346,15 @@ struct AdminServerTests {
         #expect(rig.server.connectionCount == 0)
     }
 
+    @Test("Connections beyond the limit of an address are closed, and those of an idle client after their time")
+    func many() throws {
+        let rig = try Rig(longest: .seconds(2))
+        for _ in 0..<80 { rig.visit("") }
+        try rig.run { rig.visitors.count(where: \.hasEnded) == 16 }
+        try rig.run { rig.visitors.allSatisfy(\.hasEnded) }
+        try rig.checkService()
+    }
+
     @Test("A request that comes after an idle time has its whole time")
     func idle() throws {
         let rig = try Rig(longest: .seconds(1))
