@@ -1,23 +1,11 @@
 package import Core
 
-/// Prometheus' text format, version 0.0.4: families in the order written, each with its samples.
+/// Prometheus' text format, version 0.0.4: families in the order written, each with its samples. Prometheus stores every
+/// value as a `Double`.
 ///
 /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
 package struct PrometheusText {
     package static let contentType: StaticString = "text/plain; version=0.0.4; charset=utf-8"
-
-    /// A sample's value, exact.
-    package enum Value: Sendable {
-        case count(UInt64)
-        case integer(Int)
-        /// Written in seconds.
-        case nanoseconds(Int64)
-
-        /// A duration.
-        package static func duration(_ duration: Duration) -> Value {
-            .nanoseconds(duration.nanoseconds)
-        }
-    }
 
     package private(set) var bytes: [UInt8] = []
     /// The families so far; samples belong to the last one.
@@ -42,7 +30,7 @@ package struct PrometheusText {
     /// Adds a sample of the family.
     ///
     /// - Parameter labels: the values of the metric's labels, in order.
-    package mutating func sample(_ labels: [String] = [], _ value: Value) {
+    package mutating func sample(_ labels: [String] = [], _ value: Double) {
         sample(suffix: "", labels, bound: nil, value)
     }
 
@@ -52,14 +40,14 @@ package struct PrometheusText {
         var total: UInt64 = 0
         for (bucket, count) in histogram.counts.enumerated() {
             total &+= count
-            let bound = bucket < Histogram.bounds.count ? Self.seconds(Histogram.bounds[bucket]) : "+Inf"
-            sample(suffix: "_bucket", labels, bound: bound, .count(total))
+            let bound = bucket < Histogram.bounds.count ? Self.text(Self.seconds(Histogram.bounds[bucket])) : "+Inf"
+            sample(suffix: "_bucket", labels, bound: bound, Double(total))
         }
-        sample(suffix: "_sum", labels, bound: nil, .nanoseconds(Int64(clamping: histogram.sum)))
-        sample(suffix: "_count", labels, bound: nil, .count(total))
+        sample(suffix: "_sum", labels, bound: nil, Self.seconds(histogram.sum))
+        sample(suffix: "_count", labels, bound: nil, Double(total))
     }
 
-    private mutating func sample(suffix: StaticString, _ values: [String], bound: String?, _ value: Value) {
+    private mutating func sample(suffix: StaticString, _ values: [String], bound: String?, _ value: Double) {
         guard let metric = metrics.last else { preconditionFailure("a sample belongs to a family") }
         precondition(metric.labels.count == values.count, "every label has a value")
         bytes.append(metric.name)
@@ -75,29 +63,17 @@ package struct PrometheusText {
         }
         if !values.isEmpty || bound != nil { bytes.append("}") }
         bytes.append(" ")
-        switch value {
-        case .count(let count): bytes.append(decimal: count)
-        case .integer(let integer): bytes.append(decimal: integer)
-        case .nanoseconds(let nanoseconds): bytes.append(contentsOf: Self.seconds(nanoseconds).utf8)
-        }
+        bytes.append(contentsOf: Self.text(value).utf8)
         bytes.append("\n")
     }
 
-    /// Nanoseconds as seconds in decimal digits, as many as needed.
-    private static func seconds(_ nanoseconds: Int64) -> String {
-        var text: [UInt8] = []
-        if nanoseconds < 0 { text.append(UInt8(ascii: "-")) }
-        let (whole, rest) = nanoseconds.magnitude.quotientAndRemainder(dividingBy: 1_000_000_000)
-        text.append(decimal: whole)
-        if rest > 0 {
-            // The leading one preserves the zeros after the decimal point.
-            var digits: [UInt8] = []
-            digits.append(decimal: 1_000_000_000 + rest)
-            digits[0] = UInt8(ascii: ".")
-            while digits.last == UInt8(ascii: "0") { digits.removeLast() }
-            text += digits
-        }
-        return String(decoding: text, as: UTF8.self)
+    private static func seconds(_ nanoseconds: some BinaryInteger) -> Double {
+        Double(nanoseconds) / 1e9
+    }
+
+    /// Whole numbers have no fraction.
+    private static func text(_ value: Double) -> String {
+        Int(exactly: value).map { String($0) } ?? String(value)
     }
 
     private mutating func appendEscaped(_ text: String, quotes: Bool) {

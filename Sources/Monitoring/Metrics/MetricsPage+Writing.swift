@@ -6,22 +6,18 @@ import Runtime
 /// Families of samples, each with its metric.
 extension MetricsPage {
     /// An unknown value has no sample.
-    mutating func write(_ metric: Metric, _ value: PrometheusText.Value?) {
+    mutating func write(_ metric: Metric, _ value: Double?) {
         text.begin(metric)
         if let value { text.sample([], value) }
     }
 
     /// A sum over the workers.
-    mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> UInt64) {
-        write(metric, .count(snapshots.reduce(0) { $0 &+ value($1) }))
-    }
-
-    mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> Int) {
-        write(metric, .integer(snapshots.reduce(0) { $0 + value($1) }))
+    mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> some BinaryInteger) {
+        write(metric, snapshots.reduce(0) { $0 + Double(value($1)) })
     }
 
     /// One sample for each combination of labels, in order.
-    mutating func write(_ metric: Metric, _ values: [[String]: PrometheusText.Value]) {
+    mutating func write(_ metric: Metric, _ values: [[String]: Double]) {
         text.begin(metric)
         for (labels, value) in values.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             text.sample(labels, value)
@@ -31,7 +27,7 @@ extension MetricsPage {
     /// Writes one sample for each combination of labels: the sum of its values.
     mutating func write(_ metric: Metric, sums parts: [(labels: [String], value: Int)]) {
         let sums = Dictionary(parts.map { ($0.labels, $0.value) }, uniquingKeysWith: +)
-        write(metric, sums.mapValues { .integer($0) })
+        write(metric, sums.mapValues { Double($0) })
     }
 
     mutating func write(_ metric: Metric, sums parts: [(label: String, value: Int)]) {
@@ -49,9 +45,7 @@ extension MetricsPage {
         write(metric, sums: snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, value(pool)) } })
     }
 
-    mutating func write(
-        _ metric: Metric, perCredential value: (ProcessSnapshot.Credential) -> PrometheusText.Value?
-    ) {
+    mutating func write(_ metric: Metric, perCredential value: (ProcessSnapshot.Credential) -> Double?) {
         let values = seen.credentials.compactMap { one in value(one).map { (one.app.labels, $0) } }
         write(metric, Dictionary(values) { first, _ in first })
     }

@@ -37,7 +37,7 @@ package struct MetricsPage {
             .counter(
                 "harebell_notifications_total", by: ["topic", "environment", "push_type", "outcome", "reason"],
                 "Notifications by outcome; a reason that Apple does not document is `unknown`."))
-        for (key, count) in snapshots.notifications { text.sample(key.labels, .count(count)) }
+        for (key, count) in snapshots.notifications { text.sample(key.labels, Double(count)) }
         write(
             .counter("harebell_ignored_total", "Messages that their decoder ignored; they have no result."),
             sum: { $0.counters[.ignored] })
@@ -47,7 +47,7 @@ package struct MetricsPage {
                 "Messages beyond a limit of decoding: `body_bytes`, `json_depth` or `tokens`."))
         for limit in DecodingLimit.allCases {
             let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
-            text.sample([limit.name.description], .count(count))
+            text.sample([limit.name.description], Double(count))
         }
         write(
             .gauge(
@@ -107,10 +107,10 @@ package struct MetricsPage {
                 "Notifications sent again: `resend`, `backoff`, `parked`, or `token` (refused provider token)."
             ))
         let pools = snapshots.map(\.poolCounters)
-        text.sample(["backoff"], .count(snapshots.reduce(0) { $0 + $1.counters[.retries] }))
-        text.sample(["parked"], .count(snapshots.reduce(0) { $0 + $1.counters[.parked] }))
-        text.sample(["resend"], .integer(pools.reduce(0) { $0 + $1[.resends] }))
-        text.sample(["token"], .integer(pools.reduce(0) { $0 + $1[.renewals] + $1[.rebinds] }))
+        text.sample(["backoff"], Double(snapshots.reduce(0) { $0 + $1.counters[.retries] }))
+        text.sample(["parked"], Double(snapshots.reduce(0) { $0 + $1.counters[.parked] }))
+        text.sample(["resend"], Double(pools.reduce(0) { $0 + $1[.resends] }))
+        text.sample(["token"], Double(pools.reduce(0) { $0 + $1[.renewals] + $1[.rebinds] }))
         write(
             .counter(
                 "harebell_duplicates_avoided_total",
@@ -145,7 +145,7 @@ package struct MetricsPage {
         write(.gauge("harebell_unsettled", "Unsettled deliveries."), sum: { $0.counters.unsettled })
         write(
             .gauge("harebell_oldest_unsettled_seconds", "Age of the oldest unsettled delivery."),
-            .duration(snapshots.map(\.longestUnsettled).max() ?? .zero))
+            (snapshots.map(\.longestUnsettled).max() ?? .zero).inSeconds)
         write(
             .gauge("harebell_unconfirmed", "Results and dead letters that the broker has not confirmed."),
             sum: { $0.counters.unconfirmed })
@@ -157,12 +157,12 @@ package struct MetricsPage {
             sum: { $0.isPublisherOpen ? 1 : 0 })
         write(
             .gauge("harebell_broker_blocked", "1 while the broker blocks publishing."),
-            .integer(snapshots.contains { $0.blocked != nil } ? 1 : 0))
+            snapshots.contains { $0.blocked != nil } ? 1 : 0)
         write(
             .gauge(
                 "harebell_broker_secret_expiry_seconds",
                 "Until the token in `broker.password_file` expires; negative afterwards."),
-            seen.passwordExpiresIn.map { .integer(Int($0)) })
+            seen.passwordExpiresIn.map { Double($0) })
     }
 
     private mutating func writeConnections() {
@@ -225,10 +225,10 @@ package struct MetricsPage {
 
     private mutating func writeApps() {
         let paused = snapshots.flatMap(\.paused)
-        var samples: [[String]: PrometheusText.Value] = [:]
-        for topic in paused { samples[topic.labels + [topic.cause.label]] = .integer(1) }
+        var samples: [[String]: Double] = [:]
+        for topic in paused { samples[topic.labels + [topic.cause.label]] = 1 }
         for app in seen.credentials.map(\.app) where !paused.contains(where: { $0.labels == app.labels }) {
-            samples[app.labels + [""]] = .integer(0)
+            samples[app.labels + [""]] = 0
         }
         write(
             .gauge(
@@ -242,11 +242,11 @@ package struct MetricsPage {
             .gauge(
                 "harebell_certificate_expiry_seconds", by: ["topic", "environment"],
                 "Until the app's certificate expires; negative afterwards."),
-            perCredential: { $0.expiresIn.map { .integer(Int($0)) } })
+            perCredential: { $0.expiresIn.map { Double($0) } })
         write(
             .gauge(
                 "harebell_provider_token_age_seconds", by: ["topic", "environment"],
-                "Since the app's provider token was signed."), perCredential: { $0.tokenAge.map { .duration($0) } })
+                "Since the app's provider token was signed."), perCredential: { $0.tokenAge?.inSeconds })
     }
 
     private mutating func writeLimits() {
@@ -267,15 +267,15 @@ package struct MetricsPage {
         write(
             .gauge("harebell_standstill", "Worker threads that consume nothing because no app can send."),
             sum: { $0.isSuspended ? 1 : 0 })
-        write(.gauge("harebell_workers", "Worker threads."), .integer(seen.workers.count))
+        write(.gauge("harebell_workers", "Worker threads."), Double(seen.workers.count))
         write(
             .gauge(
                 "harebell_reload_failed",
                 "1 while the old configuration stays in force, because a reload or a file that it names failed."),
-            .integer(seen.reloadFailure == nil ? 0 : 1))
+            seen.reloadFailure == nil ? 0 : 1)
         text.begin(
             .gauge("harebell_worker_silence_seconds", by: ["worker"], "Time since a worker thread last responded."))
-        for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], .duration(worker.silence)) }
+        for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], worker.silence.inSeconds) }
         write(
             .counter(
                 "harebell_log_lines_suppressed_total",
@@ -285,25 +285,25 @@ package struct MetricsPage {
             .counter(
                 "harebell_spans_total", by: ["result"],
                 "Spans of traces: `exported`, or `dropped` because the collector did not take them in time."),
-            [["dropped"]: .count(seen.spans.dropped), ["exported"]: .count(seen.spans.exported)])
+            [["dropped"]: Double(seen.spans.dropped), ["exported"]: Double(seen.spans.exported)])
     }
 
     private mutating func writeProcess() {
         text.begin(.gauge("harebell_build_info", by: ["version"], "1, with the version as a label."))
-        text.sample([Version.text], .integer(1))
+        text.sample([Version.text], 1)
         write(
             .counter("process_cpu_seconds_total", "CPU time of the process, user and system."),
-            seen.process.cpu.map { .duration($0) })
+            seen.process.cpu?.inSeconds)
         write(
             .gauge("process_resident_memory_bytes", "Resident memory of the process."),
-            seen.process.residentBytes.map { .integer($0) })
-        write(.gauge("process_open_fds", "Open file descriptors."), seen.process.openDescriptors.map { .integer($0) })
+            seen.process.residentBytes.map { Double($0) })
+        write(.gauge("process_open_fds", "Open file descriptors."), seen.process.openDescriptors.map { Double($0) })
         write(
             .gauge("process_max_fds", "Maximum number of file descriptors."),
-            seen.process.maximumDescriptors.map { .integer($0) })
+            seen.process.maximumDescriptors.map { Double($0) })
         write(
             .gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970."),
-            seen.process.startedAt.map { .duration(.milliseconds($0.milliseconds)) })
+            seen.process.startedAt.map { Double($0.milliseconds) / 1000 })
     }
 }
 
