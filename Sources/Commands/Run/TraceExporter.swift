@@ -10,8 +10,6 @@ package import TLS
 /// Sends the workers' spans to the collector, one batch after the other. A collector that is slow, refuses or is absent
 /// costs spans only.
 package final class TraceExporter {
-    /// Until a batch that failed is sent again, once.
-    package static let retryPause = Duration.seconds(5)
     /// Spans that wait; more are dropped.
     package static let maximumQueued = 16_384
     /// Spans of one export.
@@ -23,14 +21,6 @@ package final class TraceExporter {
     /// OpenTelemetry's default timeout of an export (`OTEL_EXPORTER_OTLP_TIMEOUT`).
     private static let timeout = Duration.seconds(10)
 
-    private struct Export {
-        let body: [UInt8]
-        let count: Int
-        var isRetry = false
-        /// `nil` between the attempts.
-        var request: HTTPRequest?
-    }
-
     private let settings: Configuration.Tracing
     private let context: TLSContext?
     private let network: any Network
@@ -40,9 +30,9 @@ package final class TraceExporter {
     /// When fewer spans than a batch are exported.
     private var due: Instant?
     package private(set) var counts = SpanCounts()
-    private var export: Export?
-    private var retryAt: Instant?
-    /// Whether the last attempt failed; only the first of several failures is logged.
+    /// The export in progress, with the number of its spans.
+    private var export: (request: HTTPRequest, count: Int)?
+    /// Whether the last export failed; only the first of several failures is logged.
     private var isFailing = false
     private var isEnding = false
     private var lastLimit: Instant?
@@ -78,94 +68,79 @@ package final class TraceExporter {
     package var isIdle: Bool { export == nil && spans.isEmpty }
 
     package var nextDeadline: Instant? {
-        [lastLimit, retryAt, export == nil ? nextExport : nil].compactMap(\.self).min()
+        [lastLimit, export == nil ? nextExport : nil].compactMap(\.self).min()
     }
 
     /// Does what is due; called in each turn.
     package func step(at now: Instant) {
-        if let result = export?.request?.result { ended(result, at: now) }
-        if let lastLimit, lastLimit <= now { giveUp() }
-        if let retryAt, retryAt <= now {
-            self.retryAt = nil
-            send(at: now)
-        } else if export == nil, !spans.isEmpty, isEnding || nextExport.map({ $0 <= now }) ?? false {
-            let batch = Array(spans.prefix(Self.batchSize))
-            spans.removeFirst(batch.count)
-            due = spans.isEmpty ? nil : now + Self.interval
-            export = Export(body: OTLPEncoder.request(batch, resource: resource), count: batch.count)
-            send(at: now)
+        if let export, let result = export.request.result {
+            self.export = nil
+            ended(result, of: export.count)
         }
+        if let lastLimit, lastLimit <= now { giveUp() }
+        guard export == nil, !spans.isEmpty, isEnding || nextExport.map({ $0 <= now }) ?? false else { return }
+        let batch = Array(spans.prefix(Self.batchSize))
+        spans.removeFirst(batch.count)
+        due = spans.isEmpty ? nil : now + Self.interval
+        export = (send(OTLPEncoder.request(batch, resource: resource), at: now), batch.count)
     }
 
-    private func send(at now: Instant) {
-        guard let export else { return }
+    private func send(_ body: [UInt8], at now: Instant) -> HTTPRequest {
         // Source: OpenTelemetry protocol 1.9, "OTLP/HTTP".
         let head = """
             POST /v1/traces HTTP/1.1\r
             Host: \(settings.endpoint)\r
             User-Agent: harebell/\(Version.text)\r
             Content-Type: application/json\r
-            Content-Length: \(export.body.count)\r
+            Content-Length: \(body.count)\r
             Connection: close\r
             \r\n
             """
         let request = HTTPRequest(
-            Array(head.utf8) + export.body, to: settings.endpoint, context: context, timeout: Self.timeout, at: now)
-        self.export?.request = request
+            Array(head.utf8) + body, to: settings.endpoint, context: context, timeout: Self.timeout, at: now)
         network.connect(request, to: settings.endpoint, timeout: Self.timeout)
+        return request
     }
 
-    private func ended(_ result: Result<HTTPRequest.Response, HTTPRequest.Failure>, at now: Instant) {
-        guard let export else { return }
+    private func ended(_ result: Result<HTTPRequest.Response, HTTPRequest.Failure>, of count: Int) {
         switch result {
         case .success(let response) where 200..<300 ~= response.status:
             isFailing = false
-            finish(export, rejected: min(OTLPEncoder.rejectedSpans(in: response.body), export.count))
-        case .success(let response):
-            // Source: OpenTelemetry protocol 1.9, "Retryable Response Codes".
-            let mayRetry = [429, 502, 503, 504].contains(response.status)
-            failed(export, "HTTP \(response.status)", mayRetry: mayRetry, at: now)
-        case .failure(.transport(let reason)): failed(export, reason, mayRetry: true, at: now)
-        case .failure(.timeout): failed(export, "no response within \(Self.timeout)", mayRetry: true, at: now)
+            let rejected = min(OTLPEncoder.rejectedSpans(in: response.body), count)
+            counts.exported += UInt64(count - rejected)
+            counts.dropped += UInt64(rejected)
+        case .success(let response): failed(count, "HTTP \(response.status)")
+        case .failure(.transport(let reason)): failed(count, reason)
+        case .failure(.timeout): failed(count, "no response within \(Self.timeout)")
         case .failure(.notHTTP), .failure(.tooLong):
             failed(
-                export,
+                count,
                 "the response is not HTTP/1.1, or not complete: check that tracing.endpoint takes OTLP over HTTP "
-                    + "(port 4318)", mayRetry: true, at: now)
+                    + "(port 4318)")
         }
     }
 
-    private func failed(_ export: Export, _ reason: String, mayRetry: Bool, at now: Instant) {
-        if !isFailing {
-            isFailing = true
-            log.warning(
-                "spans cannot be exported; trying again",
-                metadata: [
-                    "error.message": "\(reason)", "server.address": "\(settings.endpoint.host)",
-                    "server.port": .stringConvertible(settings.endpoint.port),
-                ])
-        }
-        guard mayRetry, !export.isRetry, !isEnding else { return finish(export, rejected: export.count) }
-        self.export?.isRetry = true
-        self.export?.request = nil
-        retryAt = now + Self.retryPause
+    private func failed(_ count: Int, _ reason: String) {
+        counts.dropped += UInt64(count)
+        guard !isFailing else { return }
+        isFailing = true
+        log.warning(
+            "spans cannot be exported",
+            metadata: [
+                "error.message": "\(reason)", "server.address": "\(settings.endpoint.host)",
+                "server.port": .stringConvertible(settings.endpoint.port),
+            ])
     }
 
     private func giveUp() {
         lastLimit = nil
-        retryAt = nil
         if let export {
-            if let request = export.request { network.disconnect(request) }
-            finish(export, rejected: export.count)
+            network.disconnect(export.request)
+            self.export = nil
+            counts.dropped += UInt64(export.count)
         }
         counts.dropped += UInt64(spans.count)
         spans = []
         due = nil
-    }
-
-    private func finish(_ export: Export, rejected: Int) {
-        counts.exported += UInt64(export.count - rejected)
-        counts.dropped += UInt64(rejected)
-        self.export = nil
     }
 }
