@@ -707,11 +707,6 @@ struct ConfigurationTests {
                     "1:23: warning: broker.endpoints[0]: the final slash means the virtual host with the empty name: "
                         + "end with /%2f, or without a slash, for the virtual host /"
                 ),
-                (
-                    "drain_deadline_seconds: 10",
-                    "1:25: warning: drain_deadline_seconds: a drain may end before APNs has answered: "
-                        + "apns.request_timeout_seconds is 30, drain_deadline_seconds 10"
-                ),
             ])
         func warned(text: String, message: String) throws {
             #expect(try warnings(text + "\n" + app) == ["harebell.yaml:" + message])

@@ -235,17 +235,6 @@ extension ConfigurationReader {
         if let endpoint = values.text("tracing.endpoint"), Addresses.collector(endpoint) == nil {
             error("tracing.endpoint", "expected http://host:port or https://host:port, without a path")
         }
-        if let timeout = values.integer("apns.request_timeout_seconds"),
-            let deadline = values.integer("drain_deadline_seconds"), timeout > deadline
-        {
-            let place =
-                values.isGiven("drain_deadline_seconds") ? "drain_deadline_seconds" : "apns.request_timeout_seconds"
-            warning(
-                place,
-                "a drain may end before APNs has answered: apns.request_timeout_seconds is "
-                    + values.shown("apns.request_timeout_seconds")
-                    + ", drain_deadline_seconds \(values.shown("drain_deadline_seconds"))")
-        }
     }
 
     private mutating func checkPair(_ first: String, _ second: String) {

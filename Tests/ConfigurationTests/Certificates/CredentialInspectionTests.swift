@@ -112,7 +112,6 @@ struct CredentialInspectionTests {
             "1:23: broker.endpoints[0]: the environment variable NOWHERE_SET is not set",
             "1:50: broker.endpoints[1]: ", "1:78: broker.password_file: cannot read missing.txt: No such file",
             "2:10: workers: expected an integer, found text",
-            "3:34: warning: apns.request_timeout_seconds: a drain may end before",
             "6:18: apps[0].environment: \"prod\" is not one of production, development; did you mean \"production\"?",
             "7:24: apps[0].token.key_file: cannot read the signing key file missing.p8: No such file",
             "9:38: apps[1].certificate.certificate_file: the certificate is for \"com.example.other\"",
@@ -257,7 +256,7 @@ struct CredentialInspectionTests {
             return
         }
         #expect(certificate.pushTopics == topics)
-        #expect(found.app.topic == "com.example.app")
+        #expect(found.topic == "com.example.app")
 
         let key = try inspect(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM])
         guard key.problems.isEmpty,
@@ -270,23 +269,6 @@ struct CredentialInspectionTests {
             Issue.record("a key that is missing was read")
             return
         }
-    }
-
-    @Test("The configuration's certificates are watched")
-    func watched() throws {
-        let issued = authority.issueProvider(bundleID: "com.example.app")
-        let folder = try TemporaryDirectory()
-        try folder.write(issued.certificatePEM, to: "a.pem")
-        try folder.write(issued.privateKeyPEM, to: "a.key")
-        let file = try folder.write(
-            """
-            apps:
-              - { topic: com.example.app, \(Self.certificate) }
-              - { topic: com.example.other, \(Self.token) }
-            """, to: "harebell.yaml")
-        let watched = try ConfigurationDocument.load(path: file).inspect(now: Self.now).certificates
-        #expect(watched.map(\.topic) == ["com.example.app"])
-        #expect(try watched.map(\.notAfter) == [Certificate(pem: issued.certificatePEM).notAfter])
     }
 
     @Test("A missing PKCS #12 file is an error")

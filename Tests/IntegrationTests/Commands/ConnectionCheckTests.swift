@@ -42,8 +42,6 @@ extension ProcessTests {
 
         private func settings(_ edit: (inout Stage.Settings) -> Void = { _ in }) -> Stage.Settings {
             var settings = Stage.Settings(queues: [stage.quorumQueue])
-            // The file itself causes no warning.
-            settings.drainDeadline = 60
             edit(&settings)
             return settings
         }
