@@ -50,7 +50,7 @@ extension ConnectionFinding {
         let text =
             "\(parameters), the certificate of \"\(name)\"\(issuer) is valid until \(certificate.notAfter.inUTC)"
         switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
-        case .soon, .today:
+        case .near(let days) where days < 7:
             return ConnectionFinding(
                 .warning, "tls", text, hint: "have the server's certificate renewed before it expires")
         case .far, .near, .over, .early: return ConnectionFinding(.ok, "tls", text)

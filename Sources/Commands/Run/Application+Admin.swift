@@ -6,6 +6,7 @@ import Logging
 import Monitoring
 import Runtime
 import System
+import TLS
 
 /// The admin server's pages, from the workers' snapshots.
 extension Application {
@@ -46,20 +47,15 @@ extension Application {
 
     /// The current state of the process.
     private func processSnapshot(at now: Moment) -> ProcessSnapshot {
-        let apps = plan.configuration.apps
         return ProcessSnapshot(
             workers: workers.watch.seen(at: now.instant),
             needsEveryApp: plan.configuration.admin?.readyWhen == .all,
-            credentials: apps.map { app in
-                let certificate = certificates.entries.first {
-                    $0.topic == app.topic && $0.environment == app.environment
-                }
-                var usesProviderTokens = false
-                if case .token = app.credential { usesProviderTokens = true }
+            credentials: zip(plan.configuration.apps, plan.apps).map { app, planned in
+                let lastMoment = planned.certificate?.notAfter.milliseconds
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
                 return ProcessSnapshot.Credential(
-                    AppName(app.topic, app.environment), usesProviderTokens: usesProviderTokens,
-                    expiresIn: certificate?.secondsLeft(at: now.wall),
+                    AppName(app.topic, app.environment), usesProviderTokens: planned.certificate == nil,
+                    expiresIn: lastMoment.map { ($0 - now.wall.milliseconds) / 1000 },
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             reloadFailure: file.failure ?? file.password?.problem,

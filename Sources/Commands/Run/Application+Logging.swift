@@ -47,23 +47,4 @@ extension Application {
         for outcome in Outcome.allCases { fields["\(outcome.name)"] = .stringConvertible(totals[outcome]) }
         log.notice("ended", metadata: fields)
     }
-
-    func warn(of entry: CertificateWatch.Entry, _ expiry: CertificateExpiry) {
-        let level: Logger.Level
-        let message: Logger.Message
-        switch expiry {
-        case .far: return
-        case .near: (level, message) = (.notice, "a certificate expires within 30 days")
-        case .soon: (level, message) = (.warning, "a certificate expires within 7 days")
-        case .today: (level, message) = (.error, "a certificate expires within a day")
-        case .over: (level, message) = (.error, "a certificate has expired")
-        case .early: (level, message) = (.error, "a certificate is not valid yet")
-        }
-        log.log(
-            level: level, message,
-            metadata: [
-                "topic": "\(entry.topic)", "environment": "\(entry.environment.rawValue)",
-                "not_before": "\(entry.notBefore.inUTC)", "not_after": "\(entry.notAfter.inUTC)",
-            ])
-    }
 }

@@ -84,7 +84,6 @@ extension Application {
         }
         for (mailbox, contexts) in zip(workers.commands, contexts) { mailbox.post(.reload(next, contexts)) }
         threshold.level = next.configuration.log.level
-        certificates = CertificateWatch(next.certificates, at: now.instant)
         let changes = next.changes(after: plan, with: contexts.first ?? [])
         log.notice("reloaded", metadata: changes.mapValues { .array($0.map { "\($0)" }) })
         plan = next

@@ -1,5 +1,5 @@
 import Admin
-package import Configuration
+import Configuration
 package import Core
 import Glibc
 package import Logging
@@ -71,8 +71,6 @@ package final class Application: LoopOwner {
     private var signals: SignalSource?
     private(set) var hasReportedReady = false
     private(set) var shutdown = Shutdown()
-    /// For `harebell_certificate_expiry_seconds` and the expiry warnings.
-    package internal(set) var certificates: CertificateWatch
     var admin: AdminState
     /// `nil` where nothing is traced.
     private(set) var traces: TraceExporter?
@@ -94,7 +92,6 @@ package final class Application: LoopOwner {
         loop = try EventLoop()
         workers = try WorkerThreads(plan, at: loop.now.instant)
         admin = AdminState(process: ProcessMeter(at: loop.now))
-        certificates = CertificateWatch(plan.certificates, at: loop.now.instant)
         let watch = FileWatch(reading: Self.stamps(plan.configuration.files(file)), at: loop.now.instant)
         self.file = ConfigurationFile(
             path: file, watch: watch, password: SecretWatch(plan.configuration.broker, at: loop.now))
@@ -212,16 +209,14 @@ package final class Application: LoopOwner {
 
     package var nextDeadline: Instant? {
         [
-            certificates.nextDeadline, shutdown.deadline, service.nextKeepAlive,
-            shutdown.isDraining ? nil : file.watch.nextCheck, file.password?.nextCheck, workers.watch.nextDeadline,
-            workers.summary.nextDue, traces?.nextDeadline,
+            shutdown.deadline, service.nextKeepAlive, shutdown.isDraining ? nil : file.watch.nextCheck,
+            file.password?.nextCheck, workers.watch.nextDeadline, workers.summary.nextDue, traces?.nextDeadline,
         ]
         .compactMap(\.self).min()
     }
 
     package func expire(at now: Moment) {
         if let deadline = shutdown.deadline, deadline <= now.instant { loop.stop() }
-        for (entry, expiry) in certificates.warnings(at: now) { warn(of: entry, expiry) }
         sendKeepAlive(at: now.instant)
         logWork(at: now.instant)
         checkFiles(at: now)

@@ -13,7 +13,6 @@ package struct ConfigurationInspection: Sendable {
             case certificate(Certificate?)
         }
 
-        package let app: Configuration.App
         /// The app's topic and environment as shown in messages.
         package let topic: String
         package let environment: String
@@ -29,15 +28,6 @@ package struct ConfigurationInspection: Sendable {
     /// The configuration, unless there are errors.
     package var usable: Configuration? {
         problems.contains { $0.severity == .error } ? nil : document?.configuration
-    }
-
-    /// The apps' certificates.
-    package var certificates: [CertificateWatch.Entry] {
-        apps.compactMap { found in
-            guard case .certificate(let certificate?) = found.credential else { return nil }
-            return CertificateWatch.Entry(
-                topic: found.app.topic, environment: found.app.environment, certificate)
-        }
     }
 }
 
@@ -68,7 +58,7 @@ extension ConfigurationDocument {
         check.checkFiles(at: now)
         let apps = configuration.apps.enumerated().map { index, app in
             ConfigurationInspection.App(
-                app: app, topic: values.shown("apps[\(index)].topic"),
+                topic: values.shown("apps[\(index)].topic"),
                 environment: values.shown("apps[\(index)].environment"),
                 credential: check.checkFiles(of: "apps[\(index)]", app.credential, at: now))
         }
@@ -217,9 +207,9 @@ extension ConfigurationReader {
         let end = certificate.notAfter.inUTC
         switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
         case .far: break
-        case .near(let days), .soon(let days):
+        case .near(days: 0): warning(path, "the certificate expires within a day, on \(end)")
+        case .near(let days):
             warning(path, "the certificate expires in \(days) day\(days == 1 ? "" : "s"), on \(end)")
-        case .today: warning(path, "the certificate expires within a day, on \(end)")
         case .over: error(path, "the certificate expired on \(end)")
         case .early: error(path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
         }

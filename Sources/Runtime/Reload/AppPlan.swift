@@ -57,12 +57,6 @@ package struct AppPlan: Sendable {
         configuration.broker.password = password
     }
 
-    package var certificates: [CertificateWatch.Entry] {
-        apps.compactMap { app in
-            app.certificate.map { CertificateWatch.Entry(topic: app.topic, environment: app.environment, $0) }
-        }
-    }
-
     /// The names of the apps that a reload has added, changed or removed.
     ///
     /// - Parameter contexts: of one worker, made after `previous`.
