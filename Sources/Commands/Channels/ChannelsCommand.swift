@@ -38,10 +38,7 @@ struct ChannelsCommand: ParsableCommand {
         var messageStoragePolicy: MessageStoragePolicy
 
         func run() throws {
-            let response = try app.ask(.create(messageStoragePolicy))
-            try response.print(asJSON: app.json) { channel in
-                ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
-            }
+            try app.run(.create(messageStoragePolicy))
         }
     }
 
@@ -53,11 +50,7 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var app: ChannelOptions
 
         func run() throws {
-            let response = try app.ask(.list)
-            try response.print(asJSON: app.json) { channel in
-                let names = channel.channelIDs ?? []
-                return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
-            }
+            try app.run(.list)
         }
     }
 
@@ -70,10 +63,7 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var channel: ChannelID
 
         func run() throws {
-            let response = try app.ask(.read(channel.bytes))
-            try response.print(asJSON: app.json) { channel in
-                ["channel  \(channel.channelID.text)", "storage  \(channel.storagePolicyName)"]
-            }
+            try app.run(.read(channel.bytes))
         }
     }
 
@@ -90,8 +80,7 @@ struct ChannelsCommand: ParsableCommand {
         @OptionGroup var channel: ChannelID
 
         func run() throws {
-            let response = try app.ask(.delete(channel.bytes))
-            try response.print(asJSON: app.json) { channel in ["deleted  \(channel.channelID.text)"] }
+            try app.run(.delete(channel.bytes))
         }
     }
 }
@@ -104,8 +93,8 @@ struct ChannelOptions: ParsableArguments {
     @Flag(help: "One JSON object instead of a table.")
     var json = false
 
-    /// Sends one request to APNs.
-    func ask(_ operation: ChannelOperation) throws -> ChannelResult {
+    /// Sends one request to APNs, prints the result and ends the command with its status.
+    func run(_ operation: ChannelOperation) throws {
         let settings = try configuration.load()
         let app = try app.choose(from: settings)
         var random = SystemRandomNumberGenerator()
@@ -118,7 +107,16 @@ struct ChannelOptions: ParsableArguments {
         try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
         guard let report = exchange.report else { preconditionFailure("a finished exchange has a report") }
-        return ChannelResult(operation: operation, id: id, report: report)
+        let result = ChannelResult(operation: operation, id: id, report: report)
+        if json {
+            printLine(json: result.json)
+        } else if let lines = result.lines {
+            printLine(lines: lines)
+        } else {
+            complain(result.complaint)
+        }
+        if let status = report.outcome.status { throw status }
+        if report.detail != nil { throw Status.unavailable }
     }
 }
 
@@ -154,22 +152,29 @@ struct ChannelResult {
     let id: NotificationID
     let report: Report
 
-    /// Prints the result and ends the command with its status.
-    ///
-    /// - Parameter lines: the text output for a success.
-    func print(asJSON: Bool, _ lines: (ChannelReport) -> [String]) throws {
-        if asJSON {
-            printLine(json: json)
-        } else if report.outcome == .accepted, let channel = report.channel, report.detail == nil {
-            for line in lines(channel) { printLine(line) }
-        } else {
-            complain(complaint)
+    /// `nil` for a failure.
+    var lines: [String]? {
+        guard report.outcome == .accepted, report.detail == nil, let channel = report.channel else { return nil }
+        let id = String(decoding: channel.channelID ?? operation.channelID ?? [], as: UTF8.self)
+        switch operation {
+        case .create, .read: return ["channel  \(id)", "storage  \(policyName)"]
+        case .delete: return ["deleted  \(id)"]
+        case .list:
+            let names = channel.channelIDs ?? []
+            return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
         }
-        if let status = report.outcome.status { throw status }
-        if report.detail != nil { throw Status.unavailable }
     }
 
-    private var complaint: String {
+    private var policy: Int? {
+        report.channel?.storagePolicy.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private var policyName: String {
+        let known = policy.flatMap { UInt8(exactly: $0) }.flatMap(MessageStoragePolicy.init)
+        return known?.name.description ?? policy.map { String($0) } ?? ""
+    }
+
+    var complaint: String {
         guard let status = report.status else {
             let isKnown = report.processed == .no || operation.isIdempotent
             let advice = isKnown ? "" : "; the channel may have been created: list the channels before trying again"
@@ -179,35 +184,18 @@ struct ChannelResult {
         return "APNs answered \(status)\(reason)" + (report.detail.map { ": \($0)" } ?? "")
     }
 
-    private var json: String {
+    var json: [(String, JSONOutput)] {
         let channel = report.channel
-        return JSONOutput.text(of: [
+        return [
             ("operation", .text(operation.name.description)), ("apns-request-id", .text(id.description)),
             ("apns-channel-id", .bytes(channel?.channelID ?? operation.channelID)),
-            ("message-storage-policy", channel?.storagePolicyNumber.map { .integer($0) } ?? .null),
+            ("message-storage-policy", policy.map { .integer($0) } ?? .null),
             ("channels", channel?.channelIDs.map { .array($0.map { .text($0) }) } ?? .null),
             ("outcome", .text(report.outcome.name.description)),
             ("status", report.status.map { .integer(Int($0)) } ?? .null),
             ("reason", report.reason.map { .text($0.rawValue) } ?? .null),
             ("processed", .text(report.processed.name.description)),
             ("detail", .optional(report.detail)),
-        ])
-    }
-}
-
-extension ChannelReport {
-    fileprivate var storagePolicyNumber: Int? {
-        storagePolicy.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
-    }
-
-    fileprivate var storagePolicyName: String {
-        let known = storagePolicyNumber.flatMap { UInt8(exactly: $0) }.flatMap(MessageStoragePolicy.init)
-        return known?.name.description ?? storagePolicy.text
-    }
-}
-
-extension ArraySlice<UInt8>? {
-    fileprivate var text: String {
-        map { String(decoding: $0, as: UTF8.self) } ?? ""
+        ]
     }
 }
