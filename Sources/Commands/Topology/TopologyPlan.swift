@@ -91,14 +91,23 @@ package struct TopologyPlan: Sendable {
 }
 
 extension TopologyPlan.Step {
-    /// Its kind and name.
-    var subject: String {
+    var kind: String {
         switch self {
-        case .exchange(let exchange): "exchange \(exchange.name)"
-        case .queue(let queue, _): "queue \(queue.name)"
-        case .binding(let queue, let exchange, _): "binding \(exchange) -> \(queue)"
+        case .exchange: "exchange"
+        case .queue: "queue"
+        case .binding: "binding"
         }
     }
+
+    var name: String {
+        switch self {
+        case .exchange(let exchange): exchange.name
+        case .queue(let queue, _): queue.name
+        case .binding(let queue, let exchange, _): "\(exchange) -> \(queue)"
+        }
+    }
+
+    var subject: String { "\(kind) \(name)" }
 
     /// The request that declares it as planned.
     var declaration: ControlRequest {

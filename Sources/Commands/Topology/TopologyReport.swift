@@ -19,36 +19,13 @@ struct TopologyReport {
 
     // MARK: Text
 
-    /// A table without the arguments that all queues of a kind share, then the broker's errors.
+    /// A table without the queues' arguments, then the broker's errors.
     var lines: [String] {
-        let titles = ["KIND", "NAME", "TYPE", "DELAY", "DEAD LETTERS TO", "PURPOSE"]
-        var table = TextTable((answers == nil ? [] : ["STATE"]) + titles)
-        for (step, state, _) in steps { table.add([state].compactMap(\.self) + Self.row(step)) }
-        return table.lines + steps.compactMap { step, _, detail in detail.map { "\(step.subject): \($0)" } }
-    }
-
-    private static func row(_ step: TopologyPlan.Step) -> [String] {
-        switch step {
-        case .exchange(let exchange): return ["exchange", exchange.name, exchange.type, "-", "-", "-"]
-        case .queue(let queue, let purpose):
-            var delay = "-"
-            if case .int32(let milliseconds)? = queue.arguments["x-message-ttl"] { delay = "\(milliseconds / 1000) s" }
-            let type = text(queue.arguments["x-queue-type"]) ?? "-"
-            return ["queue", queue.name, type, delay, deadLetterTarget(queue.arguments) ?? "-", purpose]
-        case .binding(let queue, let exchange, let routingKey):
-            return ["binding", "\(exchange) -> \(queue)", "-", "-", "-", "routing key \(routingKey)"]
+        var table = TextTable((answers == nil ? [] : ["STATE"]) + ["KIND", "NAME", "PURPOSE"])
+        for (step, state, _) in steps {
+            table.add([state].compactMap(\.self) + [step.kind, step.name, step.purpose])
         }
-    }
-
-    private static func text(_ value: FieldValue?) -> String? {
-        guard case .text(let text) = value else { return nil }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    private static func deadLetterTarget(_ arguments: FieldTable) -> String? {
-        guard let exchange = text(arguments["x-dead-letter-exchange"]) else { return nil }
-        let key = text(arguments["x-dead-letter-routing-key"]) ?? ""
-        return exchange.isEmpty ? key : "\(exchange) (\(key))"
+        return table.lines + steps.compactMap { step, _, detail in detail.map { "\(step.subject): \($0)" } }
     }
 
     // MARK: JSON
@@ -56,7 +33,7 @@ struct TopologyReport {
     var json: [(String, JSONOutput)] {
         let objects = steps.map { step, state, detail in
             var members = [("kind", JSONOutput.text(step.kind))] + step.definition
-            if case .queue(_, let purpose) = step { members.append(("purpose", .text(purpose))) }
+            if case .queue = step { members.append(("purpose", .text(step.purpose))) }
             if let state { members.append(("state", .text(state))) }
             if let detail { members.append(("detail", .text(detail))) }
             return JSONOutput.object(members)
@@ -74,11 +51,11 @@ struct TopologyReport {
 }
 
 extension TopologyPlan.Step {
-    fileprivate var kind: String {
+    fileprivate var purpose: String {
         switch self {
-        case .exchange: "exchange"
-        case .queue: "queue"
-        case .binding: "binding"
+        case .exchange(let exchange): exchange.type
+        case .queue(_, let purpose): purpose
+        case .binding(_, _, let routingKey): "routing key \(routingKey)"
         }
     }
 
