@@ -3,7 +3,6 @@ import Configuration
 import Core
 import Decoding
 import Glibc
-import Simulator
 import TLS
 
 /// The exit codes of commands. Source: sysexits.h.
@@ -13,12 +12,11 @@ enum Status {
     static let `internal` = ExitCode(70)
     static let configuration = ExitCode(78)
 
-    /// The code for an error that ends a command. TLS errors concern a configured file here: errors caused by a peer
-    /// end a connection, not a command.
+    /// The code for an error that ends a command. Complaints and TLS errors concern a given file here: errors caused by a
+    /// peer end a connection, not a command.
     static func code(of error: any Error) -> ExitCode {
         switch error {
-        case is ConfigurationError, is TLSError: configuration
-        case let error as SimulatorError: error.code == .listener ? unavailable : configuration
+        case is ConfigurationError, is TLSError, is Complaint: configuration
         default: `internal`
         }
     }

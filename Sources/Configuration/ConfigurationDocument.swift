@@ -27,7 +27,7 @@ package struct ConfigurationDocument: Sendable {
         do {
             content = try ConfigurationFiles.read(path)
         } catch {
-            throw Self.error(path, .init(line: 1, column: 1), "cannot read the file: \(error.message)")
+            throw Self.error(path, .init(line: 1, column: 1), "cannot read the file: \(error)")
         }
         guard let text = String(validating: content, as: UTF8.self) else {
             throw Self.error(path, firstInvalid(in: content), "not UTF-8")
@@ -42,7 +42,7 @@ package struct ConfigurationDocument: Sendable {
     package init(
         text: String, file: String,
         environment: @escaping (String) -> String?,
-        readFile: @escaping (String) throws(ConfigurationFiles.Failure) -> [UInt8]
+        readFile: @escaping (String) throws -> [UInt8]
     ) throws(ConfigurationError) {
         let root: YAMLNode?
         do throws(YAMLError) {

@@ -1,3 +1,4 @@
+package import Core
 package import System
 
 /// Reads the configuration file and the files it references.
@@ -5,39 +6,30 @@ package enum ConfigurationFiles {
     /// Far above the size of any configuration, key, secret or CA bundle, in bytes.
     static let maximumSize = 4 * 1024 * 1024
 
-    package struct Failure: Error, Equatable {
-        /// The system's error, or why the content is invalid.
-        package let message: String
-
-        package init(message: String) {
-            self.message = message
-        }
-    }
-
     /// - Returns: the content of the file.
-    static func read(_ path: String) throws(Failure) -> [UInt8] {
+    static func read(_ path: String) throws(Complaint) -> [UInt8] {
         do {
             return try WholeFile.read(path, upTo: maximumSize)
         } catch {
             switch error {
-            case .tooLarge: throw Failure(message: "larger than \(maximumSize) bytes")
-            case .system, .notRegular: throw Failure(message: error.description)
+            case .tooLarge: throw Complaint("larger than \(maximumSize) bytes")
+            case .system, .notRegular: throw Complaint(error.description)
             }
         }
     }
 
     /// The secret that a file holds now.
-    package static func secret(in file: FilePath) -> Result<Secret, Failure> {
-        Result { () throws(Failure) in try secret(read(file.path)) }
+    package static func secret(in file: FilePath) -> Result<Secret, Complaint> {
+        Result { () throws(Complaint) in try secret(read(file.path)) }
     }
 
     /// The secret in a file; trailing line ends are removed.
-    static func secret(_ content: [UInt8]) throws(Failure) -> Secret {
+    static func secret(_ content: [UInt8]) throws(Complaint) -> Secret {
         var content = content[...]
         while let last = content.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { content.removeLast() }
-        guard !content.isEmpty else { throw Failure(message: "the file is empty") }
+        guard !content.isEmpty else { throw Complaint("the file is empty") }
         guard !content.contains(0), let text = String(validating: content, as: UTF8.self) else {
-            throw Failure(message: "the file is not text")
+            throw Complaint("the file is not text")
         }
         return Secret(text)
     }

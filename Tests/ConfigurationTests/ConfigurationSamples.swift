@@ -1,3 +1,5 @@
+import Core
+
 @testable import Configuration
 
 /// One app, the required minimum of a configuration.
@@ -14,9 +16,9 @@ func document(
     try ConfigurationDocument(
         text: text, file: file,
         environment: { environment[$0] },
-        readFile: { path throws(ConfigurationFiles.Failure) in
+        readFile: { path in
             guard let content = files[path] else {
-                throw ConfigurationFiles.Failure(message: "No such file or directory")
+                throw Complaint("No such file or directory")
             }
             return Array(content.utf8)
         })

@@ -48,13 +48,13 @@ struct SecretWatchTests {
     @Test("An unreadable file is reported once for each reason, and changes nothing")
     func unreadable() throws {
         var watch = try Self.watch(Secret("one"))
-        let missing = ConfigurationFiles.Failure(message: "missing")
+        let missing = Complaint("missing")
         #expect(watch.checked(.failure(missing), at: Self.moment(10)) == .unreadable("missing"))
         #expect(watch.checked(.failure(missing), at: Self.moment(20)) == nil)
-        #expect(watch.checked(.failure(.init(message: "empty")), at: Self.moment(30)) == .unreadable("empty"))
+        #expect(watch.checked(.failure(.init("empty")), at: Self.moment(30)) == .unreadable("empty"))
         #expect(watch.secret == Secret("one"))
         #expect(watch.checked(.success(Secret("one")), at: Self.moment(40)) == nil)
-        #expect(watch.checked(.failure(.init(message: "empty")), at: Self.moment(50)) == .unreadable("empty"))
+        #expect(watch.checked(.failure(.init("empty")), at: Self.moment(50)) == .unreadable("empty"))
     }
 
     @Test("Near a token's expiration the file is checked more often, with one warning, until the next token")

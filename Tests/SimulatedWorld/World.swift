@@ -147,7 +147,7 @@ package final class World {
         var configuration = try ConfigurationDocument(
             text: text, file: "\(folder)/harebell.yaml",
             environment: { _ in nil },
-            readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
+            readFile: { _ in throw Complaint("no secrets here") }
         ).configuration
         // Long enough never to end a pause; other tests cover the hold time.
         configuration.hold = .seconds(86_400)

@@ -29,7 +29,7 @@ struct ScriptTests {
             _ = try parse(text)
             return ""
         } catch {
-            return "\((error as? SimulatorError)?.message ?? "another error")"
+            return "\((error as? Complaint)?.message ?? "another error")"
         }
     }
 

@@ -161,7 +161,7 @@ struct SimulatorServerTests {
 
     @Test("A bad certificate or address is reported, and does not trap")
     func badOptions() throws {
-        #expect(throws: SimulatorError.self) {
+        #expect(throws: Complaint.self) {
             try SimulatorServer(
                 { () -> SimulatorOptions in
                     var options = SimulatorOptions()
@@ -169,12 +169,12 @@ struct SimulatorServerTests {
                     return options
                 }())
         }
-        #expect(throws: SimulatorError.self) {
+        #expect(throws: EventLoopError.self) {
             var options = SimulatorOptions()
             options.address = "nowhere"
             return try SimulatorServer(options)
         }
-        #expect(throws: SimulatorError.self) {
+        #expect(throws: Complaint.self) {
             var options = SimulatorOptions()
             options.authorityFile = "/no/such/folder/ca.pem"
             return try SimulatorServer(options)

@@ -2,11 +2,6 @@ import AMQP
 import Core
 import Decoding
 
-/// An error in a line of an archive.
-struct ArchiveFailure: Error, Equatable, CustomStringConvertible {
-    let description: String
-}
-
 /// A message as one line of JSON that preserves every byte.
 ///
 /// The properties, with the headers, stand in it as AMQP encodes them. The other members are for readers of the file.
@@ -15,23 +10,23 @@ struct ArchivedMessage: Sendable, Equatable {
     let properties: [UInt8]
     let body: [UInt8]
 
-    init(line: ArraySlice<UInt8>) throws(ArchiveFailure) {
+    init(line: ArraySlice<UInt8>) throws(Complaint) {
         guard let object = try? JSONPart(line), object.kind == .object else {
-            throw ArchiveFailure(description: "the line: expected a JSON object")
+            throw Complaint("the line: expected a JSON object")
         }
         properties = try Self.bytes("properties", of: object)
         body = try Self.bytes("body", of: object)
         do throws(AMQPError) {
             _ = try MessageProperties(decoding: properties[...])
         } catch {
-            throw ArchiveFailure(description: "properties: \(error.message)")
+            throw Complaint("properties: \(error.message)")
         }
     }
 
-    private static func bytes(_ name: String, of object: JSONPart) throws(ArchiveFailure) -> [UInt8] {
-        guard let member = object[name] else { throw ArchiveFailure(description: "the line: expected \"\(name)\"") }
+    private static func bytes(_ name: String, of object: JSONPart) throws(Complaint) -> [UInt8] {
+        guard let member = object[name] else { throw Complaint("the line: expected \"\(name)\"") }
         guard let text = member.text, let bytes = Base64.standard.decode(text.span) else {
-            throw ArchiveFailure(description: "\(name): expected base64")
+            throw Complaint("\(name): expected base64")
         }
         return bytes
     }

@@ -13,14 +13,14 @@ struct DeadLetterTally: Sendable, Equatable {
     var accepted = 0
     /// Selected, but left in the queue because of a failure.
     private(set) var refused = 0
-    private var reasons: [Complaint] = []
+    private var reasons: [Reason] = []
     /// Possibly duplicated: sent without a confirm, or without an acknowledgement of the original.
     var uncertain = 0
 
     /// The maximum of stored complaints; further ones are only counted.
     static let maximumComplaints = 10
 
-    private struct Complaint: Equatable {
+    private struct Reason: Equatable {
         let text: String
         /// The first message with this complaint.
         let first: String?
@@ -38,7 +38,7 @@ struct DeadLetterTally: Sendable, Equatable {
     mutating func complain(_ text: String, about name: String? = nil) {
         refused += 1
         guard reasons.count < Self.maximumComplaints, !reasons.contains(where: { $0.text == text }) else { return }
-        reasons.append(Complaint(text: text, first: name))
+        reasons.append(Reason(text: text, first: name))
     }
 
     /// What is still in the queue is seen again.

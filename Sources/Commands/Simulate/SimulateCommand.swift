@@ -122,19 +122,26 @@ struct SimulateCommand: ParsableCommand {
 
     private func makeInbox(on loop: EventLoop) throws -> InboxServer? {
         guard let listen = inboxEndpoint else { return nil }
-        do throws(EventLoopError) {
-            return try InboxServer(
-                loop: loop, listen: listen, size: inboxSize, anyHost: !Addresses.isLoopback(listen.host))
-        } catch {
-            complain("--inbox: \(error)")
-            throw Status.unavailable
+        return try listening("--inbox") {
+            try InboxServer(loop: loop, listen: listen, size: inboxSize, anyHost: !Addresses.isLoopback(listen.host))
+        }
+    }
+
+    /// Ends the command if another process listens on the address.
+    private func listening<Server>(_ option: String, _ start: () throws -> Server) throws -> Server {
+        do {
+            return try start()
+        } catch let error as EventLoopError {
+            try unavailable("\(option): \(error)")
         }
     }
 
     private func serve(_ options: SimulatorOptions) throws {
         let runner = try LoopRunner()
-        let service = try SimulatorService(options, loop: runner.loop) { [network = runner.network] socket, engine in
-            network.adopt(socket, engine)
+        let service = try listening("--port") {
+            try SimulatorService(options, loop: runner.loop) { [network = runner.network] socket, engine in
+                network.adopt(socket, engine)
+            }
         }
         if port == 0 { printLine("port \(service.port)") }
         let server = try makeInbox(on: runner.loop)

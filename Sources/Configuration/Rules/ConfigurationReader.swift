@@ -5,7 +5,7 @@ struct ConfigurationReader {
     let file: String
     let values: SettingValues
     /// Reads a file with a secret.
-    var readFile: (String) throws(ConfigurationFiles.Failure) -> [UInt8] = ConfigurationFiles.read
+    var readFile: (String) throws -> [UInt8] = ConfigurationFiles.read
     var problems: [ConfigurationProblem] = []
 
     mutating func error(_ path: String, _ message: String) {
@@ -50,7 +50,7 @@ struct ConfigurationReader {
         do {
             return try ConfigurationFiles.secret(readFile(path.path))
         } catch {
-            self.error(setting, "cannot read \(path): \(error.message)")
+            self.error(setting, "cannot read \(path): \(error)")
             return nil
         }
     }

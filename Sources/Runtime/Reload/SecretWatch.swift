@@ -47,7 +47,7 @@ package struct SecretWatch {
     ///   - content: of the file.
     ///   - isComplete: whether the file is complete, so that one read is enough.
     package mutating func checked(
-        _ content: Result<Secret, ConfigurationFiles.Failure>, isComplete: Bool = false, at now: Moment
+        _ content: Result<Secret, Complaint>, isComplete: Bool = false, at now: Moment
     ) -> Finding? {
         defer { nextCheck = now.instant + interval(at: now.wall) }
         let found: Secret

@@ -58,7 +58,7 @@ package final class SimulatorEngine: Engine {
     /// The time of the last event, for events that occur while output is made.
     private var lastMoment = Instant(nanoseconds: 0)
 
-    init(context: SimulatorContext, number: Int) throws(SimulatorError) {
+    init(context: SimulatorContext, number: Int) throws(Complaint) {
         self.context = context
         self.number = number
         tls = TLSSession(context: context.tls, serverName: nil)
@@ -72,7 +72,7 @@ package final class SimulatorEngine: Engine {
                 maxConcurrentStreams: context.configuration.streamsBeforeToken, maxHeaderListSize: 8000)
             http = try HTTP2ServerSession(settings: settings)
         } catch {
-            throw SimulatorError(.listener, "nghttp2 cannot create a session", underlying: error)
+            throw Complaint("nghttp2 cannot create a session: \(error)")
         }
     }
 

@@ -8,11 +8,6 @@ struct InboxQuery {
     static let maximumTimeout = 60
     static let defaultTimeout = 10
 
-    /// The error in a parameter, in one sentence.
-    struct Failure: Error, Equatable {
-        let message: String
-    }
-
     private(set) var limit = Self.defaultLimit
     /// Only entries with a larger ID.
     private(set) var after: Int?
@@ -32,18 +27,18 @@ struct InboxQuery {
     /// - Parameters:
     ///   - names: the parameters of the address.
     ///   - size: the maximum of ``count``.
-    init(_ parameters: [(name: String, value: String)], names: [String], size: Int) throws(Failure) {
+    init(_ parameters: [(name: String, value: String)], names: [String], size: Int) throws(Complaint) {
         var seen: Set<String> = []
         for (name, value) in parameters {
             guard names.contains(name) else {
                 let known = names.isEmpty ? "it has none" : "it has \(names.joined(separator: ", "))"
-                throw Failure(message: "unknown parameter \"\(name)\"; \(known)")
+                throw Complaint("unknown parameter \"\(name)\"; \(known)")
             }
-            guard seen.insert(name).inserted else { throw Failure(message: "\(name) is given more than once") }
+            guard seen.insert(name).inserted else { throw Complaint("\(name) is given more than once") }
             switch name {
             case "device-token": deviceToken = try Self.token(value)
             case "topic":
-                guard !value.isEmpty else { throw Failure(message: "topic is empty") }
+                guard !value.isEmpty else { throw Complaint("topic is empty") }
                 topic = Array(value.utf8)
             case "limit": limit = try Self.number(name, value, 1...Self.maximumLimit)
             case "after": after = try Self.number(name, value, 0...Int.max)
@@ -58,20 +53,20 @@ struct InboxQuery {
         (deviceToken.map { $0 == entry.deviceToken } ?? true) && (topic.map { $0 == entry.topic } ?? true)
     }
 
-    private static func token(_ text: String) throws(Failure) -> [UInt8] {
+    private static func token(_ text: String) throws(Complaint) -> [UInt8] {
         guard !text.isEmpty, text.utf8.count % 2 == 0, text.utf8.allSatisfy({ $0.hexDigit != nil }) else {
-            throw Failure(message: "device-token is \"\(text)\", not an even number of hexadecimal digits")
+            throw Complaint("device-token is \"\(text)\", not an even number of hexadecimal digits")
         }
         return Array(text.lowercased().utf8)
     }
 
-    private static func number(_ name: String, _ text: String, _ range: ClosedRange<Int>) throws(Failure) -> Int {
+    private static func number(_ name: String, _ text: String, _ range: ClosedRange<Int>) throws(Complaint) -> Int {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let number = Int(text),
             range.contains(number)
         else {
             let upper =
                 range.upperBound == .max ? "\(range.lowerBound) or more" : "\(range.lowerBound) to \(range.upperBound)"
-            throw Failure(message: "\(name) is \"\(text)\", not a whole number from \(upper)")
+            throw Complaint("\(name) is \"\(text)\", not a whole number from \(upper)")
         }
         return number
     }

@@ -75,7 +75,7 @@ extension InboxServer: AdminPages {
     }
 
     package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
-        do throws(InboxQuery.Failure) {
+        do throws(Complaint) {
             switch (request.page.path.description, request.page.method) {
             case ("/", _): return InboxPage.document.response
             case ("/notifications", .delete):
@@ -93,7 +93,7 @@ extension InboxServer: AdminPages {
         }
     }
 
-    private func wait(_ request: AdminRequest, at now: Moment) throws(InboxQuery.Failure) -> AdminResponse? {
+    private func wait(_ request: AdminRequest, at now: Moment) throws(Complaint) -> AdminResponse? {
         let query = try InboxQuery(request.query, names: InboxQuery.waitNames, size: size)
         let count = accepted.matches(query).count
         if count >= query.count { return Self.json(accepted.json(query)) }

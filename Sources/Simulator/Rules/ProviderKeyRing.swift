@@ -21,7 +21,7 @@ package struct ProviderKeyRing {
     ///   - start: the origin of the keys' times.
     package init(
         _ keys: [ProviderKey], publicKeyPEM: String? = nil, startedAt start: Instant = Instant(nanoseconds: 0)
-    ) throws(SimulatorError) {
+    ) throws(Complaint) {
         fallback = try Self.verifier(publicKeyPEM, "the public key")
         for key in keys {
             entries[key.keyID] = Entry(
@@ -30,12 +30,12 @@ package struct ProviderKeyRing {
         }
     }
 
-    private static func verifier(_ pem: String?, _ name: String) throws(SimulatorError) -> VerifyingKey? {
+    private static func verifier(_ pem: String?, _ name: String) throws(Complaint) -> VerifyingKey? {
         guard let pem else { return nil }
         do {
             return try VerifyingKey(publicKeyPEM: pem)
         } catch {
-            throw SimulatorError(.credential, "\(name) cannot be read", underlying: error)
+            throw Complaint("\(name) cannot be read: \(error)")
         }
     }
 

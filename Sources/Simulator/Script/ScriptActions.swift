@@ -1,9 +1,10 @@
+import Core
 import HTTP2
 
 extension ScriptParser {
     static let verbs = ["status", "delay", "silence", "rst", "goaway", "cut", "settings", "hold", "ping"]
 
-    func actions(_ words: inout ScriptWords, _ trigger: ScriptTrigger) throws(ScriptComplaint) -> [ScriptAction] {
+    func actions(_ words: inout ScriptWords, _ trigger: ScriptTrigger) throws(Complaint) -> [ScriptAction] {
         var isRequest = false
         if case .request = trigger { isRequest = true }
         var actions: [ScriptAction] = []
@@ -11,14 +12,14 @@ extension ScriptParser {
             let verb = try words.next("an action, as in status 503 ServiceUnavailable")
             let action = try action(verb, &words)
             guard isRequest || !action.needsRequest else {
-                throw ScriptComplaint("\"\(verb)\" needs a request, and this line is about a connection")
+                throw Complaint("\"\(verb)\" needs a request, and this line is about a connection")
             }
             actions.append(action)
         } while words.take(",")
         return actions
     }
 
-    private func action(_ verb: String, _ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptAction {
+    private func action(_ verb: String, _ words: inout ScriptWords) throws(Complaint) -> ScriptAction {
         if UInt16(verb) != nil { return .respond(try response(verb, &words)) }
         switch verb {
         case "status": return .respond(try response(try words.next("a status from 200 to 599"), &words))
@@ -30,43 +31,43 @@ extension ScriptParser {
         case "ping": return .ping(try words.value("how many, from 1").count())
         case "goaway": return .goaway(try goaway(&words))
         case "settings": return .settings(try settings(&words))
-        default: throw ScriptComplaint(unknown: verb, "is not an action", known: Self.verbs)
+        default: throw Complaint(unknown: verb, "is not an action", known: Self.verbs)
         }
     }
 
-    private func response(_ text: String, _ words: inout ScriptWords) throws(ScriptComplaint) -> SimulatedResponse {
+    private func response(_ text: String, _ words: inout ScriptWords) throws(Complaint) -> SimulatedResponse {
         guard let status = UInt16(text), (200...599).contains(status) else {
-            throw ScriptComplaint("\(text) is not a status from 200 to 599")
+            throw Complaint("\(text) is not a status from 200 to 599")
         }
         var response = SimulatedResponse(status, try reason(&words))
-        try words.options(["timestamp", "then"]) { option throws(ScriptComplaint) in
+        try words.options(["timestamp", "then"]) { option throws(Complaint) in
             if option.name == "then" {
                 response.rest = option.text == "silence" ? .silence : .reset(try errorCode(option.text))
                 return
             }
             guard let number = Int64(option.text) else {
-                throw ScriptComplaint("\"\(option.text)\" is not a time in milliseconds since 1970")
+                throw Complaint("\"\(option.text)\" is not a time in milliseconds since 1970")
             }
             response.timestamp = number
         }
         return response
     }
 
-    private func reason(_ words: inout ScriptWords) throws(ScriptComplaint) -> String? {
+    private func reason(_ words: inout ScriptWords) throws(Complaint) -> String? {
         guard words.hasWord else { return nil }
         let word = try words.next("a reason")
         guard word.hasPrefix("\"") else {
-            if Reasons.all.contains(word) { return word }
-            throw ScriptComplaint(
-                unknown: word, "is not one of Apple's reasons (put others in quotes)", known: Reasons.all)
+            let known = ResponseRule.all.map(\.reason.description)
+            if known.contains(word) { return word }
+            throw Complaint(unknown: word, "is not one of Apple's reasons (put others in quotes)", known: known)
         }
         guard word.utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\\") }) else {
-            throw ScriptComplaint("a reason has no backslashes or control characters")
+            throw Complaint("a reason has no backslashes or control characters")
         }
         return String(word.dropFirst())
     }
 
-    private func delay(_ words: inout ScriptWords) throws(ScriptComplaint) -> ClosedRange<Duration> {
+    private func delay(_ words: inout ScriptWords) throws(Complaint) -> ClosedRange<Duration> {
         let text = try words.next("a duration, as in 200ms or 100ms..2s")
         let ends = text.split(separator: "..", maxSplits: 1).map { ScriptValue(name: "delay", text: String($0)) }
         guard ends.count == 2 else {
@@ -74,20 +75,20 @@ extension ScriptParser {
             return duration...duration
         }
         let (least, most) = (try ends[0].duration(), try ends[1].duration())
-        guard least <= most else { throw ScriptComplaint("the shorter duration must be first in \"\(text)\"") }
+        guard least <= most else { throw Complaint("the shorter duration must be first in \"\(text)\"") }
         return least...most
     }
 
-    private func errorCode(_ text: String) throws(ScriptComplaint) -> HTTP2ErrorCode {
+    private func errorCode(_ text: String) throws(Complaint) -> HTTP2ErrorCode {
         guard let code = HTTP2ErrorCode.names.firstIndex(of: text) else {
-            throw ScriptComplaint(unknown: text, "is not an HTTP/2 error code", known: HTTP2ErrorCode.names)
+            throw Complaint(unknown: text, "is not an HTTP/2 error code", known: HTTP2ErrorCode.names)
         }
         return HTTP2ErrorCode(rawValue: UInt32(code))
     }
 
-    private func goaway(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptGoaway {
+    private func goaway(_ words: inout ScriptWords) throws(Complaint) -> ScriptGoaway {
         var goaway = ScriptGoaway(reason: try reason(&words))
-        try words.options(["last", "code", "close", "announced"]) { option throws(ScriptComplaint) in
+        try words.options(["last", "code", "close", "announced"]) { option throws(Complaint) in
             switch option.name {
             case "last": goaway.last = try option.choice()
             case "code": goaway.code = try errorCode(option.text)
@@ -98,9 +99,9 @@ extension ScriptParser {
         return goaway
     }
 
-    private func settings(_ words: inout ScriptWords) throws(ScriptComplaint) -> ServerSettings {
+    private func settings(_ words: inout ScriptWords) throws(Complaint) -> ServerSettings {
         var settings = ServerSettings()
-        try words.options(["streams", "window", "table", "frame"]) { option throws(ScriptComplaint) in
+        try words.options(["streams", "window", "table", "frame"]) { option throws(Complaint) in
             switch option.name {
             case "streams": settings.maxConcurrentStreams = try option.number()
             case "window": settings.initialWindow = try option.number(upTo: UInt32(Int32.max))
@@ -109,7 +110,7 @@ extension ScriptParser {
             }
         }
         guard settings != ServerSettings() else {
-            throw ScriptComplaint("the line needs streams=, window=, table= or frame=")
+            throw Complaint("the line needs streams=, window=, table= or frame=")
         }
         return settings
     }

@@ -7,9 +7,9 @@ extension ScriptParser {
     ]
 
     /// The rest of a line `set NAME VALUE`.
-    mutating func set(_ words: inout ScriptWords) throws(ScriptComplaint) {
+    mutating func set(_ words: inout ScriptWords) throws(Complaint) {
         let name = try words.next("the name of a setting")
-        func value(_ wanted: String) throws(ScriptComplaint) -> ScriptValue { try words.value(wanted, of: name) }
+        func value(_ wanted: String) throws(Complaint) -> ScriptValue { try words.value(wanted, of: name) }
         switch name {
         case "environment": configuration.environment = try value("production or development").choice()
         case "client-ca": configuration.clientAuthorityPEM = try content(value("a PEM file"))
@@ -22,7 +22,7 @@ extension ScriptParser {
         case "seed": configuration.seed = UInt64(try value("a number").number())
         case "device-limit": configuration.deviceLimit = try rate(&words)
         case "connection-limit": configuration.connectionLimit = try rate(&words)
-        default: throw ScriptComplaint(unknown: name, "is not a setting", known: Self.settings)
+        default: throw Complaint(unknown: name, "is not a setting", known: Self.settings)
         }
     }
 
@@ -30,34 +30,30 @@ extension ScriptParser {
         case on, off
     }
 
-    private func content(_ path: ScriptValue) throws(ScriptComplaint) -> String {
-        do {
-            return try TextFile.read(path.text, beside: file)
-        } catch {
-            throw ScriptComplaint(error.message)
-        }
+    private func content(_ path: ScriptValue) throws(Complaint) -> String {
+        try TextFile.read(path.text, beside: file)
     }
 
     /// `N per DURATION`
-    private func rate(_ words: inout ScriptWords) throws(ScriptComplaint) -> Rate {
+    private func rate(_ words: inout ScriptWords) throws(Complaint) -> Rate {
         let count = try words.value("how many, as in 5 per 10s").count()
         try words.expect("per", "after the number")
         return Rate(count, per: try words.duration())
     }
 
     /// `BUNDLEID [after=DURATION]`
-    private mutating func topic(_ words: inout ScriptWords) throws(ScriptComplaint) {
+    private mutating func topic(_ words: inout ScriptWords) throws(Complaint) {
         var topic = SimulatorConfiguration.Topic(try words.value("a bundle ID").bundleID())
-        try words.options(["after"]) { option throws(ScriptComplaint) in topic.after = try option.duration() }
+        try words.options(["after"]) { option throws(Complaint) in topic.after = try option.duration() }
         configuration.topics.append(topic)
     }
 
     /// `KEYID team=TEAMID [file=PATH] [environment=NAME] [topic=BUNDLEID]… [related=KEYID] [after=DURATION]
     /// [until=DURATION]`
-    private func key(_ words: inout ScriptWords) throws(ScriptComplaint) -> ProviderKey {
+    private func key(_ words: inout ScriptWords) throws(Complaint) -> ProviderKey {
         var key = ProviderKey(keyID: try words.value("a key ID of ten characters").identifier(), teamID: "")
         let known = ["team", "file", "environment", "topic", "related", "after", "until"]
-        try words.options(known) { option throws(ScriptComplaint) in
+        try words.options(known) { option throws(Complaint) in
             switch option.name {
             case "team": key.teamID = try option.identifier()
             case "file": key.publicKeyPEM = try content(option)
@@ -68,23 +64,23 @@ extension ScriptParser {
             default: key.revokedAfter = try option.duration()
             }
         }
-        guard !key.teamID.isEmpty else { throw ScriptComplaint("the line needs team= and a team ID") }
+        guard !key.teamID.isEmpty else { throw Complaint("the line needs team= and a team ID") }
         return key
     }
 
     /// `ID app=BUNDLEID [storage=none|latest]`
-    private func channel(_ words: inout ScriptWords) throws(ScriptComplaint) -> ScriptChannel {
+    private func channel(_ words: inout ScriptWords) throws(Complaint) -> ScriptChannel {
         let id = try words.next("a channel ID in base64")
-        guard Base64.standard.decode(id) != nil else { throw ScriptComplaint("\"\(id)\" is not base64") }
+        guard Base64.standard.decode(id) != nil else { throw Complaint("\"\(id)\" is not base64") }
         var channel = ScriptChannel(bundleID: "", channelID: id, policy: .mostRecentMessageStored)
-        try words.options(["app", "storage"]) { option throws(ScriptComplaint) in
+        try words.options(["app", "storage"]) { option throws(Complaint) in
             if option.name == "app" {
                 channel.bundleID = try option.bundleID()
             } else if try option.choice(of: Storage.self) == .none {
                 channel.policy = .noMessageStored
             }
         }
-        guard !channel.bundleID.isEmpty else { throw ScriptComplaint("the line needs app= and a bundle ID") }
+        guard !channel.bundleID.isEmpty else { throw Complaint("the line needs app= and a bundle ID") }
         return channel
     }
 

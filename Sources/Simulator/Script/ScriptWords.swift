@@ -1,19 +1,12 @@
 import Core
 
-/// An error in one line of a script.
-struct ScriptComplaint: Error {
-    let text: String
-
-    init(_ text: String) {
-        self.text = text
-    }
-
+extension Complaint {
     /// The word is not one of the `known` ones.
     ///
     /// - Parameter what: for the error, as in "is not a condition".
     init(unknown word: String, _ what: String, known: [String]) {
         let question = Suggestion.question(Suggestion.closest(to: word, among: known))
-        text = "\"\(word)\" \(what)" + (question.map { "; \($0)" } ?? "")
+        self.init("\"\(word)\" \(what)" + (question.map { "; \($0)" } ?? ""))
     }
 }
 
@@ -23,31 +16,31 @@ struct ScriptValue {
     let text: String
 
     /// From 1.
-    func count() throws(ScriptComplaint) -> Int {
-        guard let number = Int(text), number > 0 else { throw ScriptComplaint("\"\(text)\" is not a number from 1") }
+    func count() throws(Complaint) -> Int {
+        guard let number = Int(text), number > 0 else { throw Complaint("\"\(text)\" is not a number from 1") }
         return number
     }
 
-    func number(from least: UInt32 = 0, upTo limit: UInt32 = .max) throws(ScriptComplaint) -> UInt32 {
+    func number(from least: UInt32 = 0, upTo limit: UInt32 = .max) throws(Complaint) -> UInt32 {
         guard let number = UInt32(text), number >= least, number <= limit else {
-            throw ScriptComplaint("\(name) is a number from \(least) to \(limit), not \"\(text)\"")
+            throw Complaint("\(name) is a number from \(least) to \(limit), not \"\(text)\"")
         }
         return number
     }
 
     func choice<Choice: RawRepresentable<String> & CaseIterable>(
         of type: Choice.Type = Choice.self
-    ) throws(ScriptComplaint) -> Choice {
+    ) throws(Complaint) -> Choice {
         guard let choice = Choice(rawValue: text) else {
             let known = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ScriptComplaint("\(name) is one of \(known), not \"\(text)\"")
+            throw Complaint("\(name) is one of \(known), not \"\(text)\"")
         }
         return choice
     }
 
-    func duration() throws(ScriptComplaint) -> Duration {
+    func duration() throws(Complaint) -> Duration {
         guard let duration = Self.duration(text) else {
-            throw ScriptComplaint("\"\(text)\" is not a duration: expected a whole number with us, ms, s, m or h")
+            throw Complaint("\"\(text)\" is not a duration: expected a whole number with us, ms, s, m or h")
         }
         return duration
     }
@@ -66,13 +59,13 @@ struct ScriptValue {
     }
 
     /// A key ID or a team ID.
-    func identifier() throws(ScriptComplaint) -> String {
-        guard text.utf8.count == 10 else { throw ScriptComplaint("\"\(text)\" does not have ten characters") }
+    func identifier() throws(Complaint) -> String {
+        guard text.utf8.count == 10 else { throw Complaint("\"\(text)\" does not have ten characters") }
         return text
     }
 
-    func bundleID() throws(ScriptComplaint) -> String {
-        guard Array(text.utf8)[...].isBundleID else { throw ScriptComplaint("\"\(text)\" is not a bundle ID") }
+    func bundleID() throws(Complaint) -> String {
+        guard Array(text.utf8)[...].isBundleID else { throw Complaint("\"\(text)\" is not a bundle ID") }
         return text
     }
 }
@@ -84,7 +77,7 @@ struct ScriptValue {
 struct ScriptWords {
     private var words: ArraySlice<String> = []
 
-    init(_ line: some StringProtocol) throws(ScriptComplaint) {
+    init(_ line: some StringProtocol) throws(Complaint) {
         var rest = Substring(line)
         while let first = rest.first, first != "#" {
             switch first {
@@ -94,7 +87,7 @@ struct ScriptWords {
                 words.append(String(rest.removeFirst()))
             case "\"":
                 guard let close = rest.dropFirst().firstIndex(of: "\"") else {
-                    throw ScriptComplaint("the closing quote of \(rest) is missing")
+                    throw Complaint("the closing quote of \(rest) is missing")
                 }
                 words.append(String(rest[..<close]))
                 rest = rest[close...].dropFirst()
@@ -115,28 +108,28 @@ struct ScriptWords {
         return true
     }
 
-    mutating func next(_ wanted: String) throws(ScriptComplaint) -> String {
+    mutating func next(_ wanted: String) throws(Complaint) -> String {
         guard let word = words.first, word != ",", word != ":" else {
-            throw ScriptComplaint("the line needs \(wanted)" + (words.first.map { " before \"\($0)\"" } ?? ""))
+            throw Complaint("the line needs \(wanted)" + (words.first.map { " before \"\($0)\"" } ?? ""))
         }
         words.removeFirst()
         return word
     }
 
-    mutating func value(_ wanted: String, of name: String = "") throws(ScriptComplaint) -> ScriptValue {
+    mutating func value(_ wanted: String, of name: String = "") throws(Complaint) -> ScriptValue {
         ScriptValue(name: name, text: try next(wanted))
     }
 
-    mutating func duration() throws(ScriptComplaint) -> Duration {
+    mutating func duration() throws(Complaint) -> Duration {
         try value("a duration, as in 10s").duration()
     }
 
-    mutating func expect(_ word: String, _ place: String) throws(ScriptComplaint) {
-        guard take(word) else { throw ScriptComplaint("the line needs \"\(word)\", \(place)") }
+    mutating func expect(_ word: String, _ place: String) throws(Complaint) {
+        guard take(word) else { throw Complaint("the line needs \"\(word)\", \(place)") }
     }
 
-    func expectEnd() throws(ScriptComplaint) {
-        if let word = words.first { throw ScriptComplaint("expected the end of the line before \"\(word)\"") }
+    func expectEnd() throws(Complaint) {
+        if let word = words.first { throw Complaint("expected the end of the line before \"\(word)\"") }
     }
 
     /// Whether the word after the next one is a duration.
@@ -151,15 +144,15 @@ struct ScriptWords {
 
     /// Reads options `name=value` until a comma, a colon or the end of the line.
     mutating func options(
-        _ known: [String], _ read: (ScriptValue) throws(ScriptComplaint) -> Void
-    ) throws(ScriptComplaint) {
+        _ known: [String], _ read: (ScriptValue) throws(Complaint) -> Void
+    ) throws(Complaint) {
         while let word = words.first, word != ",", word != ":" {
             guard let equals = word.firstIndex(of: "="), !word.hasPrefix("\"") else {
-                throw ScriptComplaint("the line needs name=value, a comma or its end, not \"\(word)\"")
+                throw Complaint("the line needs name=value, a comma or its end, not \"\(word)\"")
             }
             words.removeFirst()
             let name = String(word[..<equals])
-            guard known.contains(name) else { throw ScriptComplaint(unknown: name, "is not known here", known: known) }
+            guard known.contains(name) else { throw Complaint(unknown: name, "is not known here", known: known) }
             try read(ScriptValue(name: name, text: String(word[equals...].dropFirst())))
         }
     }

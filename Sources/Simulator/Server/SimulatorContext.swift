@@ -37,7 +37,7 @@ package final class SimulatorContext {
         _ configuration: SimulatorConfiguration = SimulatorConfiguration(), script: Script = Script(),
         identity: TLSContext.Identity, ledger: SimulatorLedger = SimulatorLedger(), channels: ChannelRegistry? = nil,
         now: Moment
-    ) throws(SimulatorError) {
+    ) throws(Complaint) {
         self.configuration = configuration
         self.script = script
         self.ledger = ledger
@@ -57,19 +57,17 @@ package final class SimulatorContext {
 
     private static func tls(
         _ configuration: SimulatorConfiguration, _ identity: TLSContext.Identity
-    ) throws(SimulatorError) -> TLSContext {
+    ) throws(Complaint) -> TLSContext {
         do {
             return try TLSContext(
                 role: .server, trust: configuration.clientAuthorityPEM.map { .pem($0) } ?? .none, identity: identity,
                 protocols: ["h2"])
         } catch {
-            throw SimulatorError(
-                .credential, "the server's certificate, or the authority of its clients, cannot be used",
-                underlying: error)
+            throw Complaint("the server's certificate, or the authority of its clients, cannot be used: \(error)")
         }
     }
 
-    package func makeEngine() throws(SimulatorError) -> SimulatorEngine {
+    package func makeEngine() throws(Complaint) -> SimulatorEngine {
         lastNumber += 1
         return try SimulatorEngine(context: self, number: lastNumber)
     }

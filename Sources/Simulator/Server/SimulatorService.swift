@@ -18,7 +18,7 @@ package struct SimulatorOptions: Sendable {
     package init() {}
 
     /// The identity, issued if necessary, and the certificate that a client has to trust.
-    func makeIdentity(now: WallTime) throws(SimulatorError) -> (TLSContext.Identity, authorityPEM: String?) {
+    func makeIdentity(now: WallTime) throws(Complaint) -> (TLSContext.Identity, authorityPEM: String?) {
         if let identity { return (identity, nil) }
         let authority = CertificateAuthority(commonName: "Harebell Simulator", now: now)
         let certificate = authority.issue(names: ["localhost"], addresses: ["127.0.0.1", "::1"], usage: .server)
@@ -26,7 +26,7 @@ package struct SimulatorOptions: Sendable {
             do {
                 try WholeFile.write(authority.certificatePEM.utf8, to: authorityFile)
             } catch {
-                throw SimulatorError(.file, "cannot write \(authorityFile): \(error)")
+                throw Complaint("cannot write \(authorityFile): \(error)")
             }
         }
         let identity = TLSContext.Identity.pemText(
@@ -45,26 +45,23 @@ package final class SimulatorService {
     private let listener: SocketListener
 
     /// - Parameter adopt: drives the engine over the accepted socket.
+    /// - Throws: an ``EventLoopError`` if it cannot listen, else a ``Complaint`` about the options.
     package init(
         _ options: SimulatorOptions, loop: EventLoop,
         adopt: @escaping (consuming Descriptor, SimulatorEngine) -> Void
-    ) throws(SimulatorError) {
+    ) throws {
         let now = SystemClock.now()
         let (identity, authorityPEM) = try options.makeIdentity(now: now.wall)
         let context = try SimulatorContext(
             options.configuration, script: options.script, identity: identity, now: now)
         self.context = context
         self.authorityPEM = authorityPEM
-        do {
-            listener = try SocketListener(loop: loop, address: options.address, port: options.port) { socket in
-                do {
-                    adopt(socket, try context.makeEngine())
-                } catch {
-                    context.failed(connection: 0, error)
-                }
+        listener = try SocketListener(loop: loop, address: options.address, port: options.port) { socket in
+            do {
+                adopt(socket, try context.makeEngine())
+            } catch {
+                context.failed(connection: 0, error)
             }
-        } catch {
-            throw SimulatorError(.listener, "cannot listen: choose another port", underlying: error)
         }
     }
 

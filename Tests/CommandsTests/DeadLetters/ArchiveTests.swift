@@ -67,7 +67,7 @@ struct ArchiveTests {
             (#"{"properties":"gAA=","body":""}"#, "properties: "),
         ])
     func damaged(line: String, reason: String) throws {
-        let failure = #expect(throws: ArchiveFailure.self) { try ArchivedMessage(line: ArraySlice(line.utf8)) }
+        let failure = #expect(throws: Complaint.self) { try ArchivedMessage(line: ArraySlice(line.utf8)) }
         #expect(failure?.description.hasPrefix(reason) == true, "\(failure?.description ?? "")")
     }
 }

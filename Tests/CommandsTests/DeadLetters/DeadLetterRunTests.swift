@@ -301,7 +301,7 @@ struct DeadLetterRunTests {
         for action: DeadLetterRun.Action in [
             .read { _, _ in Issue.record("a message was read") }, .discard,
             .export(discards: false) { _ in Issue.record("a message was exported") },
-            .publish(count: 1) { throw ArchiveFailure(description: "a message was imported") },
+            .publish(count: 1) { throw Complaint("a message was imported") },
         ] {
             let second = world.run(action, id: "second")
             // Both are connected to one broker.

@@ -86,7 +86,7 @@ struct DecoderSample {
                 apps: [{ topic: com.example.app, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
                 \(list)
                 """, file: "f", environment: { _ in nil },
-            readFile: { _ throws(ConfigurationFiles.Failure) in throw .init(message: "no secrets here") }
+            readFile: { _ in throw Complaint("no secrets here") }
         ).configuration
     }
 
