@@ -5,7 +5,7 @@ extension SimulatorStatistics {
     /// The counters, for output.
     var members: [(String, JSONOutput)] {
         let counters = [
-            ("connections", connections), ("open", openConnections), ("resumed", resumedConnections),
+            ("connections", connections), ("open", openConnections),
             ("refused", refusedConnections), ("failed", failedConnections), ("requests", requests),
             ("repeated", repeated), ("duplicates", duplicates), ("lost", lost), ("ceded", ceded),
             ("silences", silences), ("resets", resets), ("goaways", goaways), ("cuts", cuts),

@@ -189,7 +189,6 @@ package final class SimulatorEngine: Engine {
 
     private func opened(at now: Instant) {
         phase = .open
-        if tls.isResumed { ledger.count { $0.resumedConnections += 1 } }
         if let shown = tls.peerCertificate {
             rules.certificate = ClientCertificate(shown)
             authenticated(at: now)

@@ -6,7 +6,6 @@ package struct SimulatorStatistics: Equatable, Sendable {
     package var openConnections = 0
     /// Connections that ended with an error of TLS or HTTP/2, or because ALPN did not offer `h2`.
     package var failedConnections = 0
-    package var resumedConnections = 0
     /// Connections that were cut because too many had been opened recently.
     package var refusedConnections = 0
     package var requests = 0

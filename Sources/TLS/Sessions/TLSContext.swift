@@ -5,7 +5,7 @@ import Glibc
 /// The common settings of TLS sessions: identity, trust and application protocols.
 ///
 /// A context belongs to one worker. The minimum version is TLS 1.2 (Apple, "Establishing a connection to APNs").
-/// Sessions are resumed if the server issues tickets, and never renegotiated.
+/// Sessions are neither resumed nor renegotiated.
 @safe
 package final class TLSContext {
     package enum Role: Sendable {
@@ -35,9 +35,6 @@ package final class TLSContext {
     let acceptsAnyCertificate: Bool
 
     let pointer: OpaquePointer
-
-    /// A client's newest session per server.
-    let sessions = SessionStore()
 
     /// ``protocols`` in wire format. `SSL_select_next_proto` returns a pointer into it.
     let protocolList: UnsafeMutableBufferPointer<UInt8>
@@ -75,8 +72,10 @@ package final class TLSContext {
 
         unsafe shim_SSL_CTX_set_min_proto_version(context, versions.lowerBound.rawValue)
         unsafe shim_SSL_CTX_set_max_proto_version(context, versions.upperBound.rawValue)
-        unsafe SSL_CTX_set_options(context, shim_SSL_OP_NO_RENEGOTIATION | shim_SSL_OP_NO_COMPRESSION)
-        unsafe setResumption(context)
+        unsafe SSL_CTX_set_options(
+            context, shim_SSL_OP_NO_RENEGOTIATION | shim_SSL_OP_NO_COMPRESSION | shim_SSL_OP_NO_TICKET)
+        unsafe SSL_CTX_set_num_tickets(context, 0)
+        unsafe shim_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
         unsafe shim_SSL_CTX_set_mode(
             context,
             // Without the last one, an idle connection keeps 34 KiB.
@@ -94,27 +93,6 @@ package final class TLSContext {
     deinit {
         unsafe SSL_CTX_free(pointer)
         unsafe protocolList.deallocate()
-    }
-
-    /// A server keeps no state: its tickets contain it. A client keeps the sessions it receives.
-    private func setResumption(_ context: OpaquePointer) {
-        switch role {
-        case .server:
-            unsafe shim_SSL_CTX_set_session_cache_mode(context, Int(SSL_SESS_CACHE_OFF))
-            // With client certificates, OpenSSL requires a session ID context, which limits tickets to it.
-            let name = "harebell"
-            let done = unsafe SSL_CTX_set_session_id_context(context, name, UInt32(name.utf8.count))
-            precondition(done == 1, "the name of a kind of session is short")
-        case .client:
-            unsafe shim_SSL_CTX_set_session_cache_mode(
-                context, Int(SSL_SESS_CACHE_CLIENT) | Int(SSL_SESS_CACHE_NO_INTERNAL))
-            // With TLS 1.3 the server sends tickets after the handshake, any number of them (RFC 8446 section 4.6.1).
-            unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
-                guard let owner = unsafe TLSSession.of(ssl), let session = unsafe session else { return 0 }
-                unsafe owner.context.sessions.keep(session, for: owner.serverName)
-                return 1
-            }
-        }
     }
 
     private func setVerification(_ context: OpaquePointer, checks: Bool, isRequired: Bool, at time: WallTime?) {

@@ -59,14 +59,10 @@ package final class TLSSession {
         case .client:
             unsafe SSL_set_connect_state(ssl)
             if let serverName { expect(serverName) }
-            unsafe context.sessions.offer(to: ssl, for: serverName)
         }
     }
 
     deinit {
-        // A broken connection does not invalidate its session (RFC 5246 section 7.2.1), but OpenSSL would invalidate
-        // it.
-        if isEstablished { unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(ssl)
     }
 
@@ -138,11 +134,6 @@ package final class TLSSession {
         guard isEstablished else { return nil }
         let group = unsafe SSL_group_to_name(ssl, shim_SSL_get_negotiated_group(ssl)).map { unsafe String(cString: $0) }
         return TLSSummary(version: version, group: group, certificate: peerCertificate)
-    }
-
-    /// Whether an earlier session was resumed: the server's certificate was checked in that one.
-    package var isResumed: Bool {
-        unsafe SSL_session_reused(ssl) == 1
     }
 
     package var peerCertificate: Certificate? {
@@ -226,8 +217,6 @@ package final class TLSSession {
     private func fail(_ status: Int32) -> TLSError {
         let error = error(status: status, ErrorQueue.take(favouring: ERR_LIB_SSL))
         failure = error
-        // If the offered session was the reason, the next handshake is a full one.
-        if !isEstablished { context.sessions.forget(serverName) }
         return error
     }
 

@@ -289,7 +289,7 @@ struct PoolFaultTests {
         let dialled = world.dialledAt
         #expect(zip(dialled, dialled.dropFirst(30)).allSatisfy { $1 - $0 >= .seconds(60) })
         let seen = try ledger(world)
-        #expect(seen.duplicates == 0 && seen.goaways >= 10 && seen.resumedConnections > 0)
+        #expect(seen.duplicates == 0 && seen.goaways >= 10)
     }
 
     @Test("An APNs that cuts clients for connecting too fast gets fewer connects, and all requests in the end")
