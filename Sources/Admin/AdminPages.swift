@@ -12,34 +12,17 @@ package struct AdminPage: Sendable {
     /// For example `/metrics`.
     package let path: StaticString
     package let access: Access
-    package enum Method: Sendable {
-        /// Includes HEAD.
-        case get
-        case delete
-    }
+    /// GET includes HEAD.
+    package let method: String
 
-    package let method: Method
-
-    package init(_ path: StaticString, _ access: Access = .readers, _ method: Method = .get) {
+    package init(_ path: StaticString, _ access: Access = .readers, _ method: String = "GET") {
         self.path = path
         self.access = access
         self.method = method
     }
 
-    /// The value of `Allow`.
-    var methods: String {
-        switch method {
-        case .get: "GET, HEAD"
-        case .delete: "DELETE"
-        }
-    }
-
-    func takes(_ method: String) -> Bool {
-        switch self.method {
-        case .get: method == "GET" || method == "HEAD"
-        case .delete: method == "DELETE"
-        }
-    }
+    /// The values of `Allow`.
+    var methods: [String] { method == "GET" ? ["GET", "HEAD"] : [method] }
 }
 
 /// A request that passed all checks.

@@ -166,7 +166,7 @@ package final class AdminServer {
         let state = state(of: connection)
         guard !state.isLeaving else { return false }
         let candidates = pages.pages.filter { $0.path.description == path }
-        let page = candidates.first { $0.takes(method) } ?? candidates.first
+        let page = candidates.first { $0.methods.contains(method) } ?? candidates.first
         if let advice = access.refusal(of: connection.headers("host")) {
             return respond(connection, .text(403, "403 only loopback host names are allowed; \(advice)"))
         }
@@ -174,8 +174,8 @@ package final class AdminServer {
             return respond(connection, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
         }
         guard let page else { return respond(connection, .text(404, "404 page not found")) }
-        guard page.takes(method) else {
-            let methods = candidates.map(\.methods).joined(separator: ", ")
+        guard page.methods.contains(method) else {
+            let methods = candidates.flatMap(\.methods).joined(separator: ", ")
             return respond(connection, .text(405, "405 expected \(methods)"), ("Allow", methods))
         }
         return show(page, connection)

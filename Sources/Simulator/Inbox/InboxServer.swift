@@ -69,7 +69,7 @@ extension InboxServer: AdminPages {
     package var pages: [AdminPage] {
         [
             AdminPage("/", .unrestricted), AdminPage("/notifications", .unrestricted),
-            AdminPage("/notifications", .unrestricted, .delete), AdminPage("/notifications/wait", .unrestricted),
+            AdminPage("/notifications", .unrestricted, "DELETE"), AdminPage("/notifications/wait", .unrestricted),
             AdminPage("/refused", .unrestricted),
         ]
     }
@@ -78,7 +78,7 @@ extension InboxServer: AdminPages {
         do throws(Complaint) {
             switch (request.page.path.description, request.page.method) {
             case ("/", _): return InboxPage.document.response
-            case ("/notifications", .delete):
+            case ("/notifications", "DELETE"):
                 _ = try InboxQuery(request.query, names: [], size: size)
                 accepted.removeAll()
                 refused.removeAll()
