@@ -27,31 +27,25 @@ package struct OneOffDelivery {
         }
     }
 
-    /// The properties that ``set(property:_:)`` accepts.
-    package static let properties = [
-        "content-type", "content-encoding", "correlation-id", "reply-to", "expiration", "message-id", "timestamp",
-        "type", "app-id", "exchange", "routing-key",
+    private static let fields: KeyValuePairs<String, any WritableKeyPath<Delivery.Layout, Delivery.Field> & Sendable> = [
+        "content-type": \.contentType, "content-encoding": \.contentEncoding, "correlation-id": \.correlationID,
+        "reply-to": \.replyTo, "expiration": \.expiration, "message-id": \.messageID, "type": \.type,
+        "app-id": \.appID, "exchange": \.exchange, "routing-key": \.routingKey,
     ]
+
+    /// The properties that ``set(property:_:)`` accepts.
+    package static let properties = fields.map(\.key) + ["timestamp"]
 
     /// - Parameter name: one of ``properties``; underscores are equivalent to hyphens.
     /// - Returns: whether the property exists and accepts the value.
     package mutating func set(property name: String, _ value: String) -> Bool {
-        switch name.replacing("_", with: "-") {
-        case "content-type": layout.contentType = place(value.utf8)
-        case "content-encoding": layout.contentEncoding = place(value.utf8)
-        case "correlation-id": layout.correlationID = place(value.utf8)
-        case "reply-to": layout.replyTo = place(value.utf8)
-        case "expiration": layout.expiration = place(value.utf8)
-        case "message-id": layout.messageID = place(value.utf8)
-        case "type": layout.type = place(value.utf8)
-        case "app-id": layout.appID = place(value.utf8)
-        case "exchange": layout.exchange = place(value.utf8)
-        case "routing-key": layout.routingKey = place(value.utf8)
-        case "timestamp":
-            guard let seconds = UInt64(value) else { return false }
-            timestamp = seconds
-        default: return false
+        let name = name.replacing("_", with: "-")
+        if name == "timestamp" {
+            timestamp = UInt64(value)
+            return timestamp != nil
         }
+        guard let field = Self.fields.first(where: { $0.key == name })?.value else { return false }
+        layout[keyPath: field] = place(value.utf8)
         return true
     }
 
