@@ -25,7 +25,7 @@ struct DecodingReport {
         guard case .request(let request) = decoded else { return }
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
-        let apps = try configuration.map(Self.apps)
+        let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
         for (place, notification) in zip(places, request.notifications) {
             let id = RequestKey.notificationID(
                 own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
@@ -34,16 +34,6 @@ struct DecodingReport {
             let finding = Self.joined([findings, request.hint].compactMap(\.self))
             add(notification, id, finding: finding, apps?.resolve(notification))
         }
-    }
-
-    private static func apps(of configuration: Configuration) throws(TLSError) -> AppTable {
-        let nowhere = PoolID(0)
-        var apps: [PipelineApp] = []
-        for app in configuration.apps {
-            let pools = PipelineApp.Pools(notifications: nowhere, broadcasts: nowhere, management: nowhere)
-            apps.append(try PipelineApp(app, pools: pools))
-        }
-        return AppTable(apps)
     }
 
     /// - Parameters:

@@ -31,13 +31,7 @@ final class OneOffNotification: Run {
         settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), prefetch: 1)]
         settings.feedback = nil
         settings.resultsPer = .notification
-        var apps: [PipelineApp] = []
-        for (index, app) in configuration.apps.enumerated() {
-            let pool = PoolID(index)
-            let pools = PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool)
-            apps.append(try PipelineApp(app, pools: pools))
-        }
-        pipeline = RequestPipeline(settings, apps: AppTable(apps), log: log, seed: seed)
+        pipeline = RequestPipeline(settings, apps: try AppTable(configuration), log: log, seed: seed)
         pipeline.received(request.delivery(replyTo: Self.replyTo), at: now)
         while let action = pipeline.nextAction() {
             guard case .submit(let handle, let notification, _) = action else {
@@ -77,5 +71,18 @@ final class OneOffNotification: Run {
         while let pending = pipeline.nextPublication(on: .queues, at: now) {
             result = OneOffResult(json: pending.publication.body)
         }
+    }
+}
+
+extension AppTable {
+    /// All apps of a configuration. Each one's index is the number of its only pool.
+    init(_ configuration: Configuration) throws(TLSError) {
+        var apps: [PipelineApp] = []
+        for (index, app) in configuration.apps.enumerated() {
+            let pool = PoolID(index)
+            let pools = PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool)
+            apps.append(try PipelineApp(app, pools: pools))
+        }
+        self.init(apps)
     }
 }
