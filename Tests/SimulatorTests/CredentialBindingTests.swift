@@ -129,18 +129,10 @@ struct CredentialBindingTests {
         #expect(verdict == .success([Array("com.example.MyApp".utf8)]))
     }
 
-    @Test("One public key can serve all key IDs and teams")
-    mutating func anyKey() throws {
-        let ring = try ProviderKeyRing([], publicKeyPEM: Samples.signingKey)
-        func verdict(_ bearer: String) -> Verdict {
-            var binding = CredentialBinding()
-            return Verdict { () throws(SimulatedResponse) in
-                try binding.check(Array(bearer.utf8), at: Samples.start, ring, .production)
-            }.mapError(\.withoutCause)
-        }
-        #expect(verdict(Samples.bearer(key: "OTHERKEY12", team: "OTHERTEAM1")) == valid)
-        #expect(verdict(Samples.bearer(pem: SigningKey.generate().pkcs8PEM)) == refused(403, "InvalidProviderToken"))
-        #expect(throws: Complaint.self) { try ProviderKeyRing([], publicKeyPEM: "no key") }
+    @Test("A key that cannot be read is refused at the start")
+    func unreadable() {
+        let key = ProviderKey(keyID: Samples.keyID, teamID: Samples.teamID, publicKeyPEM: "no key")
+        #expect(throws: Complaint.self) { try ProviderKeyRing([key]) }
     }
 
     @Test("A key for the other environment is refused as such")

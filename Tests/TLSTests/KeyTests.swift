@@ -59,14 +59,6 @@ struct KeyTests {
         #expect(fromPrivate.accepts(signature, of: [1, 2, 3]))
     }
 
-    @Test("a certificate gives its public key")
-    func fromCertificate() throws {
-        let issued = Pair.authority.issue(names: ["a.example"], usage: .server)
-        let signature = try SigningKey(pkcs8PEM: issued.privateKeyPEM).signES256([9].span)
-        let key = try VerifyingKey(publicKeyPEM: issued.certificatePEM)
-        #expect(key.accepts(signature, of: [9]))
-    }
-
     @Test("keys of other kinds are named", arguments: Keys.unsuitable.keys.sorted())
     func wrongKind(kind: String) throws {
         let pem = try #require(Keys.unsuitable[kind])

@@ -23,15 +23,9 @@ enum BuiltInTokens {
         Entry(prefix: "dec1", actions: [.reset(.refusedStream)]),
         Entry(prefix: "fa7a1", actions: [.reset(.internalError)]),
         Entry(prefix: "c105e", actions: [.goaway(ScriptGoaway(reason: "Shutdown"))]),
-        Entry(prefix: "cede", actions: [.goaway(ceding)]),
+        Entry(prefix: "cede", actions: [.goaway(ScriptGoaway(reason: "Shutdown", last: .before))]),
         Entry(prefix: "cab1e", actions: [.cut]),
     ]
-
-    private static var ceding: ScriptGoaway {
-        var goaway = ScriptGoaway(reason: "Shutdown")
-        goaway.last = .before
-        return goaway
-    }
 
     /// - Parameter token: in lower case.
     static func entry(for token: ArraySlice<UInt8>) -> Entry? {

@@ -14,28 +14,19 @@ package struct ProviderKeyRing {
     }
 
     private var entries: [String: Entry] = [:]
-    private let fallback: VerifyingKey?
 
-    /// - Parameters:
-    ///   - publicKeyPEM: for tokens with a key ID that is not in `keys`, for any team.
-    ///   - start: the origin of the keys' times.
-    package init(
-        _ keys: [ProviderKey], publicKeyPEM: String? = nil, startedAt start: Instant = Instant(nanoseconds: 0)
-    ) throws(Complaint) {
-        fallback = try Self.verifier(publicKeyPEM, "the public key")
+    /// - Parameter start: the origin of the keys' times.
+    package init(_ keys: [ProviderKey], startedAt start: Instant = Instant(nanoseconds: 0)) throws(Complaint) {
         for key in keys {
+            let verifier: VerifyingKey?
+            do {
+                verifier = try key.publicKeyPEM.map { pem throws(TLSError) in try VerifyingKey(publicKeyPEM: pem) }
+            } catch {
+                throw Complaint("the key \(key.keyID) cannot be read: \(error)")
+            }
             entries[key.keyID] = Entry(
-                key: key, verifier: try Self.verifier(key.publicKeyPEM, "the key \(key.keyID)"),
-                issuedAt: start + key.issuedAfter, revokedAt: key.revokedAfter.map { start + $0 } ?? .distantFuture)
-        }
-    }
-
-    private static func verifier(_ pem: String?, _ name: String) throws(Complaint) -> VerifyingKey? {
-        guard let pem else { return nil }
-        do {
-            return try VerifyingKey(publicKeyPEM: pem)
-        } catch {
-            throw Complaint("\(name) cannot be read: \(error)")
+                key: key, verifier: verifier, issuedAt: start + key.issuedAfter,
+                revokedAt: key.revokedAfter.map { start + $0 } ?? .distantFuture)
         }
     }
 
@@ -52,11 +43,11 @@ package struct ProviderKeyRing {
             guard now < entry.revokedAt else { throw defect("is revoked") }
             return entry
         }
-        guard fallback != nil || entries.isEmpty else {
+        guard entries.isEmpty else {
             throw PresentedToken.invalid("kid \(quoted(token.keyID.utf8)) is not a known key")
         }
         return Entry(
-            key: ProviderKey(keyID: token.keyID, teamID: token.teamID), verifier: fallback, issuedAt: now,
+            key: ProviderKey(keyID: token.keyID, teamID: token.teamID), verifier: nil, issuedAt: now,
             revokedAt: .distantFuture)
     }
 }

@@ -101,14 +101,15 @@ package struct ScriptGoaway: Equatable, Sendable {
     /// The frame's debug data is `{"reason":"…"}`.
     package var reason: String?
     package var code = HTTP2ErrorCode.noError
-    package var last = Last.all
+    package var last: Last
     package var closing = Closing.responded
     /// The time between a preceding GOAWAY with the highest last-stream-id and the real one; `nil` for no such frame.
     /// Source: RFC 9113, section 6.8.
     package var announcedBy: Duration?
 
-    package init(reason: String? = nil) {
+    package init(reason: String? = nil, last: Last = .all) {
         self.reason = reason
+        self.last = last
     }
 }
 

@@ -2,7 +2,7 @@ import Core
 
 extension ScriptParser {
     static let settings = [
-        "environment", "client-ca", "streams-before-token", "topic", "key", "public-key", "channel",
+        "environment", "client-ca", "streams-before-token", "topic", "key", "channel",
         "built-in-tokens", "seed", "device-limit", "connection-limit",
     ]
 
@@ -16,7 +16,6 @@ extension ScriptParser {
         case "streams-before-token": configuration.streamsBeforeToken = try value("a number").number()
         case "topic": try topic(&words)
         case "key": configuration.keys.append(try key(&words))
-        case "public-key": configuration.publicKeyPEM = try content(value("a PEM file"))
         case "channel": script.channels.append(try channel(&words))
         case "built-in-tokens": configuration.hasBuiltInTokens = try value("on or off").choice(of: Switch.self) == .on
         case "seed": configuration.seed = UInt64(try value("a number").number())

@@ -52,10 +52,8 @@ package struct SimulatorConfiguration: Sendable {
     /// Authorities (PEM) of client certificates. If set, a client may present a certificate, which replaces its
     /// provider tokens; `nil` requests no certificate.
     package var clientAuthorityPEM: String?
-    /// The signing keys by ID. Without any, and without ``publicKeyPEM``, every well-formed provider token is accepted.
+    /// The signing keys by ID. Without any, every well-formed provider token is accepted.
     package var keys: [ProviderKey] = []
-    /// The public key (or the whole `.p8`) in PEM for provider tokens of all other key IDs and teams.
-    package var publicKeyPEM: String?
     /// The accepted bundle IDs; empty for all.
     package var topics: [Topic] = []
     /// The notifications per device and period before `TooManyRequests`; `nil` for no limit.

@@ -44,8 +44,7 @@ package final class SimulatorContext {
         self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
         startedAt = now.instant
         connections = RateWindow(from: now.instant)
-        keys = try ProviderKeyRing(
-            configuration.keys, publicKeyPEM: configuration.publicKeyPEM, startedAt: now.instant)
+        keys = try ProviderKeyRing(configuration.keys, startedAt: now.instant)
         tls = try Self.tls(configuration, identity)
         counters = script.noCounts
         random = SplitMix64(seed: configuration.seed)

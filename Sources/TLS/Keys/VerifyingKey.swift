@@ -6,32 +6,21 @@ import Core
 package final class VerifyingKey {
     private let key: Owned
 
-    /// A public key as PEM, or the public key of a private key or certificate.
+    /// A public key as PEM, or the public key of a private key.
     package init(publicKeyPEM pem: String) throws(TLSError) {
         let what = "the public key"
-        switch PEM.labels(in: pem).first {
-        case "CERTIFICATE":
-            var found: OpaquePointer?
-            try unsafe PEM.forEachCertificate(in: pem, what) { (certificate) throws(TLSError) in
-                if unsafe found == nil { unsafe found = unsafe X509_get_pubkey(certificate) }
-            }
-            key = try unsafe Self.checked(found, what)
-        case "PUBLIC KEY":
+        if PEM.labels(in: pem).first == "PUBLIC KEY" {
             ErrorQueue.clear()
             let source = PEM.reader(of: Array(pem.utf8))
-            key = try unsafe Self.checked(PEM_read_bio_PUBKEY(source.pointer, nil, nil, nil), what)
-        default:
+            let read = unsafe PEM_read_bio_PUBKEY(source.pointer, nil, nil, nil)
+            guard let owned = unsafe Owned(read, { unsafe EVP_PKEY_free($0) }) else {
+                throw TLSError(.badPEM, "\(what) is damaged (\(ErrorQueue.take()?.text ?? "unknown"))")
+            }
+            key = owned
+        } else {
             key = try PEM.privateKey(in: pem, what)
         }
         try ES256.requireP256(key, what)
-    }
-
-    private static func checked(_ key: OpaquePointer?, _ what: String) throws(TLSError) -> Owned {
-        guard let owned = unsafe Owned(key, { unsafe EVP_PKEY_free($0) }) else {
-            let reason = ErrorQueue.take()?.text ?? "unknown"
-            throw TLSError(.badPEM, "\(what) is damaged (\(reason))")
-        }
-        return owned
     }
 
     /// Whether `signature` (64 bytes, r and s, or DER) is this key's signature of `message`.
