@@ -15,7 +15,8 @@ struct APNsTarget {
     static func all(_ configuration: Configuration) -> [APNsTarget] {
         var targets: [APNsTarget] = []
         for app in configuration.apps {
-            for purpose in [PoolPlan.Purpose.notifications, .broadcasts, .management] {
+            // Broadcasts go where notifications go.
+            for purpose in [PoolPlan.Purpose.notifications, .management] {
                 let target = APNsTarget(app, for: purpose, configuration.apns)
                 if let index = targets.firstIndex(where: { $0.covers(target) }) {
                     if !targets[index].topics.contains(app.topic) { targets[index].topics.append(app.topic) }
@@ -60,10 +61,6 @@ struct APNsTarget {
     /// The description for operators.
     var text: String {
         let names = topics.prefix(3).joined(separator: ", ") + (topics.count > 3 ? " and \(topics.count - 3) more" : "")
-        return switch purpose {
-        case .notifications: "notifications of \(names)"
-        case .broadcasts: "broadcasts of \(names)"
-        case .management: "channels of \(names)"
-        }
+        return "\(isOptional ? "channels" : "notifications") of \(names)"
     }
 }
