@@ -40,7 +40,6 @@ extension DeadLetterRun {
         defer { if isOver { stopConsuming() } }
         let letter = DeadLetter(delivery, in: settings.queue)
         let isOwn = letter.replayID == id
-        tally.seen += 1
         guard !isOwn, settings.filter.matches(letter, delivery, reader) else { return }
         guard !settings.filter.leaves(letter) else { return tally.accepted += 1 }
         tally.chosen += 1
@@ -95,11 +94,10 @@ extension DeadLetterRun {
     }
 
     private func takeFromArchive() {
-        guard case .publish(_, let next) = action, end == nil, backlog.isEmpty, round != nil, !isOver else { return }
+        guard case .publish(_, let next) = action, end == nil, backlog.isEmpty, scope != nil, !isOver else { return }
         do {
             guard let delivery = try next()?.delivery else { return finish(.failed("the archive has become shorter")) }
             noteDelivery()
-            tally.seen += 1
             tally.chosen += 1
             backlog.append(Item(delivery: delivery, letter: DeadLetter(delivery, in: settings.queue)))
         } catch {

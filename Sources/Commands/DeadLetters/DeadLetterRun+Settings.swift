@@ -31,8 +31,8 @@ extension DeadLetterRun {
         var furtherPrefetch: UInt16 = 5000
         /// The same while no body is kept.
         var readingPrefetch: UInt16 = 50_000
-        /// Far below the broker's consumer timeout, 30 minutes.
-        var longestRound = Duration.seconds(600)
+        /// Below the broker's consumer timeout, 30 minutes: it closes a channel that holds a message for longer.
+        var longestHold = Duration.seconds(25 * 60)
         /// The maximum of unconfirmed publishes.
         var window = 200
         /// The timeout for a response of the broker.

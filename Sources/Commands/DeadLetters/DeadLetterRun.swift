@@ -8,20 +8,7 @@ import DequeModule
 /// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged and
 /// return to their places when the consumers close. A lost connection ends the run; another run continues from the
 /// queue. If the broker closes the connection over a publish, the run skips that message, see ``publisherLost(_:)``.
-///
-/// A run consists of rounds. A round consumes the queue from its beginning until everything is done, or for
-/// ``Settings/longestRound``: brokers close a channel that holds a message for too long.
 final class DeadLetterRun: Run {
-    /// One pass over the queue.
-    struct Round {
-        /// How many messages it takes.
-        let expected: Int
-        let start: Instant
-        var seen = 0
-        /// Whether its consumers are being closed.
-        var isEnding = false
-    }
-
     /// The run's questions to the broker about the queue.
     enum Question {
         case lock, length
@@ -49,8 +36,9 @@ final class DeadLetterRun: Run {
     let reader: RequestReader
     let publisher: AMQPConnection
     var consumers: [DeadLetterConsumer] = []
-    /// `nil` before the length of the queue is known, and between two rounds.
-    var round: Round?
+    /// How many messages the run takes, and when it began; `nil` before the length of the queue is known. Once it is
+    /// known, a loss ends the run, and another run has to continue.
+    private(set) var scope: (messages: Int, start: Instant)?
     /// Chosen messages that are not sent or acknowledged yet, oldest first.
     var backlog = Deque<Item>()
     /// The broker closed the connection over one of these, the first of the backlog. Each is published again alone.
@@ -66,13 +54,9 @@ final class DeadLetterRun: Run {
     private let control: AMQPConnection
     private let connect: (AMQPRole) throws -> AMQPConnection
     private var limiter: RateLimiter?
-    /// The pending question.
     private var question: Question?
     /// When the queue last proved that it contains a message.
     private var lastDelivery: Instant
-    /// The length of the queue at the start of the run. Once it is known, a loss ends the run, and another run has to
-    /// continue.
-    private var initialLength: Int?
     private var closeDeadline = Instant.distantFuture
 
     /// - Parameters:
@@ -121,7 +105,7 @@ final class DeadLetterRun: Run {
             return isFinished
                 ? nil : min(now < closeDeadline ? closeDeadline : closeDeadline + Self.closeTimeout, retries)
         }
-        var earliest = min(retries, broker.deadline, roundEnd ?? .distantFuture)
+        var earliest = min(retries, broker.deadline, holdEnd ?? .distantFuture)
         if mayWatch { earliest = min(earliest, lastDelivery + Self.quiet) }
         if mayPublish, let permit = limiter?.nextPermit(at: now) { earliest = min(earliest, permit) }
         return earliest
@@ -137,7 +121,6 @@ final class DeadLetterRun: Run {
         takeEvents()
         if end == nil { work() }
         if end == nil { checkEnd() }
-        if end == nil, round?.isEnding == true, question == nil, consumersAreClosed(force: false) { startNextRound() }
         if end != nil { close() }
     }
 
@@ -165,11 +148,11 @@ final class DeadLetterRun: Run {
         while let event = control.nextEvent(at: now) {
             broker.took(event, at: now)
             switch event {
-            case .engine(.opened) where question == nil && round == nil && end == nil: ask(.lock)
+            case .engine(.opened) where question == nil && scope == nil && end == nil: ask(.lock)
             case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _):
                 question = nil
-                lost(error, isFatal: initialLength != nil)
+                lost(error, isFatal: scope != nil)
             default: break
             }
         }
@@ -192,7 +175,7 @@ final class DeadLetterRun: Run {
     private func responded(_ response: ControlResponse) {
         guard let asked = question, end == nil else { return }
         question = nil
-        if round == nil { broker.restart(at: now) }
+        if scope == nil { broker.restart(at: now) }
         switch (asked, response) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
         // A queue with a single active consumer gives no messages to others: its count has to suffice.
@@ -200,10 +183,10 @@ final class DeadLetterRun: Run {
         case (_, .refused(let error)): finish(.failed(error.message))
         case (.lock, _): ask(.length)
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
-        case (.emptiness, .empty): if round?.isEnding != true { finish(.complete) }
+        case (.emptiness, .empty): finish(.complete)
         case (.emptiness, .got(let delivery, let remaining, _)):
             control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
-            if round != nil { lastDelivery = now } else { start(Int(remaining) + 1) }
+            if scope != nil { lastDelivery = now } else { start(Int(remaining) + 1) }
         default: finish(.failed("unexpected response from the broker"))
         }
     }
@@ -211,32 +194,30 @@ final class DeadLetterRun: Run {
     /// - Parameter messages: those that no consumer holds.
     private func counted(_ messages: Int) {
         if case .publish(let count, _) = action { return start(count) }
-        guard round == nil else {
+        if scope == nil {
+            if messages == 0 { ask(.emptiness) } else { start(messages) }
+        } else if messages > 0 {
+            lastDelivery = now
+        } else if isQuiet {
             // Without messages to consume, others hold the rest.
-            if messages > 0 { lastDelivery = now } else if isQuiet { ask(.emptiness) }
-            return
+            ask(.emptiness)
         }
-        // The broker returns the messages of a closed connection only after a moment.
-        let known = max(messages, (initialLength ?? 0) - tally.removed)
-        if known == 0 { ask(.emptiness) } else { start(known) }
     }
 
-    // MARK: Rounds
+    // MARK: Consuming
 
     /// - Parameter messages: in the queue now.
     private func start(_ messages: Int) {
-        initialLength = initialLength ?? messages
-        tally.atStart = tally.removed + messages
-        round = Round(expected: messages, start: now)
-        tally.startRound()
+        scope = (messages, now)
+        tally.atStart = messages
         lastDelivery = now
         if case .publish = action { return }
         openConsumer()
     }
 
     private func openConsumer() {
-        guard let round else { return }
-        let rest = UInt16(clamping: round.expected - round.seen)
+        guard let scope else { return }
+        let rest = UInt16(clamping: scope.messages - tally.seen)
         let prefetch =
             isReadOnly
             ? min(settings.readingPrefetch, rest) : consumers.isEmpty ? settings.prefetch : settings.furtherPrefetch
@@ -249,43 +230,29 @@ final class DeadLetterRun: Run {
         }
     }
 
-    /// Returns all messages that the run holds to the queue, in their order.
-    private func endRound() {
-        round?.isEnding = true
-        backlog.removeLast(backlog.count - suspects)
-        stopConsuming()
+    /// When the run has to end because it holds messages that stay; `nil` without such messages, and for a run that
+    /// reads.
+    private var holdEnd: Instant? {
+        let staying = tally.seen - tally.removed - backlog.count - inFlight.count
+        guard let scope, !isReadOnly, !consumers.isEmpty, staying > 0 else { return nil }
+        return scope.start + settings.longestHold
     }
 
-    private func startNextRound() {
-        // A queue that grows faster than it is worked off has no end.
-        if tally.done >= initialLength ?? 0 { return finish(.complete) }
-        consumers = []
-        round = nil
-        broker.restart(at: now)
-        ask(.length)
-    }
-
-    /// When this round has to end; `nil` for a run that reads, or that consumes nothing.
-    private var roundEnd: Instant? {
-        guard let round, !round.isEnding, !isReadOnly, !consumers.isEmpty else { return nil }
-        return round.start + settings.longestRound
-    }
-
-    /// Whether the round waits for a delivery, so that other consumers may hold the rest.
+    /// Whether the run waits for a delivery, so that other consumers may hold the rest.
     private var mayWatch: Bool {
         !consumers.isEmpty && !isOver && isIdle && question == nil && control.isOpen
     }
 
     private var isQuiet: Bool { mayWatch && now >= lastDelivery + Self.quiet }
 
-    /// Whether no further message is taken in this round.
+    /// Whether no further message is taken.
     var isOver: Bool {
-        guard let round else { return false }
-        return round.isEnding || round.seen >= round.expected || tally.chosen >= settings.limit
+        guard let scope else { return false }
+        return tally.seen >= scope.messages || tally.chosen >= settings.limit
     }
 
     func noteDelivery() {
-        round?.seen += 1
+        tally.seen += 1
         lastDelivery = now
         broker.restart(at: now)
     }
@@ -294,9 +261,13 @@ final class DeadLetterRun: Run {
 
     private func checkEnd() {
         if let failure = broker.failure(at: now) { return finish(.failed(failure)) }
-        guard let round, !round.isEnding else { return }
+        guard scope != nil else { return }
         if isOver, isIdle { return finish(.complete) }
-        if let end = roundEnd, now >= end { return endRound() }
+        if let end = holdEnd, now >= end {
+            let minutes = settings.longestHold.components.seconds / 60
+            return finish(
+                .failed("messages that stay were held for \(minutes) minutes, and RabbitMQ allows 30: run it again"))
+        }
         // The newest consumer holds only messages that stay.
         if !isOver, isIdle, let consumer = consumers.last, consumer.isFull { openConsumer() }
         if isQuiet { ask(.length) }
@@ -323,7 +294,7 @@ final class DeadLetterRun: Run {
 
     /// Waits for pending publishes, flushes the acknowledgements, then closes one consumer after another.
     private func consumersAreClosed(force: Bool) -> Bool {
-        guard force || isIdle || end != nil && !publisher.isOpen else { return false }
+        guard force || isIdle || !publisher.isOpen else { return false }
         for index in consumers.indices { consumers[index].flush(at: now) }
         guard force || consumers.allSatisfy(\.isFlushed) else { return false }
         return consumers.map(\.connection).allSatisfy(isClosed)

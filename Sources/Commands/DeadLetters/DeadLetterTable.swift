@@ -47,7 +47,6 @@ struct DeadLetterTable {
     private var queue = ""
     private var tally = DeadLetterTally()
 
-    /// An empty table.
     init() {}
 
     /// Reads the queue.

@@ -1,6 +1,6 @@
 /// The results of the messages that a run processed.
 struct DeadLetterTally: Sendable, Equatable {
-    /// Messages in the queue when its length was last determined, and those removed before.
+    /// Messages in the queue at the start.
     var atStart = 0
     var seen = 0
     /// Messages that the filter selected, up to the limit.
@@ -39,10 +39,5 @@ struct DeadLetterTally: Sendable, Equatable {
         refused += 1
         guard reasons.count < Self.maximumComplaints, !reasons.contains(where: { $0.text == text }) else { return }
         reasons.append(Reason(text: text, first: name))
-    }
-
-    /// What is still in the queue is seen again.
-    mutating func startRound() {
-        (seen, chosen, accepted, refused, reasons) = (0, done, 0, 0, [])
     }
 }

@@ -59,7 +59,6 @@ struct DeadLettersShow: ParsableCommand {
     }
 }
 
-/// The visible part of one dead letter.
 struct DeadLetterView {
     private let members: [(String, JSONOutput)]
     private let headers: [(String, JSONOutput)]
