@@ -37,7 +37,6 @@ struct APNsTarget {
 
     var endpoint: Endpoint { identity.endpoint }
 
-    /// Whether a check of this target also covers the other one.
     private func covers(_ other: APNsTarget) -> Bool {
         let isSameWay =
             endpoint == other.endpoint && identity.proxy == other.identity.proxy
@@ -58,7 +57,6 @@ struct APNsTarget {
     /// Whether its responses prove that APNs accepts the app's provider token. Other requests have side effects.
     var judgesToken: Bool { isOptional && sendsProviderToken }
 
-    /// The description for operators.
     var text: String {
         let names = topics.prefix(3).joined(separator: ", ") + (topics.count > 3 ? " and \(topics.count - 3) more" : "")
         return "\(isOptional ? "channels" : "notifications") of \(names)"

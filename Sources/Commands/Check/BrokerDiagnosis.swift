@@ -33,7 +33,6 @@ struct BrokerDiagnosis {
             .ok, "version", "\(name): quorum queues have \(meaning) unless they are declared with one")
     }
 
-    /// The major and minor version.
     private static func number(of server: ServerProperties) -> (major: Int, minor: Int)? {
         let parts = server.version.split(separator: ".").prefix(2).map { Int($0) }
         guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }

@@ -20,7 +20,6 @@ final class ConnectionCheck: Run {
         let peer: Peer
         let endpoint: Endpoint
         let purpose: String
-        /// Starts the check.
         fileprivate let begin: (Instant) throws -> any PlaceCheck
         fileprivate var check: (any PlaceCheck)?
         /// Why the check did not start.
@@ -33,24 +32,20 @@ final class ConnectionCheck: Run {
     }
 
     private let configuration: Configuration
+    private let network: any Network
     private var random: SplitMix64
     /// Brokers first, in the order of the configuration.
     private(set) var places: [Place] = []
 
-    /// - Parameters:
-    ///   - broker: the network to brokers.
-    ///   - apns: the network to APNs and its proxies.
-    init(
-        _ configuration: Configuration, broker: any Network, apns: any Network, seed: UInt64, at now: Moment
-    ) {
+    init(_ configuration: Configuration, network: any Network, seed: UInt64, at now: Moment) {
         self.configuration = configuration
+        self.network = network
         random = SplitMix64(seed: seed)
-        places = configuration.broker.endpoints.map { brokerPlace($0, over: broker) }
-        places += APNsTarget.all(configuration).map { apnsPlace($0, over: apns) }
+        places = configuration.broker.endpoints.map(brokerPlace) + APNsTarget.all(configuration).map(apnsPlace)
         start(at: now.instant)
     }
 
-    private func brokerPlace(_ secret: Secret, over network: any Network) -> Place {
+    private func brokerPlace(_ secret: Secret) -> Place {
         let address: BrokerAddress
         do throws(AMQPError) {
             address = try BrokerAddress(secret.reveal())
@@ -68,7 +63,7 @@ final class ConnectionCheck: Run {
         }
     }
 
-    private func apnsPlace(_ target: APNsTarget, over network: any Network) -> Place {
+    private func apnsPlace(_ target: APNsTarget) -> Place {
         Place(peer: .apns, endpoint: target.endpoint, purpose: target.text) { [unowned self] now in
             try APNsCheck(
                 target, configuration.apns, context: try target.identity.makeContext(),
@@ -116,7 +111,6 @@ final class ConnectionCheck: Run {
     }
 }
 
-/// A check of one endpoint.
 protocol PlaceCheck: Run {
     var findings: [ConnectionFinding] { get }
 }

@@ -10,10 +10,9 @@ struct ConnectionsReport {
 
     /// - Parameter showsProgress: shows progress on a terminal during the tests.
     init(_ configuration: Configuration, showsProgress: Bool) throws {
-        let runner = try LoopRunner()
+        let runner = try LoopRunner(configuration.apns.socketOptions)
         let check = ConnectionCheck(
-            configuration, broker: runner.network, apns: try runner.makeNetwork(configuration.apns.socketOptions),
-            seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
+            configuration, network: runner.network, seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
         places = check.places
     }

@@ -12,7 +12,6 @@ final class LoopRunner: LoopOwner {
 
     let loop: EventLoop
     let network: SocketNetwork
-    private let resolver: Resolver
     private var run: (any Run)?
     private var interval: Duration?
     private var afterStep: (Moment) -> Void = { _ in }
@@ -25,14 +24,8 @@ final class LoopRunner: LoopOwner {
         // Before the resolver's thread starts, which inherits the mask.
         SignalSource.block(Self.handled)
         loop = try EventLoop()
-        resolver = Resolver()
-        network = try SocketNetwork(loop: loop, resolver: resolver, options: options)
+        network = try SocketNetwork(loop: loop, resolver: Resolver(), options: options)
         _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run?.stop(at: loop.now) }
-    }
-
-    /// Another network on the same loop.
-    func makeNetwork(_ options: SocketOptions) throws -> SocketNetwork {
-        try SocketNetwork(loop: loop, resolver: resolver, options: options)
     }
 
     /// Makes the broker connections of a command.

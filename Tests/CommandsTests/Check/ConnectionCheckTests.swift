@@ -15,8 +15,7 @@ struct ConnectionCheckTests {
     private func reports(
         _ world: World, within limit: Duration = .seconds(120)
     ) -> [ConnectionCheck.Place] {
-        let check = ConnectionCheck(
-            world.configuration, broker: world.network, apns: world.network, seed: 1, at: world.moment)
+        let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
         #expect(world.finish(check, within: limit))
         #expect(check.progress.done == check.progress.of)
         return check.places
