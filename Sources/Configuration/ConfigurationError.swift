@@ -1,13 +1,6 @@
-package import Core
-import Decoding
-
 /// Why a configuration cannot be used: all problems of the file, in line order.
-package struct ConfigurationError: ComponentError {
-    package typealias Code = ErrorCode<ConfigurationError>
-
-    package let code = Code.invalid
+package struct ConfigurationError: Error, CustomStringConvertible {
     package let problems: [ConfigurationProblem]
-    package let isTransient = false
 
     /// The readable part of the file; `nil` if it is not valid YAML.
     struct Readable: Sendable {
@@ -19,15 +12,7 @@ package struct ConfigurationError: ComponentError {
     var readable: Readable?
 
     /// One problem per line.
-    package var message: String {
+    package var description: String {
         problems.map(\.description).joined(separator: "\n")
     }
-
-    package var description: String {
-        message
-    }
-}
-
-extension ErrorCode<ConfigurationError> {
-    package static var invalid: Self { Self(rawValue: "invalid-configuration") }
 }

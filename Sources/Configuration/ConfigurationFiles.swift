@@ -6,21 +6,17 @@ package enum ConfigurationFiles {
     /// Far above the size of any configuration, key, secret or CA bundle, in bytes.
     static let maximumSize = 4 * 1024 * 1024
 
-    /// - Returns: the content of the file.
-    static func read(_ path: String) throws(Complaint) -> [UInt8] {
-        do {
-            return try WholeFile.read(path, upTo: maximumSize)
-        } catch {
-            switch error {
-            case .tooLarge: throw Complaint("larger than \(maximumSize) bytes")
-            case .system, .notRegular: throw Complaint(error.description)
-            }
-        }
+    static func read(_ path: String) throws(WholeFile.Failure) -> [UInt8] {
+        try WholeFile.read(path, upTo: maximumSize)
     }
 
     /// The secret that a file holds now.
     package static func secret(in file: FilePath) -> Result<Secret, Complaint> {
-        Result { () throws(Complaint) in try secret(read(file.path)) }
+        do {
+            return .success(try secret(read(file.path)))
+        } catch {
+            return .failure(Complaint("\(error)"))
+        }
     }
 
     /// The secret in a file; trailing line ends are removed.

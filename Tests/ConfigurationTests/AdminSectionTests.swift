@@ -46,7 +46,7 @@ struct AdminSectionTests {
             ("queues: [\nadmin: [\n", "not YAML"),
         ] {
             let error = #expect(throws: ConfigurationError.self) { try admin(text) }
-            #expect(error?.message.contains(problem) == true, "\(error?.message ?? "")")
+            #expect(error?.description.contains(problem) == true, "\(error?.description ?? "")")
         }
     }
 }

@@ -39,9 +39,9 @@ package struct SettingReader {
                 report(key, "duplicate key \"\(name)\"\(Self.within(path)); it is already on line \(first.line)")
             }
             if let newName = self.schema.renamed[Self.join(schema, name)] {
-                warn(
-                    key, "\(Self.join(path, name)) is now \(newName); the old name will be an error in the next release"
-                )
+                report(
+                    .warning, at: key.location,
+                    "\(Self.join(path, name)) is now \(newName); the old name will be an error in the next release")
                 given[newName] = entry.value
                 locate(Self.join(path, newName), at: entry.value)
                 continue
@@ -231,16 +231,7 @@ package struct SettingReader {
             if Substitution.isNeeded(in: scalar.string) { values.substitute(path, for: scalar.string) }
             return text
         } catch {
-            switch error {
-            case .unset(let name):
-                report(path, "\(path): the environment variable \(name) is not set")
-            case .unterminated:
-                report(path, "\(path): \"${\" without \"}\"; write \"$${\" for a plain \"${\"")
-            case .badName:
-                report(
-                    path,
-                    "\(path): expected an environment variable's name in \"${…}\"; write \"$${\" for a plain \"${\"")
-            }
+            report(path, "\(path): \(error.message)")
             return nil
         }
     }
@@ -256,20 +247,19 @@ package struct SettingReader {
     }
 
     private mutating func report(_ node: YAMLNode, _ message: String, hint: String? = nil) {
-        problems.append(
-            ConfigurationProblem(
-                severity: .error, file: file, location: node.location, message: message, hint: hint))
-    }
-
-    private mutating func warn(_ node: YAMLNode, _ message: String) {
-        problems.append(
-            ConfigurationProblem(severity: .warning, file: file, location: node.location, message: message))
+        report(.error, at: node.location, message, hint)
     }
 
     private mutating func report(_ path: String, _ message: String, hint: String? = nil) {
+        report(.error, at: values.location(of: path), message, hint)
+    }
+
+    private mutating func report(
+        _ severity: ConfigurationProblem.Severity, at location: ConfigurationProblem.Location, _ message: String,
+        _ hint: String? = nil
+    ) {
         problems.append(
-            ConfigurationProblem(
-                severity: .error, file: file, location: values.location(of: path), message: message, hint: hint))
+            ConfigurationProblem(severity: severity, file: file, location: location, message: message, hint: hint))
     }
 
     /// A sibling with a similar name, else the same name elsewhere.

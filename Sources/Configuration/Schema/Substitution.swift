@@ -1,13 +1,11 @@
+import Core
+
 /// `${NAME}` in a value is replaced by an environment variable, `${NAME:-default}` by the default if the variable is
 /// not set or empty (as in a shell). `$${` is a plain `${`.
 package enum Substitution {
-    enum Failure: Error, Equatable {
-        case unset(String)
-        case unterminated
-        case badName
-    }
+    private static let plain = "write \"$${\" for a plain \"${\""
 
-    static func expand(_ text: String, environment: (String) -> String?) throws(Failure) -> String {
+    static func expand(_ text: String, environment: (String) -> String?) throws(Complaint) -> String {
         guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
         var result = ""
         var rest = Substring(text)
@@ -18,18 +16,18 @@ package enum Substitution {
                 result += "${"
                 rest = rest.dropFirst(3)
             } else if rest.hasPrefix("${") {
-                guard let end = rest.firstIndex(of: "}") else { throw .unterminated }
+                guard let end = rest.firstIndex(of: "}") else { throw Complaint("\"${\" without \"}\"; \(plain)") }
                 let inside = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
                 let separator = inside.firstRange(of: ":-")
                 let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
-                guard isName(name) else { throw .badName }
+                guard isName(name) else { throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)") }
                 let value = environment(String(name))
                 if let separator, value?.isEmpty ?? true {
                     result += inside[separator.upperBound...]
                 } else if let value {
                     result += value
                 } else {
-                    throw .unset(String(name))
+                    throw Complaint("the environment variable \(name) is not set")
                 }
                 rest = rest[rest.index(after: end)...]
             } else {
