@@ -37,9 +37,9 @@ func printAnswer(_ members: [(String, JSONOutput)], asJSON isJSON: Bool) {
 extension JSONOutput {
     /// A line for each member that has a value.
     static func table(_ members: [(String, JSONOutput)]) -> [String] {
-        let rows = members.map { ($0, $1.plain) }.filter { !$1.isEmpty }
-        let width = rows.map(\.0.count).max() ?? 0
-        return rows.map { "\($0.padded(to: width))  \($1)" }
+        var table = TextTable()
+        for (name, value) in members where !value.plain.isEmpty { table.add([name, value.plain]) }
+        return table.lines
     }
 
     /// For people: texts without quotes, lists with commas, counts before what they count.

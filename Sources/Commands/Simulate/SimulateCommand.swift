@@ -150,19 +150,23 @@ struct SimulateCommand: ParsableCommand {
             LineLogHandler(
                 label: label, threshold: LogThreshold(level), format: .text, clock: { SystemClock.now().wall })
         }
-        service.context.observer = SimulatorReport(log: logger, inbox: server)
+        let simulation = Simulation(service, log: logger, inbox: server)
+        service.context.observer = simulation
         printLine("ready")
-        try runner.run(Simulation(service, inbox: server))
+        try runner.run(simulation)
         printAnswer(service.context.ledger.statistics.members, asJSON: json)
     }
 }
 
-/// Logs the simulator's responses and stores them in the inbox.
-private final class SimulatorReport: SimulatorObserver {
+/// Runs until it is stopped. Logs the simulator's responses and stores them in the inbox.
+private final class Simulation: Run, SimulatorObserver {
+    private let service: SimulatorService
     private let log: Logger
     private let inbox: InboxServer?
+    private(set) var isFinished = false
 
-    init(log: Logger, inbox: InboxServer?) {
+    init(_ service: SimulatorService, log: Logger, inbox: InboxServer?) {
+        self.service = service
         self.log = log
         self.inbox = inbox
     }
@@ -175,18 +179,6 @@ private final class SimulatorReport: SimulatorObserver {
 
     func failed(connection: Int, _ error: any Error) {
         log.error("connection failed: \(error)", metadata: ["connection": "\(connection)"])
-    }
-}
-
-/// Runs until it is stopped.
-private final class Simulation: Run {
-    private let service: SimulatorService
-    private let inbox: InboxServer?
-    private(set) var isFinished = false
-
-    init(_ service: SimulatorService, inbox: InboxServer?) {
-        self.service = service
-        self.inbox = inbox
     }
 
     var nextDeadline: Instant? { inbox?.nextDeadline }
