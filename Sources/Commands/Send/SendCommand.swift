@@ -32,7 +32,11 @@ struct SendCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The payload; - reads standard input.", valueName: "file"))
     var payload: String?
 
-    @OptionGroup var alert: AlertOptions
+    @Option(help: "The title of an alert, instead of --payload.")
+    var title: String?
+
+    @Option(help: "The text of the alert.")
+    var body: String?
 
     @OptionGroup var app: AppOption
 
@@ -66,9 +70,8 @@ struct SendCommand: ParsableCommand {
         guard (deviceToken == nil) != (channel == nil) else {
             throw ValidationError("expected either --device-token or --channel")
         }
-        guard (payload == nil) != (alert.payload == nil) else {
-            throw ValidationError(
-                "expected either --payload or --title, --subtitle, --body, --badge and --sound")
+        guard (payload == nil) != (title == nil && body == nil) else {
+            throw ValidationError("expected either --payload or --title and --body")
         }
         guard timeout.map((1...86400).contains) ?? true else { throw ValidationError("--timeout is 1 to 86400") }
     }
@@ -100,8 +103,15 @@ struct SendCommand: ParsableCommand {
         if let status = result.outcome.status { throw status }
     }
 
+    private var alert: [UInt8] {
+        let texts = [("title", title), ("body", body)].compactMap { name, text in
+            text.map { (name, JSONOutput.text($0)) }
+        }
+        return Array(JSONOutput.text(of: [("aps", .object([("alert", .object(texts))]))]).utf8)
+    }
+
     private func readPayload(_ limit: Int) throws -> [UInt8] {
-        guard let payload else { return alert.payload ?? [] }
+        guard let payload else { return alert }
         do {
             return try WholeFile.read(fileOrStandardInput: payload, upTo: limit)
         } catch {
