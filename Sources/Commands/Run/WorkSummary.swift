@@ -12,7 +12,6 @@ struct WorkSummary {
     private var outcomes = [UInt64](repeating: 0, count: Outcome.allCases.count)
     private var deadLetters: UInt64 = 0
     private var parked: UInt64 = 0
-    private var requests = Histogram()
 
     init(at now: Instant) {
         nextDue = now + Self.interval
@@ -26,11 +25,9 @@ struct WorkSummary {
             for outcome in Outcome.allCases { next.outcomes[Int(outcome.rawValue)] += snapshot.counters[outcome] }
             next.deadLetters += snapshot.counters[.deadLetters]
             next.parked += snapshot.counters[.parked]
-            next.requests.add(snapshot.timings.request)
         }
         defer { self = next }
-        let recent = next.requests.subtracting(requests)
-        guard next.outcomes != outcomes || next.parked != parked || recent.count > 0 else { return nil }
+        guard next.outcomes != outcomes || next.parked != parked else { return nil }
         var fields: Logger.Metadata = [
             "dead_letters": .stringConvertible(next.deadLetters - deadLetters),
             "parked": .stringConvertible(next.parked - parked),
@@ -39,14 +36,6 @@ struct WorkSummary {
             let index = Int(outcome.rawValue)
             fields["\(outcome.name)"] = .stringConvertible(next.outcomes[index] - outcomes[index])
         }
-        for (name, share) in [("p50_seconds", 0.5), ("p99_seconds", 0.99)] {
-            fields[name] = recent.quantile(share).map { .stringConvertible($0.inMilliseconds / 1000) }
-        }
         return fields
     }
-}
-
-extension Duration {
-    /// In whole milliseconds.
-    fileprivate var inMilliseconds: Double { Double(nanoseconds / 1_000_000) }
 }

@@ -37,31 +37,6 @@ package struct Histogram: Sendable, Equatable {
         counts.reduce(0, &+)
     }
 
-    /// The duration that a share of the durations did not exceed, interpolated within its bucket; `nil` if there are
-    /// none.
-    package func quantile(_ share: Double) -> Duration? {
-        let target = share * Double(count)
-        guard count > 0 else { return nil }
-        var below = 0.0
-        for (bucket, inside) in counts.enumerated() where inside > 0 {
-            guard bucket < Self.bounds.count else { break }
-            if below + Double(inside) >= target {
-                let low = bucket == 0 ? 0 : Double(Self.bounds[bucket - 1])
-                let part = (target - below) / Double(inside)
-                return .nanoseconds(Int64(low + part * (Double(Self.bounds[bucket]) - low)))
-            }
-            below += Double(inside)
-        }
-        return Self.bounds.last.map { .nanoseconds($0) }
-    }
-
-    package func subtracting(_ earlier: Histogram) -> Histogram {
-        var difference = self
-        for bucket in counts.indices { difference.counts[bucket] &-= earlier.counts[bucket] }
-        difference.sum &-= earlier.sum
-        return difference
-    }
-
     package mutating func add(_ other: Histogram) {
         for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
         sum &+= other.sum

@@ -15,7 +15,7 @@ struct WorkSummaryTests {
     @Test("It counts requests ended in the last minute, and an idle minute has no summary")
     func minutes() throws {
         let world = try World(
-            script: "token dead*: 410 Unregistered\ntoken bad*: 400 BadCollapseId\ntoken *: delay 20ms")
+            script: "token dead*: 410 Unregistered\ntoken bad*: 400 BadCollapseId")
         try world.start()
         var summary = WorkSummary(at: world.network.now)
         func take() -> [String: String]? {
@@ -31,9 +31,6 @@ struct WorkSummaryTests {
         let work = try #require(take())
         #expect(work["accepted"] == "3" && work["unregistered"] == "1" && work["rejected"] == "1")
         #expect(work["dead_letters"] == "1" && work["parked"] == "0")
-        let median = try #require(work["p50_seconds"].flatMap(Double.init))
-        let p99 = try #require(work["p99_seconds"].flatMap(Double.init))
-        #expect(median > 0.01 && median <= p99 && p99 < 1)
         world.pass(.seconds(60))
         #expect(take() == nil)
         try world.request(Self.body("00ab"))
