@@ -1,6 +1,5 @@
 package import Core
 
-/// One page of the admin server.
 package struct AdminPage: Sendable {
     /// Who may access a page.
     package enum Access: Sendable {

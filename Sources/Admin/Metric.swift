@@ -7,7 +7,6 @@ package struct Metric: Sendable {
 
     package let name: StaticString
     package let kind: Kind
-    /// The names of its labels.
     package let labels: [StaticString]
     /// One sentence.
     package let help: StaticString

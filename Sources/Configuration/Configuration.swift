@@ -203,7 +203,6 @@ extension Configuration.APNs {
     /// the PING for unanswered requests, so that it only affects connections without waiting requests.
     private static let unacknowledgedTime = Duration.seconds(20)
 
-    /// The options of the sockets to APNs.
     package var socketOptions: SocketOptions {
         SocketOptions(unacknowledgedTime: Self.unacknowledgedTime)
     }

@@ -85,7 +85,6 @@ struct DecodingReport {
         ]
     }
 
-    /// The text output.
     var lines: [String] {
         guard case .request(let request) = decoded else { return ["\(outcome)\(detail.map { ": \($0)" } ?? "")"] }
         let invalid = (request.refusals.map(\.failure.detail) + failures).map { "invalid: \($0)" }

@@ -23,7 +23,6 @@ extension Application {
             ])
     }
 
-    /// Logs a summary of each minute with work.
     func logWork(at now: Instant) {
         let snapshots = workers.watch.seen(at: now).compactMap(\.snapshot)
         if let work = workers.summary.take(snapshots, at: now) {

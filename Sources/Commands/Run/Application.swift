@@ -41,7 +41,6 @@ package final class Application: LoopOwner {
         var password: SecretWatch?
     }
 
-    /// The state of the shutdown.
     struct Shutdown {
         fileprivate(set) var isDraining = false
         /// Whether a signal has asked for the end; a failed worker drains the others without one.
@@ -51,7 +50,6 @@ package final class Application: LoopOwner {
         fileprivate var end = End.drained
     }
 
-    /// The admin server and the state for its pages.
     struct AdminState {
         /// `nil` if it is turned off.
         var server: AdminServer?
@@ -60,7 +58,6 @@ package final class Application: LoopOwner {
         var isWaitingForWorkers = false
     }
 
-    /// The active plan.
     var plan: AppPlan
     var file: ConfigurationFile
     let log: Logger

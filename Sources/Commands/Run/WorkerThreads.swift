@@ -45,12 +45,10 @@ struct WorkerThreads {
         }
     }
 
-    /// Posts a command to every worker.
     func post(_ command: WorkerCommand) {
         for mailbox in commands { mailbox.post(command) }
     }
 
-    /// Asks workers for their snapshots.
     func ask(_ workers: [Int]) {
         for worker in workers { commands[worker].post(.sendSnapshot) }
     }

@@ -46,7 +46,6 @@ final class OneOffNotification: Run {
         takeResult(at: now)
     }
 
-    /// Alarms for the operator.
     var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
 
     var isFinished: Bool { exchange?.0.isFinished ?? true }

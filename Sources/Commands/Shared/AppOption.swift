@@ -10,7 +10,6 @@ struct AppOption: ParsableArguments {
     @Option(help: "production or development; required if a topic has both.")
     var environment: Environment?
 
-    /// The selected app of the configuration.
     func choose(from configuration: Configuration) throws -> Configuration.App {
         let found = configuration.apps.filter { app in
             (topic.map { app.isMeant(by: $0) } ?? true) && (environment.map { $0 == app.environment } ?? true)

@@ -1,6 +1,5 @@
 package import Core
 
-/// How close a certificate is to its expiry.
 package enum CertificateExpiry: Sendable, Equatable {
     case far
     /// Expires in less than 30 days: in this number of whole days.

@@ -52,7 +52,6 @@ extension ConfigurationInspection {
 }
 
 extension ConfigurationDocument {
-    /// Inspects the files that the configuration names.
     package func inspect(now: WallTime) -> ConfigurationInspection {
         var check = ConfigurationReader(file: file, values: values)
         check.checkFiles(at: now)

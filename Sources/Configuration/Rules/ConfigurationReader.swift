@@ -4,7 +4,6 @@ import System
 struct ConfigurationReader {
     let file: String
     let values: SettingValues
-    /// Reads a file with a secret.
     var readFile: (String) throws -> [UInt8] = ConfigurationFiles.read
     var problems: [ConfigurationProblem] = []
 
@@ -35,7 +34,6 @@ struct ConfigurationReader {
         throw ConfigurationError(problems: errors, readable: readable)
     }
 
-    /// The paths of the apps.
     var apps: [String] {
         (0..<values.count("apps")).map { "apps[\($0)]" }
     }

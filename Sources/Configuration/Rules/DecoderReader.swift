@@ -114,7 +114,6 @@ struct DecoderReader {
         return source
     }
 
-    /// Reads the text of an option, if it has one.
     private mutating func read(_ path: String, _ body: (String) throws(InvalidOption) -> Void) {
         guard let text = values.text(path) else { return }
         attempt(path) { () throws(InvalidOption) in try body(text) }

@@ -17,7 +17,6 @@ package struct Setting: Sendable {
         case number(ClosedRange<Double>)
         case boolean
         case choice([String])
-        /// A list of `count` integers.
         case integers(ClosedRange<Int>, count: ClosedRange<Int>)
         /// A list of `count` texts with a length in bytes each.
         case texts(bytes: ClosedRange<Int>, count: ClosedRange<Int>)
@@ -54,7 +53,6 @@ package struct Setting: Sendable {
         path.contains(".") ? String(path.prefix(path.count - key.count - 1)) : ""
     }
 
-    /// The same setting within a section.
     package func below(_ section: String) -> Setting {
         Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, summary)
     }

@@ -6,7 +6,6 @@ package struct YAMLNode: Sendable {
         package let isPlain: Bool
     }
 
-    /// A key with its value.
     package struct Entry: Sendable {
         package let key: YAMLNode
         package let value: YAMLNode

@@ -7,7 +7,6 @@ import Runtime
 
 /// The content of `/metrics`: every metric with its sentence for the documentation and its value.
 package struct MetricsPage {
-    /// In Prometheus' text format.
     var text = PrometheusText()
     let seen: ProcessSnapshot
     let snapshots: [WorkerSnapshot]

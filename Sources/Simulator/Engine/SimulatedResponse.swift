@@ -10,7 +10,6 @@ package struct SimulatedResponse: Error, Equatable {
         case body
         /// Nothing, although the headers have no END_STREAM.
         case silence
-        /// The stream is reset.
         case reset(HTTP2ErrorCode)
     }
 

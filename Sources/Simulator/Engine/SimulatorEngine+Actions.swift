@@ -94,7 +94,6 @@ extension SimulatorEngine {
         }
     }
 
-    /// Whether a GOAWAY covers its trigger.
     private static func covers(_ goaway: ScriptGoaway) -> Bool {
         goaway.last == .all || goaway.last == .this
     }

@@ -5,7 +5,6 @@ package import System
 
 /// The fields of an X.509 certificate (RFC 5280) that this project uses.
 package struct Certificate: Sendable, Equatable {
-    /// The subject's common name.
     package var subjectCommonName: String?
 
     /// The subject's user ID (0.9.2342.19200300.100.1.1): the bundle ID in Apple's certificates for APNs, the topic in

@@ -64,7 +64,6 @@ package struct CertificateAuthority: Sendable {
         return (builder.signed(by: self), PEM.pkcs8(key))
     }
 
-    /// Passes the authority's certificate and key to `body`.
     func withCertificateAndKey(_ body: (OpaquePointer, borrowing Owned) -> Void) {
         do {
             let key = try PEM.privateKey(in: privateKeyPEM, "the authority's key")

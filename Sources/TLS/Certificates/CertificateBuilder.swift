@@ -48,7 +48,6 @@ struct CertificateBuilder: ~Copyable {
         unsafe finish(issuer: certificate.pointer, key)
     }
 
-    /// The certificate as PEM, signed by `authority`.
     consuming func signed(by authority: CertificateAuthority) -> String {
         addExtension(NID_authority_key_identifier, "keyid")
         var pem = ""

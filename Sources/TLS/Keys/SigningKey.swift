@@ -22,7 +22,6 @@ package final class SigningKey {
         self.key = key
     }
 
-    /// A new key.
     package static func generate() -> SigningKey {
         SigningKey(ES256.generate())
     }

@@ -115,7 +115,6 @@ package final class TLSSession {
         return true
     }
 
-    /// The negotiated application protocol (ALPN).
     package var negotiatedProtocol: String? {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
