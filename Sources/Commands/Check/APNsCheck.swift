@@ -72,7 +72,7 @@ final class APNsCheck: PlaceCheck {
     }
 
     private func ready(at now: Moment) {
-        if let security = link.engine.security { findings.append(.secured(security, at: now.wall)) }
+        if let security = link.engine.security { findings.append(.secured(security)) }
         let streams = link.engine.maximumConcurrentStreams
         findings.append(
             ConnectionFinding(.ok, "http/2", "\(streams) stream\(streams == 1 ? "" : "s") at once for now"))

@@ -102,7 +102,7 @@ final class BrokerCheck: PlaceCheck {
             // A refusal closes the channel, and reopening it causes another `opened` event.
             guard self.server == nil else { break }
             self.server = server
-            opened(server, at: now.wall)
+            opened(server)
             publisher.start(at: now.instant)
             deadline = now.instant + Self.timeLimit
         case .engine(.responded(let response)):
@@ -116,8 +116,8 @@ final class BrokerCheck: PlaceCheck {
         }
     }
 
-    private func opened(_ server: ServerProperties, at now: WallTime) {
-        if let security = control.security { findings.append(.secured(security, at: now)) }
+    private func opened(_ server: ServerProperties) {
+        if let security = control.security { findings.append(.secured(security)) }
         findings.append(
             ConnectionFinding(.ok, "login", "user \"\(address.user)\", virtual host \"\(address.virtualHost)\""))
         findings.append(diagnosis.version(server))

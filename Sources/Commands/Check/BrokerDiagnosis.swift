@@ -28,9 +28,7 @@ struct BrokerDiagnosis {
                 "\(name) has no at-least-once dead lettering: what waits in a retry queue can be lost",
                 hint: "RabbitMQ 3.10 or newer")
         }
-        let meaning = version.major < 4 ? "no delivery limit" : "a delivery limit of 20"
-        return ConnectionFinding(
-            .ok, "version", "\(name): quorum queues have \(meaning) unless they are declared with one")
+        return ConnectionFinding(.ok, "version", name)
     }
 
     private static func number(of server: ServerProperties) -> (major: Int, minor: Int)? {

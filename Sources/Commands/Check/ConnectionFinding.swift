@@ -42,18 +42,13 @@ extension ConnectionFinding {
     }
 
     /// The result of a handshake.
-    static func secured(_ summary: TLSSummary, at now: WallTime) -> ConnectionFinding {
+    static func secured(_ summary: TLSSummary) -> ConnectionFinding {
         let parameters = [summary.version, summary.group].compactMap(\.self).joined(separator: " with ")
         guard let certificate = summary.certificate else { return ConnectionFinding(.ok, "tls", parameters) }
         let name = certificate.subjectCommonName ?? certificate.subjectAlternativeNames.first ?? "no name"
         let issuer = certificate.issuerCommonName.map { ", from \"\($0)\"" } ?? ""
         let text =
             "\(parameters), the certificate of \"\(name)\"\(issuer) is valid until \(certificate.notAfter.inUTC)"
-        switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
-        case .near(let days) where days < 7:
-            return ConnectionFinding(
-                .warning, "tls", text, hint: "have the server's certificate renewed before it expires")
-        case .far, .near, .over, .early: return ConnectionFinding(.ok, "tls", text)
-        }
+        return ConnectionFinding(.ok, "tls", text)
     }
 }

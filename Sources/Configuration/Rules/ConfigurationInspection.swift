@@ -204,13 +204,15 @@ extension ConfigurationReader {
 
     private mutating func checkValidity(of certificate: Certificate, in path: String, at now: WallTime) {
         let end = certificate.notAfter.inUTC
-        switch CertificateExpiry(from: certificate.notBefore, until: certificate.notAfter, at: now) {
-        case .far: break
-        case .near(days: 0): warning(path, "the certificate expires within a day, on \(end)")
-        case .near(let days):
+        let days = (certificate.notAfter.milliseconds - now.milliseconds) / 86_400_000
+        if certificate.notAfter < now {
+            error(path, "the certificate expired on \(end)")
+        } else if now < certificate.notBefore {
+            error(path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
+        } else if days < 1 {
+            warning(path, "the certificate expires within a day, on \(end)")
+        } else if days < 30 {
             warning(path, "the certificate expires in \(days) day\(days == 1 ? "" : "s"), on \(end)")
-        case .over: error(path, "the certificate expired on \(end)")
-        case .early: error(path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
         }
     }
 

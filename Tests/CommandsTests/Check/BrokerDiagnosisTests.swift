@@ -50,16 +50,6 @@ struct BrokerDiagnosisTests {
         #expect(finding.severity == severity && finding.text.hasPrefix("\(product) \(version)"))
     }
 
-    @Test("A version implies the delivery limit of quorum queues")
-    func meaning() {
-        let texts = ["3.13.7", "4.0.5"].map {
-            diagnosis.version(ServerProperties(product: "RabbitMQ", version: $0)).text
-        }
-        #expect(texts[0] == "RabbitMQ 3.13.7: quorum queues have no delivery limit unless they are declared with one")
-        #expect(
-            texts[1] == "RabbitMQ 4.0.5: quorum queues have a delivery limit of 20 unless they are declared with one")
-    }
-
     @Test("A queue that exists as planned is reported with its messages")
     func asPlanned() throws {
         let found = try finding("push.requests")
