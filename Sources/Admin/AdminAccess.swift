@@ -1,15 +1,9 @@
-/// The hosts that a request without a token may name.
-package enum AdminHosts {
-    case any
-    /// - advice: for a client that names another one: how the server allows it.
-    case loopback(advice: StaticString)
-}
-
 /// Access control for pages that are not public.
 struct AdminAccess {
     /// `nil` allows every client.
     let token: [UInt8]?
-    let hosts: AdminHosts
+    /// How to allow other hosts than loopback in requests without a token; `nil` where any host is allowed.
+    let hostAdvice: StaticString?
 
     /// - Parameter authorization: the header's value.
     func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
@@ -37,8 +31,7 @@ struct AdminAccess {
     /// - Parameter given: the values of all header lines with this name.
     /// - Returns: the advice for a client whose request is refused.
     func refusal(of given: [String]) -> StaticString? {
-        guard case .loopback(let advice) = hosts, token == nil, !given.allSatisfy(Self.isLoopback) else { return nil }
-        return advice
+        token == nil && !given.allSatisfy(Self.isLoopback) ? hostAdvice : nil
     }
 
     /// Whether it is a loopback name, optionally with a port. Digits and dots alone are not a name that can be

@@ -33,15 +33,6 @@ package struct AdminRequest: Sendable {
     package let receivedAt: Instant
     /// Whether it was passed before without a response.
     package let isRepeated: Bool
-
-    package init(
-        page: AdminPage, query: [(name: String, value: String)] = [], receivedAt: Instant, isRepeated: Bool
-    ) {
-        self.page = page
-        self.query = query
-        self.receivedAt = receivedAt
-        self.isRepeated = isRepeated
-    }
 }
 
 package struct AdminResponse: Sendable {

@@ -60,10 +60,10 @@ package final class AdminServer {
     ///   - longest: the maximum duration of a connection.
     package init(
         loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = longest,
-        hosts: AdminHosts = .loopback(advice: "set admin.token_file to allow others"), pages: any AdminPages
+        hostAdvice: StaticString? = "set admin.token_file to allow others", pages: any AdminPages
     ) throws(EventLoopError) {
         self.pages = pages
-        access = AdminAccess(token: token.map { Array($0.utf8) }, hosts: hosts)
+        access = AdminAccess(token: token.map { Array($0.utf8) }, hostAdvice: hostAdvice)
         self.longest = longest
         endpoint = listen
         now = loop.now

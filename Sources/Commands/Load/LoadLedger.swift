@@ -17,8 +17,6 @@ struct LoadLedger: Sendable {
         respondedAt = Array(repeating: nil, count: count)
     }
 
-    var count: Int { publishedAt.count }
-
     /// Records the first publish of a message; a repetition after a lost connection does not count.
     mutating func published(_ index: Int, at now: Instant) {
         guard publishedAt[index] == nil else { return }

@@ -1,6 +1,6 @@
-import Admin
 import Core
 import Foundation
+@testable import Admin
 @testable import Simulator
 import Testing
 
