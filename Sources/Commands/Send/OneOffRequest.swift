@@ -91,38 +91,24 @@ extension OneOffDelivery.HeaderValue {
 /// The result of an operator's request.
 struct OneOffResult: Sendable {
     let outcome: Outcome
-    /// APNs' reason, if there is one.
-    let reason: String?
     let json: [UInt8]
-    /// The non-null scalar members of the JSON.
-    private let members: [(name: String, value: String)]
+    /// A table of the members that have a value.
+    let lines: [String]
 
     /// - Returns: `nil` if this is not a result.
     init?(json: ArraySlice<UInt8>) {
         guard let part = try? JSONPart(json) else { return nil }
         // With `results.per: request` the result is an array with one element.
         let result = part.kind == .array ? part.elements.first ?? part : part
-        members = result.members.compactMap { key, part in
-            guard ![.null, .array, .object].contains(part.kind) else { return nil }
-            return (String(decoding: key, as: UTF8.self), String(decoding: part.text ?? part.raw, as: UTF8.self))
-        }
-        let name = members.first { $0.name == "outcome" }?.value
-        guard let outcome = Outcome.allCases.first(where: { $0.name.description == name }) else { return nil }
+        guard let name = result["outcome"]?.text, let outcome = Outcome.allCases.first(where: { name.equals($0.name) })
+        else { return nil }
         self.outcome = outcome
-        reason = members.first { $0.name == "reason" }?.value
         self.json = Array(result.raw)
-    }
-
-    /// The result as text: the outcome, and the members that are not usual.
-    var lines: [String] {
-        let status = members.first { $0.name == "status" }.map { " \($0.value)" } ?? ""
-        let rest = members.filter { name, value in
-            !["outcome", "status", "reason"].contains(name)
-                && !["action: none", "processed: yes", "attempts: 1"].contains("\(name): \(value)")
+        var table = TextTable()
+        for (key, value) in result.members where ![.null, .array, .object].contains(value.kind) {
+            table.add([key, value.text ?? value.raw].map { String(decoding: $0, as: UTF8.self) })
         }
-        let width = rest.map(\.name.count).max() ?? 0
-        return ["\(outcome.name)\(status)\(reason.map { " \($0)" } ?? "")"]
-            + rest.map { "  \($0.name.padded(to: width))  \($0.value)" }
+        lines = table.lines
     }
 }
 
