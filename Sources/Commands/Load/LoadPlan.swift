@@ -33,12 +33,8 @@ struct LoadPlan: Sendable {
 
     /// The index from a message id; `nil` if it belongs to another run.
     func index(ofMessageID id: ArraySlice<UInt8>) -> Int? {
-        let prefix = run.utf8
-        guard id.starts(with: prefix), id.count > prefix.count, id[id.startIndex + prefix.count] == UInt8(ascii: "-")
-        else {
-            return nil
-        }
-        return Int(String(decoding: id.dropFirst(prefix.count + 1), as: UTF8.self))
+        let (prefix, text) = ("\(run)-", String(decoding: id, as: UTF8.self))
+        return text.hasPrefix(prefix) ? Int(text.dropFirst(prefix.count)) : nil
     }
 
     /// The JSON envelope of a message. In a varied mix, a few percent are special cases.
