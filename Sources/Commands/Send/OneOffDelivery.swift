@@ -27,7 +27,9 @@ package struct OneOffDelivery {
         }
     }
 
-    private static let fields: KeyValuePairs<String, any WritableKeyPath<Delivery.Layout, Delivery.Field> & Sendable> = [
+    private typealias Field = any WritableKeyPath<Delivery.Layout, Delivery.Field> & Sendable
+
+    private static let fields: KeyValuePairs<String, Field> = [
         "content-type": \.contentType, "content-encoding": \.contentEncoding, "correlation-id": \.correlationID,
         "reply-to": \.replyTo, "expiration": \.expiration, "message-id": \.messageID, "type": \.type,
         "app-id": \.appID, "exchange": \.exchange, "routing-key": \.routingKey,

@@ -20,7 +20,9 @@ package enum Substitution {
                 let inside = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
                 let separator = inside.firstRange(of: ":-")
                 let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
-                guard isName(name) else { throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)") }
+                guard isName(name) else {
+                    throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)")
+                }
                 let value = environment(String(name))
                 if let separator, value?.isEmpty ?? true {
                     result += inside[separator.upperBound...]
