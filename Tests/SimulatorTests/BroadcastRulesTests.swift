@@ -15,7 +15,7 @@ struct BroadcastRulesTests {
         rules.keyTopics = keyTopics.map { Array($0.utf8) }
         let fields = RequestHeaders(Samples.broadcast(changes))
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
-            guard case .broadcast(let bundleID) = try rules.open(fields) else {
+            guard case .broadcast(let bundleID) = try RequestTarget(fields) else {
                 throw SimulatedResponse(599, "not a broadcast's path")
             }
             try rules.check(broadcastTo: bundleID, fields, body: body) { registry.policy(of: $0, bundleID) }

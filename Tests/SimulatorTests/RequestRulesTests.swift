@@ -15,7 +15,7 @@ struct RequestRulesTests {
         rules.keyTopics = keyTopics.map { Array($0.utf8) }
         let fields = RequestHeaders(headers)
         return SimulatedResponse.thrown { () throws(SimulatedResponse) in
-            guard case .device(let token) = try rules.open(fields) else {
+            guard case .device(let token) = try RequestTarget(fields) else {
                 throw SimulatedResponse(599, "not a device's path")
             }
             try rules.check(device: token, fields, body: body)

@@ -126,7 +126,6 @@ final class BrokerCheck: PlaceCheck {
     /// The part of the connection that an error concerns.
     private static func subject(of error: AMQPError) -> String {
         switch error.code {
-        case .transport: "connection"
         case .tls: "tls"
         case .accessRefused: "login"
         case .notAllowed: "virtual host"

@@ -17,10 +17,7 @@ struct DeadLetterAccess {
     /// - Parameters:
     ///   - queue: `nil` for the configuration's dead-letter queue.
     ///   - verb: part of the connections' names, which identify the holder of the lock.
-    init(
-        _ configuration: ConfigurationOption, queue: String?, asJSON isJSON: Bool,
-        verb: String
-    ) throws {
+    init(_ configuration: ConfigurationOption, queue: String?, asJSON isJSON: Bool, verb: String) throws {
         settings = try configuration.load()
         self.queue = queue ?? settings.deadLetter.routingKey
         reader = RequestReader(settings)

@@ -79,10 +79,7 @@ struct DeadLetterView {
             ("device-tokens", .array(tokens)),
         ]
         headers = Self.headers(of: delivery, showsPayloads: showsPayloads)
-        body =
-            showsPayloads
-            ? ("body", .bytes(delivery.body))
-            : ("body", Self.omitted(delivery.body))
+        body = ("body", showsPayloads ? .bytes(delivery.body) : Self.omitted(delivery.body))
     }
 
     private static func omitted(_ bytes: some Collection<UInt8>) -> JSONOutput {

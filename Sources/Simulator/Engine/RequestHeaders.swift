@@ -56,6 +56,7 @@ package enum RequestTarget {
     /// `/1/apps/<bundle ID>/channels` and `/1/apps/<bundle ID>/all-channels`.
     case channels(ScriptOperation, ArraySlice<UInt8>)
 
+    /// Checks method, path and repeated headers.
     package init(_ fields: RequestHeaders) throws(SimulatedResponse) {
         let path = (fields.path ?? [])[...]
         if !path.hasPrefix("/1/") { _ = try Self.method(fields, ["POST"]) }
@@ -75,6 +76,9 @@ package enum RequestTarget {
             self = .channels(try Self.operation(fields, path[slash...]), path[8..<slash])
         } else {
             throw Self.badPath
+        }
+        if let duplicate = fields.duplicate {
+            throw SimulatedResponse(400, "DuplicateHeaders", "\(quoted(duplicate)) is repeated")
         }
     }
 

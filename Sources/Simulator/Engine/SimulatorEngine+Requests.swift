@@ -8,7 +8,7 @@ extension SimulatorEngine {
         let fields = RequestHeaders(request.headers)
         var (attempt, prepared) = enter(request, fields, on: stream, at: now)
         do throws(SimulatedResponse) {
-            let target = try rules.open(fields)
+            let target = try RequestTarget(fields)
             prepared.target = target
             try authenticate(fields, at: now)
             let plan = try check(target, request.body, subject(target, fields, attempt), &prepared, at: now)

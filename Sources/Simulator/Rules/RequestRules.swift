@@ -3,7 +3,7 @@ import Decoding
 
 /// The checks of a request except the credential.
 ///
-/// The checks run in the order of this file; ``SimulatorEngine`` checks the provider token after ``open(_:)``. The
+/// The checks run in the order of this file; ``SimulatorEngine`` checks the provider token after ``RequestTarget``. The
 /// order is: method, path, repeated headers; provider token; `apns-id`, device token, push type, topic, expiration,
 /// priority, collapse id; payload. Apple documents the rules but not their order, so the real APNs may report another
 /// reason for a request that violates two of them.
@@ -20,15 +20,6 @@ package struct RequestRules: Sendable {
     var certificate: ClientCertificate?
     /// The bundle IDs of the provider token's key; empty for all.
     var keyTopics: [[UInt8]] = []
-
-    /// Checks method, path and repeated headers.
-    package func open(_ fields: RequestHeaders) throws(SimulatedResponse) -> RequestTarget {
-        let target = try RequestTarget(fields)
-        if let duplicate = fields.duplicate {
-            throw SimulatedResponse(400, "DuplicateHeaders", "\(quoted(duplicate)) is repeated")
-        }
-        return target
-    }
 
     /// Checks the headers and the payload of a notification to a device.
     func check(
