@@ -58,9 +58,16 @@ struct BrokerDiagnosis {
         case .declared(_, let messages, let consumers):
             let counts =
                 "\(messages) message\(messages == 1 ? "" : "s"), \(consumers) consumer\(consumers == 1 ? "" : "s")"
-            return ConnectionFinding(.ok, step.subject, "as planned; \(counts)")
+            return ConnectionFinding(.ok, step.subject, "as planned; \(counts)\(Self.deliveryLimit(of: step))")
         default: return ConnectionFinding(.ok, step.subject, "as planned")
         }
+    }
+
+    private static func deliveryLimit(of step: TopologyPlan.Step) -> String {
+        guard case .queue(let queue, _) = step, case .int32(let limit)? = queue.arguments["x-delivery-limit"] else {
+            return ""
+        }
+        return "; delivery limit \(limit)"
     }
 
     /// The first difference between a queue and its declaration: `… inequivalent arg 'x-overflow' for queue 'q' in

@@ -50,10 +50,13 @@ struct BrokerDiagnosisTests {
         #expect(finding.severity == severity && finding.text.hasPrefix("\(product) \(version)"))
     }
 
-    @Test("A queue that exists as planned is reported with its messages")
+    @Test("A queue that exists as planned is reported with its messages and its delivery limit")
     func asPlanned() throws {
         let found = try finding("push.requests")
-        #expect(found == ConnectionFinding(.ok, "queue push.requests", "as planned; 1 message, 2 consumers"))
+        #expect(
+            found
+                == ConnectionFinding(
+                    .ok, "queue push.requests", "as planned; 1 message, 2 consumers; delivery limit 10000"))
     }
 
     @Test("A refused declaration is reported in the broker's own words, with one line of advice")
