@@ -5,29 +5,29 @@ import Core
 ///
 /// A callback finds its session in the user data. Callbacks do not call nghttp2 functions that could call back.
 extension HTTP2ClientSession {
-    static func register(in plan: borrowing RawSession.Plan) {
-        unsafe nghttp2_session_callbacks_set_on_header_callback(plan.callbacks) {
+    static func register(in setup: borrowing RawSession.Setup) {
+        unsafe nghttp2_session_callbacks_set_on_header_callback(setup.callbacks) {
             _, frame, name, nameLength, value, valueLength, _, session in
             unsafe HTTP2ClientSession.of(session).pointee.headerReceived(
                 stream: frame!.pointee.hd.stream_id,
                 name: UnsafeBufferPointer(start: name, count: nameLength),
                 value: UnsafeBufferPointer(start: value, count: valueLength))
         }
-        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(plan.callbacks) {
+        unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(setup.callbacks) {
             _, _, stream, bytes, count, session in
             unsafe HTTP2ClientSession.of(session).pointee.bodyReceived(
                 stream: stream, UnsafeBufferPointer(start: bytes, count: count))
             return 0
         }
-        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(plan.callbacks) { _, frame, session in
+        unsafe nghttp2_session_callbacks_set_on_frame_recv_callback(setup.callbacks) { _, frame, session in
             unsafe HTTP2ClientSession.of(session).pointee.frameReceived(frame!)
             return 0
         }
-        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(plan.callbacks) { _, stream, code, session in
+        unsafe nghttp2_session_callbacks_set_on_stream_close_callback(setup.callbacks) { _, stream, code, session in
             unsafe HTTP2ClientSession.of(session).pointee.streamClosed(stream, code: HTTP2ErrorCode(rawValue: code))
             return 0
         }
-        unsafe nghttp2_session_callbacks_set_on_frame_send_callback(plan.callbacks) { _, frame, session in
+        unsafe nghttp2_session_callbacks_set_on_frame_send_callback(setup.callbacks) { _, frame, session in
             if unsafe frame!.pointee.hd.isOf(NGHTTP2_GOAWAY) {
                 let goaway = unsafe frame!.pointee.goaway
                 unsafe HTTP2ClientSession.of(session).pointee.goawaySent(

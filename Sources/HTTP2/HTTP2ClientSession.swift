@@ -97,11 +97,11 @@ package struct HTTP2ClientSession: ~Copyable {
 
     /// The first ``drain(into:upTo:)`` writes the connection preface and SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
-        let plan = try RawSession.Plan()
-        Self.register(in: plan)
+        let setup = try RawSession.Setup()
+        Self.register(in: setup)
         // Without SETTINGS there is no limit (RFC 9113, section 6.5.2); the owner waits for them.
-        unsafe nghttp2_option_set_peer_max_concurrent_streams(plan.options, .max)
-        let raw = try RawSession(client: plan)
+        unsafe nghttp2_option_set_peer_max_concurrent_streams(setup.options, .max)
+        let raw = try RawSession(client: setup)
         if settings.firstStreamID != 1 {
             try check(unsafe nghttp2_session_set_next_stream_id(raw.pointer, settings.firstStreamID))
         }

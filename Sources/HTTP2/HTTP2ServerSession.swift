@@ -69,12 +69,12 @@ package final class HTTP2ServerSession {
     /// The first ``drain(into:upTo:)`` writes SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
         self.settings = settings
-        let plan = try RawSession.Plan()
-        Self.register(in: plan)
+        let setup = try RawSession.Setup()
+        Self.register(in: setup)
         // A limit of resets per second would require the session to read a clock.
-        unsafe nghttp2_option_set_stream_reset_rate_limit(plan.options, .max, .max)
-        unsafe nghttp2_option_set_no_closed_streams(plan.options, 1)
-        raw = try RawSession(server: plan)
+        unsafe nghttp2_option_set_stream_reset_rate_limit(setup.options, .max, .max)
+        unsafe nghttp2_option_set_no_closed_streams(setup.options, 1)
+        raw = try RawSession(server: setup)
         // Unretained, because the session must not keep its owner alive. That is safe: nghttp2 calls back only inside
         // calls from this object's methods, and the session is destroyed together with the object.
         unsafe nghttp2_session_set_user_data(raw.pointer, Unmanaged.passUnretained(self).toOpaque())

@@ -13,7 +13,7 @@ struct RawSession: ~Copyable {
 
     /// The callbacks and options of a session; nghttp2 copies both.
     @safe
-    struct Plan: ~Copyable {
+    struct Setup: ~Copyable {
         let callbacks: OpaquePointer
         let options: OpaquePointer
 
@@ -71,15 +71,15 @@ struct RawSession: ~Copyable {
         }
     }
 
-    init(client plan: borrowing Plan) throws(HTTP2Error) {
+    init(client setup: borrowing Setup) throws(HTTP2Error) {
         var new: OpaquePointer?
-        try unsafe check(nghttp2_session_client_new2(&new, plan.callbacks, nil, plan.options))
+        try unsafe check(nghttp2_session_client_new2(&new, setup.callbacks, nil, setup.options))
         unsafe calls = Calls(pointer: new!)
     }
 
-    init(server plan: borrowing Plan) throws(HTTP2Error) {
+    init(server setup: borrowing Setup) throws(HTTP2Error) {
         var new: OpaquePointer?
-        try unsafe check(nghttp2_session_server_new2(&new, plan.callbacks, nil, plan.options))
+        try unsafe check(nghttp2_session_server_new2(&new, setup.callbacks, nil, setup.options))
         unsafe calls = Calls(pointer: new!)
     }
 

@@ -41,7 +41,7 @@ package struct PipelineSettings: Sendable {
     package var resultsPer = Configuration.Results.Per.notification
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
-    package var retry = RetryPolicy()
+    package var retry = InProcessRetry()
     package var ladder: RetryLadder
     /// The share of refused device tokens at which an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()

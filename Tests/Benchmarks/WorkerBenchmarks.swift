@@ -59,13 +59,13 @@ enum WorkerBenchmarks {
             let files = try BenchmarkFiles()
             let configuration = try files.configuration(Load(idleApps: apps - 1), trustsSystem: true)
             let network = MemoryNetwork(start: BenchmarkFiles.start) { _ in nil }
-            let environment = Worker.Environment(
+            let resources = Worker.Resources(
                 brokerNetwork: network, apnsNetwork: network, programs: NoPrograms(), log: log, seed: 1)
             return { operations in
                 for _ in 0..<operations / apps {
                     var worker: Result<RunningWorker, any Error>?
                     meter.measure {
-                        worker = Result { try AppPlan(configuration).makeWorker(on: environment, at: network.moment) }
+                        worker = Result { try AppPlan(configuration).makeWorker(on: resources, at: network.moment) }
                     }
                     // They are read while it is made.
                     withExtendedLifetime(files) {}
@@ -123,9 +123,9 @@ enum WorkerBenchmarks {
             let metered = MeteredNetwork(network, meter)
             var configuration = try files.configuration(load)
             configure(&configuration)
-            let environment = Worker.Environment(
+            let resources = Worker.Resources(
                 brokerNetwork: metered, apnsNetwork: metered, programs: NoPrograms(), log: log, seed: 1)
-            let worker = try AppPlan(configuration).makeWorker(on: environment, at: network.moment)
+            let worker = try AppPlan(configuration).makeWorker(on: resources, at: network.moment)
             func turn() -> Bool {
                 let moment = network.moment
                 meter.measure {
@@ -192,10 +192,10 @@ extension Samples.Sample {
 }
 
 extension AppPlan {
-    fileprivate func makeWorker(on environment: Worker.Environment, at now: Moment) throws -> RunningWorker {
+    fileprivate func makeWorker(on resources: Worker.Resources, at now: Moment) throws -> RunningWorker {
         RunningWorker(
             try Worker(
-                index: 0, plan: self, contexts: try makeContexts(), on: environment, startsSlowly: false, at: now))
+                index: 0, plan: self, contexts: try makeContexts(), on: resources, startsSlowly: false, at: now))
     }
 }
 

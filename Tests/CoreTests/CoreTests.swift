@@ -154,11 +154,11 @@ struct DeadlineQueueTests {
     }
 }
 
-@Suite("RetryPolicy")
-struct RetryPolicyTests {
+@Suite("InProcessRetry")
+struct InProcessRetryTests {
     @Test("it gives up after its attempts or at its horizon, and never waits beyond either")
     func bounds() throws {
-        let policy = RetryPolicy()
+        let policy = InProcessRetry()
         var random = SplitMix64(seed: 5)
         for _ in 0..<1000 {
             let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))

@@ -234,11 +234,11 @@ package final class World {
         outlooks.append(reachability)
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
-        let environment = Worker.Environment(
+        let resources = Worker.Resources(
             brokerNetwork: reachability, apnsNetwork: reachability, programs: programs, log: log,
             seed: seed &+ UInt64(workers))
         let worker = try Worker(
-            index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: environment,
+            index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: resources,
             startsSlowly: startsSlowly, at: moment)
         running.append(RunningWorker(worker))
         settle()

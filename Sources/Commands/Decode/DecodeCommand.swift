@@ -84,7 +84,7 @@ struct DecodeCommand: ParsableCommand {
     ) throws -> Decoded {
         let runner = try LoopRunner()
         let trial = ProcessTrial(
-            delivery, decoder: decoder, process, host: ProgramProcesses(runner.network),
+            delivery, decoder: decoder, process, host: ProgramRunner(runner.network),
             log: log?.logger("harebell") ?? Logger(label: "harebell"), at: runner.now)
         try runner.run(trial)
         guard let decoded = trial.decoded else {

@@ -4,7 +4,7 @@ import Logging
 
 /// Runs a decoder program for one message. Sans-IO like a worker.
 final class ProcessTrial: Run {
-    private let process: DecoderProcess
+    private let process: DecoderProgram
     /// The program's response; `nil` if it could not be started.
     private(set) var decoded: Decoded?
     /// Whether the program was ever running.
@@ -14,7 +14,7 @@ final class ProcessTrial: Run {
         _ delivery: Delivery, decoder name: String, _ decoder: ProcessDecoder, host: any ProgramHost, log: Logger,
         at now: Instant
     ) {
-        process = DecoderProcess(name: name, decoder.options, host: host, log: log, at: now)
+        process = DecoderProgram(name: name, decoder.options, host: host, log: log, at: now)
         process.ask(Handle(0), delivery)
     }
 

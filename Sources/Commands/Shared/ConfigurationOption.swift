@@ -51,3 +51,9 @@ extension Configuration.Log {
         }
     }
 }
+
+/// The value of an option that was given under its former name, with a warning.
+func former<Value>(_ value: Value?, _ name: String, now: String) -> Value? {
+    if value != nil { complain("\(name) is now \(now); the former name goes with the next release") }
+    return value
+}

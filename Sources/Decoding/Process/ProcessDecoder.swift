@@ -2,7 +2,7 @@ package import Core
 
 /// `process`: a separate program decodes the messages. See docs/produce/decoders/process.md.
 ///
-/// It cannot answer synchronously, so a worker uses a ``DecoderProcess`` instead.
+/// It cannot answer synchronously, so a worker uses a ``DecoderProgram`` instead.
 package struct ProcessDecoder: Decoder {
     package let name = "process"
     package let options: Options

@@ -9,7 +9,7 @@ import Pipeline
 /// Makes a worker from a plan on given networks.
 extension Worker {
     /// What workers run on.
-    package struct Environment {
+    package struct Resources {
         package let brokerNetwork: any Network
         package let apnsNetwork: any Network
         /// Runs the decoders that are programs.
@@ -32,10 +32,10 @@ extension Worker {
     ///   - contexts: for all of the plan's pools.
     ///   - startsSlowly: whether it starts with a small prefetch, see ``PrefetchRamp``.
     package init(
-        index: Int, plan: AppPlan, contexts: AppPlan.Contexts, on environment: Environment, startsSlowly: Bool = true,
+        index: Int, plan: AppPlan, contexts: AppPlan.Contexts, on resources: Resources, startsSlowly: Bool = true,
         at now: Moment
     ) throws {
-        var random = SplitMix64(seed: environment.seed)
+        var random = SplitMix64(seed: resources.seed)
         let configuration = plan.configuration
         let name = WorkerName.text(index: index)
         let settings = PipelineSettings(configuration, worker: name)
@@ -51,7 +51,7 @@ extension Worker {
         func connection(_ role: AMQPRole, for purpose: BrokerPurpose) throws -> AMQPConnection {
             try BrokerConnections.connection(
                 role, name: "harebell \(purpose.rawValue) \(name)", configuration.broker,
-                network: environment.brokerNetwork, seed: random.next())
+                network: resources.brokerNetwork, seed: random.next())
         }
         // Swift 6.3 cannot destroy a noncopyable value that is only partly initialized, so these errors come first.
         let consumer = try connection(.consumer(consumers), for: .consuming)
@@ -63,11 +63,11 @@ extension Worker {
         self.consumer = consumer
         self.publishers = publishers
         self.inquiries = inquiries
-        let logThrottle = LogThrottle(environment.log, at: now.instant)
+        let logThrottle = LogThrottle(resources.log, at: now.instant)
         self.logThrottle = logThrottle
         decoders = settings.processes.map { process in
-            DecoderProcess(
-                name: process.name, process.options, host: environment.programs, log: logThrottle.logger,
+            DecoderProgram(
+                name: process.name, process.options, host: resources.programs, log: logThrottle.logger,
                 at: now.instant)
         }
         pace = TurnPace(configuration)
@@ -76,7 +76,7 @@ extension Worker {
         self.tracer = tracer
         pools = WorkerPools { wanted, context, tokens, now in
             wanted.makePool(
-                context: context, tokens: tokens, network: environment.apnsNetwork, seed: random.next(), at: now)
+                context: context, tokens: tokens, network: resources.apnsNetwork, seed: random.next(), at: now)
         }
         pipeline = RequestPipeline(
             settings, apps: AppTable([]), log: logThrottle.logger, tracer: tracer, seed: seed)

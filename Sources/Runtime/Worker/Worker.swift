@@ -50,7 +50,7 @@ package struct Worker: ~Copyable {
     package internal(set) var pipeline: RequestPipeline
     let index: Int
     /// The programs of ``PipelineSettings/processes``.
-    let decoders: [DecoderProcess]
+    let decoders: [DecoderProgram]
     /// `nil` where nothing is traced.
     package let tracer: Tracer?
 

@@ -47,7 +47,7 @@ package struct WorkerSnapshot: Sendable {
         package let outage: Outage?
         /// Messages without a response.
         package let waiting: Int
-        package let counters: DecoderProcess.Counters
+        package let counters: DecoderProgram.Counters
     }
 
     package let takenAt: Moment

@@ -62,11 +62,11 @@ package final class WorkerThread: LoopOwner {
             loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
         var log = task.log
         log[metadataKey: "worker"] = .stringConvertible(task.index)
-        let environment = Worker.Environment(
-            brokerNetwork: brokerNetwork, apnsNetwork: apnsNetwork, programs: ProgramProcesses(brokerNetwork),
+        let resources = Worker.Resources(
+            brokerNetwork: brokerNetwork, apnsNetwork: apnsNetwork, programs: ProgramRunner(brokerNetwork),
             log: log, seed: UInt64.random(in: 0 ... .max))
         worker = try Worker(
-            index: task.index, plan: task.plan, contexts: try task.plan.makeContexts(), on: environment, at: loop.now)
+            index: task.index, plan: task.plan, contexts: try task.plan.makeContexts(), on: resources, at: loop.now)
         try loop.attach(task.commands) { [unowned self] in execute($0) }
     }
 

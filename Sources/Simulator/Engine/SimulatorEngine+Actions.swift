@@ -3,7 +3,7 @@ import HTTP2
 
 /// The effects of scripts, built-in tokens and responses on the connection.
 extension SimulatorEngine {
-    func execute(_ plan: Plan, _ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
+    func execute(_ plan: ScriptPlan, _ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
         // A cut without a response, or a GOAWAY that excludes the stream, comes first.
         let isCut = plan.connectionActions.contains(.cut)
         if isCut, plan.ending == nil {
@@ -84,7 +84,7 @@ extension SimulatorEngine {
     }
 
     /// Whether the request is processed, even if the client gets no response.
-    func isProcessed(_ plan: Plan) -> Bool {
+    func isProcessed(_ plan: ScriptPlan) -> Bool {
         switch plan.ending {
         case .respond, .reset(.refusedStream): return false
         case .silence, .reset, nil: break

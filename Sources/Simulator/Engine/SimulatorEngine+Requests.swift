@@ -23,7 +23,7 @@ extension SimulatorEngine {
     private func check(
         _ target: RequestTarget, _ body: [UInt8], _ subject: ScriptSubject, _ prepared: inout PreparedResponse,
         at now: Instant
-    ) throws(SimulatedResponse) -> Plan {
+    ) throws(SimulatedResponse) -> ScriptPlan {
         let (fields, channels) = (prepared.record.fields, context.channels)
         switch target {
         case .device(let token):
@@ -84,7 +84,7 @@ extension SimulatorEngine {
     }
 
     /// The effect of the script, else of a built-in device token.
-    private func plan(_ subject: ScriptSubject) -> Plan {
+    private func plan(_ subject: ScriptSubject) -> ScriptPlan {
         var plan = context.script.plan(
             for: subject, &counters, &context.counters, random: &context.random)
         if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil,

@@ -127,7 +127,7 @@ package struct Glob: Equatable, Sendable {
 }
 
 /// The combined effect of all matching rules on one request and its connection.
-struct Plan {
+struct ScriptPlan {
     /// How the request ends; the first rule with an ending determines it.
     enum Ending {
         case respond(SimulatedResponse)
@@ -179,8 +179,8 @@ extension Script {
     func plan(
         for subject: ScriptSubject, _ connection: inout [Int], _ server: inout [Int],
         random: inout some RandomNumberGenerator
-    ) -> Plan {
-        var plan = Plan()
+    ) -> ScriptPlan {
+        var plan = ScriptPlan()
         for (index, rule) in rules.enumerated() {
             guard case .request(let conditions) = rule.trigger else { continue }
             guard subject.operation == nil || conditions.contains(where: \.namesOperation) else { continue }

@@ -7,7 +7,7 @@ import Glibc
 final class RunningProgram: Engine {
     private let process: ProgramProcess
     private var engine: (any ProgramEngine)?
-    private unowned let host: ProgramProcesses
+    private unowned let host: ProgramRunner
     private var endWatch: Registration?
     private var errorWatch: Registration?
     private var ending: TransportError?
@@ -15,7 +15,7 @@ final class RunningProgram: Engine {
     /// When the process is killed, or the wait for its remaining output ends.
     private(set) var deadline: Instant?
 
-    init(_ program: Program, _ engine: any ProgramEngine, _ host: ProgramProcesses) throws(SystemError) {
+    init(_ program: Program, _ engine: any ProgramEngine, _ host: ProgramRunner) throws(SystemError) {
         var socket: Descriptor?
         process = try ProgramProcess(program, socket: &socket)
         self.engine = engine
@@ -72,7 +72,7 @@ final class RunningProgram: Engine {
         endWatch = nil
         // Its descendants would keep its output open.
         ProgramProcess.signal(group: process.id, SIGKILL)
-        deadline = now.instant + ProgramProcesses.exitGracePeriod
+        deadline = now.instant + ProgramRunner.exitGracePeriod
         finishIfOver(at: now.instant)
     }
 
@@ -118,7 +118,7 @@ final class RunningProgram: Engine {
     func transportClosed(_ failure: TransportError?, at now: Instant) {
         isOutputOver = true
         // A process without output is useless.
-        if ending == nil, deadline == nil { deadline = now + ProgramProcesses.exitGracePeriod }
+        if ending == nil, deadline == nil { deadline = now + ProgramRunner.exitGracePeriod }
         finishIfOver(at: now)
     }
 

@@ -15,8 +15,8 @@ struct RealProcessTests {
     /// A loop with one such decoder.
     private final class Rig: LoopOwner {
         let loop: EventLoop
-        let process: DecoderProcess
-        private let host: ProgramProcesses
+        let process: DecoderProgram
+        private let host: ProgramRunner
         private(set) var responses: [Handle: Decoded] = [:]
         private var isOver: () -> Bool = { true }
         private var limit = Instant.distantFuture
@@ -24,12 +24,12 @@ struct RealProcessTests {
 
         init(_ command: [String], _ edit: (inout ProcessDecoder.Options) -> Void = { _ in }) throws {
             loop = try EventLoop()
-            host = ProgramProcesses(try SocketNetwork(loop: loop, resolver: Resolver()))
+            host = ProgramRunner(try SocketNetwork(loop: loop, resolver: Resolver()))
             var options = ProcessDecoder.Options(program: Program(command: command))
             options.restartPause = .milliseconds(1)
             options.queue.deadline = .milliseconds(500)
             edit(&options)
-            process = DecoderProcess(
+            process = DecoderProgram(
                 name: "d", options, host: host, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 at: loop.now.instant)
         }

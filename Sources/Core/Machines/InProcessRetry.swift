@@ -2,7 +2,7 @@
 ///
 /// Attempts and time are bounded. The pauses grow exponentially with full jitter, so that many workers that failed
 /// together do not retry together.
-package struct RetryPolicy: Sendable {
+package struct InProcessRetry: Sendable {
     /// The maximum number of counted attempts, including the first.
     package let maximumAttempts = 3
     /// How long after its first attempt a notification may be retried.

@@ -1,49 +1,7 @@
 import ArgumentParser
-import Configuration
 import Core
 import Decoding
 import Glibc
-import TLS
-
-/// The exit codes of commands. Source: sysexits.h.
-enum Status {
-    static let refused = ExitCode(65)
-    static let unavailable = ExitCode(69)
-    static let `internal` = ExitCode(70)
-    static let configuration = ExitCode(78)
-
-    /// The code for an error that ends a command. Complaints and TLS errors concern a given file here: errors caused by a
-    /// peer end a connection, not a command.
-    static func code(of error: any Error) -> ExitCode {
-        switch error {
-        case is ConfigurationError, is TLSError, is Complaint: configuration
-        default: `internal`
-        }
-    }
-}
-
-extension Outcome {
-    /// The exit code for a failed request; `nil` for success.
-    var status: ExitCode? {
-        switch self {
-        case .accepted: nil
-        case .unregistered, .rejected, .invalid, .expired: Status.refused
-        case .undelivered: Status.unavailable
-        }
-    }
-}
-
-/// The value of an option that was given under its former name, with a warning.
-func former<Value>(_ value: Value?, _ name: String, now: String) -> Value? {
-    if value != nil { complain("\(name) is now \(now); the former name goes with the next release") }
-    return value
-}
-
-/// Ends the command because its peer cannot be used.
-func unavailable(_ text: String) throws -> Never {
-    complain(text)
-    throw Status.unavailable
-}
 
 /// Writes a line to standard error.
 func complain(_ text: String) {

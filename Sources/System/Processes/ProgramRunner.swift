@@ -4,7 +4,7 @@ import Glibc
 /// Runs programs as processes, on a loop and its sockets.
 ///
 /// Deinitialization kills all running processes.
-package final class ProgramProcesses: ProgramHost {
+package final class ProgramRunner: ProgramHost {
     /// The longest time for a process's output to arrive after its end, and for a process to run after closing its
     /// output.
     static let exitGracePeriod = Duration.seconds(1)
@@ -49,7 +49,7 @@ package final class ProgramProcesses: ProgramHost {
     }
 }
 
-extension ProgramProcesses: LoopParticipant {
+extension ProgramRunner: LoopParticipant {
     package var nextDeadline: Instant? {
         running.compactMap(\.deadline).min()
     }

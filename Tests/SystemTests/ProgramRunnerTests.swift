@@ -5,7 +5,7 @@ import Testing
 @testable import System
 
 @Suite("Programs")
-struct ProgramProcessesTests {
+struct ProgramRunnerTests {
     /// Passes its calls to a test engine.
     private final class Conversation: ProgramEngine {
         let inner = TestEngine()
@@ -23,7 +23,7 @@ struct ProgramProcessesTests {
     @Test("A process that another part of the program has reaped, as the kernel does if SIGCHLD is ignored, has ended")
     func reapedElsewhere() throws {
         let fixture = try LoopFixture()
-        let host = ProgramProcesses(fixture.network)
+        let host = ProgramRunner(fixture.network)
         let program = Conversation()
         program.inner.onReceive = { engine, _ in
             guard let id = Int32(String(decoding: engine.received, as: UTF8.self).dropLast()) else { return }

@@ -5,7 +5,7 @@ package import Logging
 /// A decoder in a separate process: keeps one program running and sends it messages.
 ///
 /// Every message gets a result from ``nextResult()``, even if the program fails.
-package final class DecoderProcess {
+package final class DecoderProgram {
     package struct Counters: Sendable {
         /// Failures of the program; it was restarted after each.
         package var restarts: UInt64 = 0
