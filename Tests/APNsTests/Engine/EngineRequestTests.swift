@@ -173,7 +173,9 @@ struct EngineRequestTests {
         link.open()
         let topics = (0..<40).map { "com.example.app\($0)" }
         for (number, topic) in zip(Handle(1)...80, topics + topics) {
-            try link.submit(Fixture.request(number, topic: topic))
+            var request = Fixture.request(number)
+            request.topic = ArraySlice(topic.utf8)
+            try link.submit(request)
             link.pump()
         }
         let received = link.server.received

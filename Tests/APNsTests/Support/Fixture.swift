@@ -55,7 +55,7 @@ enum Fixture {
     /// - Parameter payload: its size in bytes.
     static func request(
         _ number: Handle = 1, payload: Int = 20, expiration: Int64? = 0, collapseID: String? = nil,
-        priority: Priority? = .immediate, device: DeviceToken? = nil, topic: String = "com.example.app"
+        priority: Priority? = .immediate, device: DeviceToken? = nil
     ) -> APNsRequest {
         let token = device ?? DeviceToken("00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0")
         guard let token else { preconditionFailure("these are hexadecimal digits") }
@@ -64,7 +64,7 @@ enum Fixture {
             collapseID: collapseID.map { ArraySlice($0.utf8) },
             payload: ArraySlice("{\"aps\":{}}".utf8) + [UInt8](repeating: 0x20, count: payload - 10))
         return APNsRequest(
-            Notification(target: .device(token), content), topic: ArraySlice(topic.utf8),
+            Notification(target: .device(token), content), topic: ArraySlice("com.example.app".utf8),
             id: NotificationID(high: 0x1234, low: UInt64(number.value)))
     }
 }
