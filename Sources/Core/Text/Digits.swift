@@ -61,6 +61,9 @@ extension [UInt8] {
     }
 
     /// Appends all hexadecimal digits of a number, in lower case.
+    ///
+    /// Inlinable, because a generic function of another module would look up its type at run time for each digit.
+    @inlinable
     package mutating func append(hex number: some FixedWidthInteger) {
         for shift in stride(from: number.bitWidth - 4, through: 0, by: -4) {
             let digit = UInt8(truncatingIfNeeded: number >> shift) & 0xF

@@ -35,7 +35,10 @@ package struct PoolRoster {
 
     /// The number of a pool that can serve `plan` and is not leaving.
     package func number(serving plan: PoolPlan) -> PoolID? {
-        numbers.first { members[$0.index]?.plan.serves(plan) == true && !leaving.contains($0) }
+        let serving = members.indices.first { index in
+            members[index]?.plan.serves(plan) == true && !leaving.contains(PoolID(index))
+        }
+        return serving.map(PoolID.init)
     }
 
     /// - Parameter opens: whether the handover waits for its first connection.
