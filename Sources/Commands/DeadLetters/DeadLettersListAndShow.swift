@@ -98,9 +98,13 @@ struct DeadLetterView {
             guard !showsPayloads, case .text(let text) = entry.value else { return (name, JSONOutput(entry.value)) }
             // A result names its device.
             if name == "harebell-result" { return (name, omitted(text)) }
-            guard ["device-token", "device-tokens"].contains(name) else { return (name, JSONOutput(entry.value)) }
-            let tokens = String(decoding: text, as: UTF8.self).split(separator: ",")
-            return (name, .text(tokens.map { "\($0.drop { $0 == " " }.prefix(8))…" }.joined(separator: ", ")))
+            // Names have any case, and a mapping reads tokens from headers of any name.
+            let words = String(decoding: text, as: UTF8.self).split { $0 == "," || $0 == " " }
+            guard
+                ["device-token", "device-tokens"].contains(name.lowercased())
+                    || words.contains(where: { $0.count >= 64 && $0.allSatisfy(\.isHexDigit) })
+            else { return (name, JSONOutput(entry.value)) }
+            return (name, .text(words.map { "\($0.prefix(8))…" }.joined(separator: ", ")))
         }
     }
 

@@ -85,6 +85,22 @@ struct DeadLetterReaderTests {
         #expect(letter.replays == 0)
         #expect(letter.failedAt == nil)
     }
+
+    @Test(
+        "Without payloads, device tokens are shortened in headers of any name and case",
+        arguments: ["device-token", "Device-Token", "DEVICE-TOKENS", "x-token"])
+    func shortened(name: String) throws {
+        let token = String(repeating: "0a", count: 32)
+        var headers = DeadLetterSamples.ours
+        headers[name] = .string("\(token), \(token)")
+        let delivery = try DeadLetterSamples.delivery(headers)
+        let letter = DeadLetter(delivery, in: DeadLetterSamples.queue)
+        let reader = RequestReader(try World.configuration { _ in })
+        let text = DeadLetterView(delivery, letter, reader, showsPayloads: false).lines.joined(separator: "\n")
+        #expect(text.contains("0a0a0a0a…, 0a0a0a0a…") && !text.contains(token))
+        #expect(text.contains("123e4567-e89b-12d3-a456-426655440000"), "an id is no token")
+        #expect(DeadLetterView(delivery, letter, reader, showsPayloads: true).lines.contains { $0.contains(token) })
+    }
 }
 
 @Suite("Selecting dead letters")
