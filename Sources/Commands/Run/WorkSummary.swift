@@ -9,9 +9,7 @@ struct WorkSummary {
 
     private(set) var nextDue: Instant
     /// Totals at the previous summary.
-    private var outcomes = [UInt64](repeating: 0, count: Outcome.allCases.count)
-    private var deadLetters: UInt64 = 0
-    private var parked: UInt64 = 0
+    private var previous = PipelineCounters(queues: 0)
 
     init(at now: Instant) {
         nextDue = now + Self.interval
@@ -20,21 +18,17 @@ struct WorkSummary {
     /// - Returns: `nil` before the minute has passed, and if there was no work.
     mutating func take(_ snapshots: [WorkerSnapshot], at now: Instant) -> Logger.Metadata? {
         guard nextDue <= now else { return nil }
-        var next = WorkSummary(at: now)
-        for snapshot in snapshots {
-            for outcome in Outcome.allCases { next.outcomes[Int(outcome.rawValue)] += snapshot.counters[outcome] }
-            next.deadLetters += snapshot.counters[.deadLetters]
-            next.parked += snapshot.counters[.parked]
-        }
-        defer { self = next }
-        guard next.outcomes != outcomes || next.parked != parked else { return nil }
+        nextDue = now + Self.interval
+        var totals = PipelineCounters(queues: 0)
+        for snapshot in snapshots { totals.add(snapshot.counters) }
+        defer { previous = totals }
+        guard totals.outcomes != previous.outcomes || totals[.parked] != previous[.parked] else { return nil }
         var fields: Logger.Metadata = [
-            "dead_letters": .stringConvertible(next.deadLetters - deadLetters),
-            "parked": .stringConvertible(next.parked - parked),
+            "dead_letters": .stringConvertible(totals[.deadLetters] - previous[.deadLetters]),
+            "parked": .stringConvertible(totals[.parked] - previous[.parked]),
         ]
         for outcome in Outcome.allCases {
-            let index = Int(outcome.rawValue)
-            fields["\(outcome.name)"] = .stringConvertible(next.outcomes[index] - outcomes[index])
+            fields["\(outcome.name)"] = .stringConvertible(totals[outcome] - previous[outcome])
         }
         return fields
     }
