@@ -25,22 +25,6 @@ struct LineLogHandlerTests {
                 == "\(Self.time.rfc3339) warning it happened a=plain b=\"two words\" c=\"\" d=\"say \\\"so\\\"\"\n")
     }
 
-    @Test(
-        "In colour, only the levels from warning upwards have one",
-        arguments: [
-            (.info, "info"), (.notice, "notice"), (.warning, "\u{1B}[33mwarning\u{1B}[0m"),
-            (.error, "\u{1B}[31merror\u{1B}[0m"), (.critical, "\u{1B}[31mcritical\u{1B}[0m"),
-        ] as [(Logger.Level, String)])
-    func colours(level: Logger.Level, name: String) {
-        let line = LineLogHandler.line(
-            format: .text, time: Self.time, level: level, label: "l", message: "\u{1B}[7mhappened",
-            fields: [("a", "1")],
-            inColour: true)
-        #expect(line.hasPrefix("\(Self.time.rfc3339) \(name) "))
-        #expect(!line.contains("\u{1B}[7m"))
-        #expect(line.hasSuffix("happened a=1\n"))
-    }
-
     @Test("JSON has the same content as an object on one line")
     func json() throws {
         let text = line(.json, "it \"happened\"", [("a", "1"), ("b\\", "two\nlines")])

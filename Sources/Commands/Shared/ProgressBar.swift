@@ -1,6 +1,5 @@
 import Core
 import Glibc
-import Runtime
 
 /// A progress bar on standard error, redrawn at most ten times a second.
 final class ProgressBar {
@@ -12,7 +11,8 @@ final class ProgressBar {
 
     /// - Parameter isWanted: shown only on a terminal that can redraw a line.
     init(isWanted: Bool) {
-        isShown = isWanted && Terminal.canRedraw(STDERR_FILENO)
+        let kind = unsafe getenv("TERM").map { unsafe String(cString: $0) } ?? ""
+        isShown = isWanted && isatty(STDERR_FILENO) == 1 && !["", "dumb"].contains(kind)
     }
 
     /// Draws nothing if the total is 0.

@@ -38,7 +38,7 @@ package struct LineLogHandler: LogHandler {
         for (key, value) in event.metadata ?? [:] { fields[key] = value }
         let line = Self.line(
             format: format, time: clock(), level: event.level, label: label, message: event.message.description,
-            fields: fields.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 }, inColour: Self.hasColours)
+            fields: fields.map { ($0.key, $0.value) }.sorted { $0.0 < $1.0 })
         // Under a lock, so that lines of several threads never mix.
         Self.output.withLock { output in
             output.write(line) { count in
@@ -55,18 +55,15 @@ package struct LineLogHandler: LogHandler {
     /// Lines of the whole process that standard error did not accept.
     package static var droppedLines: UInt64 { output.withLock { $0.dropped } }
 
-    private static let hasColours = Terminal.hasColours(STDERR_FILENO)
-
     /// The line with its newline. Control characters in values are escaped, so that one event is one line.
     package static func line(
         format: Configuration.Log.Format, time: WallTime, level: Logger.Level, label: String, message: String,
-        fields: [(String, Logger.MetadataValue)], inColour: Bool = false
+        fields: [(String, Logger.MetadataValue)]
     ) -> String {
         switch format {
         case .text:
             let pairs = fields.map { " \($0.0)=\(quoted($0.1.description, always: false))" }.joined()
-            let name = inColour ? level.colour.map { Terminal.painted(level.rawValue, $0) } : nil
-            return "\(time.rfc3339) \(name ?? level.rawValue) \(ControlCharacters.escaped(message))\(pairs)\n"
+            return "\(time.rfc3339) \(level.rawValue) \(ControlCharacters.escaped(message))\(pairs)\n"
         case .json:
             let pairs = fields.map { ",\(quoted($0.0, always: true)):\(json($0.1))" }.joined()
             return
@@ -91,16 +88,5 @@ package struct LineLogHandler: LogHandler {
             always || text.isEmpty
             || text.unicodeScalars.contains { $0 == " " || $0 == "\"" || ControlCharacters.contains($0) }
         return needed ? "\"\(ControlCharacters.escaped(text, quotes: true))\"" : text
-    }
-}
-
-extension Logger.Level {
-    /// The colour of levels that need attention.
-    fileprivate var colour: Terminal.Colour? {
-        switch self {
-        case .error, .critical: .red
-        case .warning: .yellow
-        case .trace, .debug, .info, .notice: nil
-        }
     }
 }

@@ -258,7 +258,7 @@ extension ProcessTests {
             let command = ([binary] + arguments).map { "'\($0)'" }.joined(separator: " ")
             let process = try ChildProcess(
                 "/usr/bin/script", ["--quiet", "--return", "--command", command, "/dev/null"],
-                environment: ["TERM": "xterm", "NO_COLOR": ""].merging(environment) { $1 })
+                environment: ["TERM": "xterm"].merging(environment) { $1 })
             try process.waitForExit(within: .seconds(60))
             return process.text()
         }
