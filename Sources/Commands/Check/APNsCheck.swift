@@ -27,8 +27,8 @@ final class APNsCheck: PlaceCheck {
     private(set) var isFinished = false
 
     init(
-        _ target: APNsTarget, _ limits: Configuration.APNs, context: TLSContext, tokens: ProviderTokens,
-        network: any Network, requestID: NotificationID, at now: Instant
+        _ target: APNsTarget, context: TLSContext, tokens: ProviderTokens, network: any Network,
+        requestID: NotificationID, at now: Instant
     ) throws(APNsError) {
         self.target = target
         self.requestID = requestID

@@ -66,8 +66,8 @@ final class ConnectionCheck: Run {
     private func apnsPlace(_ target: APNsTarget) -> Place {
         Place(peer: .apns, endpoint: target.endpoint, purpose: target.text) { [unowned self] now in
             try APNsCheck(
-                target, configuration.apns, context: try target.identity.makeContext(),
-                tokens: try ProviderTokens([target.app]), network: network, requestID: .random(using: &random), at: now)
+                target, context: try target.identity.makeContext(), tokens: try ProviderTokens([target.app]),
+                network: network, requestID: .random(using: &random), at: now)
         }
     }
 
