@@ -193,7 +193,7 @@ extension Configuration {
 
         package var level: Logger.Level
         package var format: Format
-        /// Whether debug messages may contain payloads.
+        /// Whether `dead-letters show` prints bodies and complete device tokens.
         package var showPayloads: Bool
     }
 }

@@ -114,11 +114,10 @@ struct AppPlanTests {
         new.tracing = Configuration.Tracing(
             endpoint: Endpoint(host: "collector", port: 4318), usesTLS: false, sampleRatio: 1)
         new.log.format = .json
-        new.log.showPayloads = true
         let fixed = Reload(new, after: old)
         #expect(
             fixed.needsRestart.map(\.description) == [
-                "broker", "queues", "workers", "admin", "tracing", "log.format", "log.show_payloads",
+                "broker", "queues", "workers", "admin", "tracing", "log.format",
             ])
         #expect(fixed.configuration == old)
         new.log.level = .critical

@@ -207,6 +207,8 @@ extension Setting {
         Setting(
             "log.format", .choice(Configuration.Log.Format.allCases.map(\.rawValue)), default: "text",
             "One line of text or one JSON object per message."),
-        Setting("log.show_payloads", .boolean, default: "false", "Whether debug messages may contain payloads."),
+        Setting(
+            "log.show_payloads", .boolean, default: "false",
+            "Whether `dead-letters show` prints bodies and complete device tokens. Log lines never have them."),
     ]
 }

@@ -17,7 +17,6 @@ package struct Reload {
         keep(\.admin, of: old, "admin")
         keep(\.tracing, of: old, "tracing")
         keep(\.log.format, of: old, "log.format")
-        keep(\.log.showPayloads, of: old, "log.show_payloads")
     }
 
     private mutating func keep<Value: Equatable>(
