@@ -294,6 +294,13 @@ struct ConfigurationTests {
 
     @Suite("Problems")
     struct Problems {
+        @Test("No key is listed as removed or renamed while it exists")
+        func listed() {
+            let paths = Set(Schema.configuration.settings.map(\.path))
+            #expect(paths.isDisjoint(with: Schema.configuration.removed.keys))
+            #expect(paths.isDisjoint(with: Schema.configuration.renamed.keys))
+        }
+
         @Test("A removed key is an error that names the replacement")
         func removedKey() throws {
             let schema = Schema(
