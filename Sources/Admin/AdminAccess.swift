@@ -3,7 +3,7 @@ struct AdminAccess {
     /// `nil` allows every client.
     let token: [UInt8]?
     /// How to allow other hosts than loopback in requests without a token; `nil` where any host is allowed.
-    let hostAdvice: StaticString?
+    let loopbackOnlyAdvice: StaticString?
 
     /// - Parameter authorization: the header's value.
     func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
@@ -31,7 +31,7 @@ struct AdminAccess {
     /// - Parameter given: the values of all header lines with this name.
     /// - Returns: the advice for a client whose request is refused.
     func refusal(of given: [String]) -> StaticString? {
-        token == nil && !given.allSatisfy(Self.isLoopback) ? hostAdvice : nil
+        token == nil && !given.allSatisfy(Self.isLoopback) ? loopbackOnlyAdvice : nil
     }
 
     /// Whether it is a loopback name, optionally with a port. Digits and dots alone are not a name that can be

@@ -5,15 +5,13 @@ package import System
 
 /// Serves pages to operators over HTTP/1.1, as part of an event loop.
 ///
-/// Each connection carries one request and has limited time, and libmicrohttpd limits their number, so that no client
-/// occupies the loop for more than a few microseconds at a time.
+/// Each connection carries one request and has limited time. Beyond their limit the oldest is closed, so that a new client
+/// is served however many are idle.
 package final class AdminServer {
     /// libmicrohttpd's memory for a request and the head of its response, in bytes. Longer requests get 414 or 431.
     package static let maximumMemory = 16_384
-    /// The maximum number of open connections; further ones are closed at once.
+    /// The maximum number of open connections; libmicrohttpd may have as many again that are being closed.
     private static let maximumConnections = 128
-    /// The maximum number per client address.
-    private static let maximumPerAddress = 64
     /// From a connection's start until the end of its response; tests use a shorter time.
     package static let longest = Duration.seconds(10)
 
@@ -60,10 +58,10 @@ package final class AdminServer {
     ///   - longest: the maximum duration of a connection.
     package init(
         loop: EventLoop, listen: Endpoint, token: String?, longest: Duration = longest,
-        hostAdvice: StaticString? = "set admin.token_file to allow others", pages: any AdminPages
+        loopbackOnlyAdvice: StaticString? = "set admin.token_file to allow others", pages: any AdminPages
     ) throws(EventLoopError) {
         self.pages = pages
-        access = AdminAccess(token: token.map { Array($0.utf8) }, hostAdvice: hostAdvice)
+        access = AdminAccess(token: token.map { Array($0.utf8) }, loopbackOnlyAdvice: loopbackOnlyAdvice)
         self.longest = longest
         endpoint = listen
         now = loop.now
@@ -106,8 +104,7 @@ package final class AdminServer {
                 } else {
                     unsafe AdminServer.of(server).closed(DaemonConnection.number(context.pointee))
                 }
-            }, maximumConnections: Self.maximumConnections, maximumPerAddress: Self.maximumPerAddress,
-            maximumMemory: Self.maximumMemory)
+            }, maximumConnections: 2 * Self.maximumConnections, maximumMemory: Self.maximumMemory)
         _ = try loop.register(descriptor: daemon.descriptor, handler: self, interest: .readable)
         self.daemon = consume daemon
     }
@@ -134,6 +131,9 @@ package final class AdminServer {
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
+        if staying.count >= Self.maximumConnections, let oldest = staying.min(by: { $0.key < $1.key }) {
+            end(oldest.value)
+        }
         connections[lastNumber] = Connection(connection, at: now.instant)
         return lastNumber
     }
@@ -233,15 +233,15 @@ extension AdminServer: ReadinessHandler, LoopParticipant {
     }
 
     package var nextDeadline: Instant? {
-        isBusy ? now.instant : staying.map(\.openedAt).min().map { $0 + longest }
+        isBusy ? now.instant : staying.values.map(\.openedAt).min().map { $0 + longest }
     }
 
     /// The connections that were not asked to close.
-    private var staying: [Connection] { connections.values.filter { !$0.isLeaving } }
+    private var staying: [UInt32: Connection] { connections.filter { !$1.isLeaving } }
 
     package func expire(at now: Moment) {
         self.now = now
-        for connection in staying where connection.openedAt + longest <= now.instant { end(connection) }
+        for connection in staying.values where connection.openedAt + longest <= now.instant { end(connection) }
         if isBusy { run(at: now) }
     }
 

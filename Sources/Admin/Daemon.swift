@@ -14,18 +14,16 @@ struct Daemon: ~Copyable {
     /// - Parameters:
     ///   - context: passed to the callbacks; must outlive the daemon.
     ///   - maximumConnections: further sockets are closed when they are added.
-    ///   - maximumPerAddress: likewise, for each client address.
     ///   - maximumMemory: per connection, in bytes, for its request and the head of its response.
     /// - Throws: if the process is out of descriptors or memory; libmicrohttpd needs an epoll instance and an eventfd.
     init(
         context: UnsafeMutableRawPointer, onRequest: @escaping MHD_AccessHandlerCallback,
-        onConnection: @escaping MHD_NotifyConnectionCallback, maximumConnections: Int, maximumPerAddress: Int,
-        maximumMemory: Int
+        onConnection: @escaping MHD_NotifyConnectionCallback, maximumConnections: Int, maximumMemory: Int
     ) throws(EventLoopError) {
         errno = 0
         guard
             let new = unsafe harebell_mhd_start(
-                onRequest, onConnection, context, UInt32(maximumConnections), UInt32(maximumPerAddress), maximumMemory)
+                onRequest, onConnection, context, UInt32(maximumConnections), maximumMemory)
         else { throw EventLoopError("cannot start the HTTP server", errno: errno) }
         unsafe pointer = new
     }

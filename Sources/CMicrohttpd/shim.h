@@ -8,13 +8,12 @@
 /// there is no memory or descriptor for it.
 static inline struct MHD_Daemon *harebell_mhd_start(
     MHD_AccessHandlerCallback handler, MHD_NotifyConnectionCallback notify, void *context,
-    unsigned int maximum_connections, unsigned int maximum_per_address, size_t maximum_memory
+    unsigned int maximum_connections, size_t maximum_memory
 ) {
     return MHD_start_daemon(
         MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handler, context,
         MHD_OPTION_NOTIFY_CONNECTION, notify, context,
         MHD_OPTION_CONNECTION_LIMIT, maximum_connections,
-        MHD_OPTION_PER_IP_CONNECTION_LIMIT, maximum_per_address,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, maximum_memory,
         MHD_OPTION_END);
 }

@@ -32,7 +32,7 @@ package final class InboxServer {
         accepted = InboxRing(size: size)
         server = try AdminServer(
             loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
-            hostAdvice: anyHost ? nil : "listen on another address (--inbox) to allow others",
+            loopbackOnlyAdvice: anyHost ? nil : "listen on another address (--inbox) to allow others",
             pages: self)
     }
 
