@@ -22,7 +22,10 @@ struct WorkSummary {
         var totals = PipelineCounters(queues: 0)
         for snapshot in snapshots { totals.add(snapshot.counters) }
         defer { previous = totals }
-        guard totals.outcomes != previous.outcomes || totals[.parked] != previous[.parked] else { return nil }
+        guard
+            totals.outcomes != previous.outcomes || totals[.parked] != previous[.parked]
+                || totals[.deadLetters] != previous[.deadLetters]
+        else { return nil }
         var fields: Logger.Metadata = [
             "dead_letters": .stringConvertible(totals[.deadLetters] - previous[.deadLetters]),
             "parked": .stringConvertible(totals[.parked] - previous[.parked]),
