@@ -55,7 +55,8 @@ package final class TraceExporter {
         counts.dropped += UInt64(batch.dropped + batch.spans.count - taken.count)
     }
 
-    private var nextExport: Instant? { spans.count >= Self.batchSize ? .distantPast : due }
+    /// While the collector fails, one batch is tried in each interval, and the queue bridges the rest.
+    private var nextExport: Instant? { spans.count >= Self.batchSize && !isFailing ? .distantPast : due }
 
     /// The workers have ended: sends what is left, for ``lastExport`` at most.
     package func endSoon(at now: Instant) {
