@@ -150,7 +150,7 @@ package struct StatePage {
                 return .object([
                     ("worker", .integer(index)), ("topic", .optional(pool.app?.topic)),
                     ("environment", .optional(pool.app?.environment.rawValue)),
-                    ("cargo", .optional(pool.traffic?.description)),
+                    ("traffic", .optional(pool.traffic?.description)),
                     ("endpoint", .text("\(pool.endpoint)")),
                     ("maximum_connections", .integer(pool.maximumConnections)),
                     ("waiting", .integer(pool.statistics.waiting)),

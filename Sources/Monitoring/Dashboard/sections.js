@@ -129,7 +129,7 @@ function connectionTile(connection) {
     connection.goaway ? pill('GOAWAY ' + connection.goaway, 'warn') : null);
 }
 function showPools(state) {
-  const pools = state.pools.filter((pool) => pool.connections.length || pool.cargo === 'notifications');
+  const pools = state.pools.filter((pool) => pool.connections.length || pool.traffic === 'notifications');
   show('pools', pools.map((pool) => [pool, state.workers.length]), () => pools.length ? pools.map((pool) => {
     const goaway = pool.last_goaway;
     const about = [
@@ -141,7 +141,7 @@ function showPools(state) {
     return h('div', { class: 'pool' },
       h('div', { class: 'row' },
         h('h3', {}, pool.topic === null ? 'closing' : [...breakable(pool.topic), ' ', pool.environment], ' ',
-          h('small', {}, (pool.cargo === 'notifications' || pool.cargo === null ? '' : pool.cargo + ', '),
+          h('small', {}, (pool.traffic === 'notifications' || pool.traffic === null ? '' : pool.traffic + ', '),
             breakable(pool.endpoint), (state.workers.length > 1 ? ', worker ' + pool.worker : ''))),
         h('span', { class: 'quiet' }, about)),
       pool.connections.length ? h('div', { class: 'connections' }, pool.connections.map(connectionTile))

@@ -206,18 +206,20 @@ package struct MetricsPage {
         let hits = counters.flatMap { counters in
             PoolCounters.Name.allCases.compactMap { name in name.limit.map { ($0, counters[name]) } }
         }
-        let forgotten = snapshots.map { ("spaced_devices", Int($0.counters[.throttledDeviceLimitHits])) }
+        let forgotten = snapshots.map { ("throttled_devices", Int($0.counters[.throttledDeviceLimitHits])) }
         write(
             .counter("harebell_limit_hits_total", by: ["limit"], "How often a limit of the connections was reached."),
             sums: hits + forgotten)
         write(.counter("harebell_connects_total", "Attempts to connect to APNs."), pools: .connects)
         write(.counter("harebell_connect_failures_total", "Connects to APNs that failed."), pools: .failures)
         write(
-            .gauge("harebell_braked_connections", by: ["app", "environment"], "Connections that are throttled now."),
+            .gauge(
+                "harebell_braked_connections", by: ["app", "environment"],
+                "Connections that send less now, because APNs answers with many errors."),
             perApp: { $0.statistics.braked })
         write(
             .counter(
-                "harebell_spaced_total",
+                "harebell_throttled_total",
                 "Notifications put into retry queues without being sent, because APNs throttles their device."),
             sum: { $0.counters[.throttledNotifications] })
     }
