@@ -22,9 +22,14 @@ struct SecretTests {
         try pair.publish(pattern(200_000), to: "q")
         pair.settle()
         #expect(pair.server.secrets == ["token 2", "token 3"])
-        #expect(pair.takeEvents().names == ["opened", "confirmed"])
+        #expect(pair.takeConfirmations().map(\.1) == [.acked, .acked])
         #expect(broker.messages(in: "q").count == 2)
         #expect(broker.violations.isEmpty)
+        // Both replies were counted: one more is unexpected.
+        pair.server.send(raw: [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 71, 0xCE])
+        pair.settle()
+        let error = try #require(pair.takeError())
+        #expect(error.code == .unexpectedFrame)
     }
 
     @Test("A consumer gets large messages after the reply as before it")

@@ -195,7 +195,7 @@ struct LifecycleTests {
         #expect(pair.clientEvents().isEmpty)
     }
 
-    @Test("answers pings from both sides")
+    @Test("sends a ping, and answers the server's")
     func ping() throws {
         let pair = try Pair()
         try pair.settle()

@@ -11,7 +11,7 @@ struct WholeFileTests {
         let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
         try WholeFile.write(content, to: folder.file("a"))
         #expect(try WholeFile.read(folder.file("a"), upTo: content.count) == content)
-        #expect(throws: WholeFile.Failure.tooLarge) {
+        #expect(throws: WholeFile.Failure.tooLarge(limit: content.count - 1)) {
             try WholeFile.read(folder.file("a"), upTo: content.count - 1)
         }
         try WholeFile.write("b".utf8, to: folder.file("a"))

@@ -20,6 +20,15 @@ struct CertificateTests {
         #expect(certificate.subjectAlternativeNames == ["a.example", "*.b.example", "10.1.2.3", "2001:db8::7"])
     }
 
+    @Test("The seconds until a certificate expires are negative afterwards")
+    func secondsLeft() throws {
+        let until = WallTime(milliseconds: Pair.now.milliseconds + 90_000)
+        let issued = Pair.authority.issue(names: ["a.example"], validUntil: until, usage: .server)
+        let certificate = try Certificate(pem: issued.certificatePEM)
+        #expect(certificate.secondsLeft(at: Pair.now) == 90)
+        #expect(certificate.secondsLeft(at: WallTime(milliseconds: until.milliseconds + 10_000)) == -10)
+    }
+
     @Test("missing fields of a certificate are absent")
     func absent() throws {
         let certificate = try Certificate(pem: Pair.authority.certificatePEM)

@@ -60,6 +60,7 @@ struct RequestWriter {
                 format(expiration)
                 fields.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
             }
+            // It is the last of the kept fields.
             fields.replaceValue(
                 at: fields.keptCount - 1, request.topic.span, indexing: topicIndexing(request.topic))
             if let collapseID = content.collapseID {

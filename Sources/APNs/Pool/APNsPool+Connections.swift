@@ -23,7 +23,7 @@ extension APNsPool {
         return nil
     }
 
-    /// Reports the circuit breaker's changes.
+    /// Reports the circuit breaker's changes since the last step, unless one was undone within the step.
     mutating func watchBreaker() {
         guard dialer.isBreakerOpen != isBreakerOpen else { return }
         isBreakerOpen = dialer.isBreakerOpen

@@ -30,7 +30,7 @@ package struct Dialer {
 
     package init(maximumPerMinute: Int, backoff: Backoff, toleratedEarlyCloses: Int = 8) {
         precondition(maximumPerMinute > 0, "a pool needs a positive connect limit")
-        precondition(toleratedEarlyCloses >= 0, "a breaker opens after a failure")
+        precondition(toleratedEarlyCloses >= 0, "the number of tolerated ends is not negative")
         self.toleratedEarlyCloses = toleratedEarlyCloses
         self.maximumPerMinute = maximumPerMinute
         self.backoff = backoff

@@ -10,7 +10,7 @@ struct ConnectionsReport {
 
     /// - Parameter showsProgress: shows progress on a terminal during the tests.
     init(_ configuration: Configuration, showsProgress: Bool) throws {
-        let runner = try LoopRunner(configuration.apns.socketOptions)
+        let runner = try LoopRunner()
         let check = ConnectionCheck(
             configuration, network: runner.network, seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
         try runner.run(check, showing: ProgressBar(isWanted: showsProgress))

@@ -266,7 +266,8 @@ final class DeadLetterRun: Run {
         if let end = holdEnd, now >= end {
             let minutes = settings.longestHold.components.seconds / 60
             return finish(
-                .failed("messages that stay were held for \(minutes) minutes, and RabbitMQ allows 30: run it again"))
+                .failed(
+                    "it has taken \(minutes) minutes and holds messages that stay; RabbitMQ allows 30: run it again"))
         }
         // The newest consumer holds only messages that stay.
         if !isOver, isIdle, let consumer = consumers.last, consumer.isFull { openConsumer() }

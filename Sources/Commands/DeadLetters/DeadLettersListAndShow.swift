@@ -99,12 +99,12 @@ struct DeadLetterView {
             // A result names its device.
             if name == "harebell-result" { return (name, omitted(text)) }
             // Names have any case, and a mapping reads tokens from headers of any name.
+            let isNamed = ["device-token", "device-tokens"].contains(name.lowercased())
             let words = String(decoding: text, as: UTF8.self).split { $0 == "," || $0 == " " }
-            guard
-                ["device-token", "device-tokens"].contains(name.lowercased())
-                    || words.contains(where: { $0.count >= 64 && $0.allSatisfy(\.isHexDigit) })
-            else { return (name, JSONOutput(entry.value)) }
-            return (name, .text(words.map { "\($0.prefix(8))…" }.joined(separator: ", ")))
+            func isToken(_ word: Substring) -> Bool { isNamed || word.count >= 64 && word.allSatisfy(\.isHexDigit) }
+            guard words.contains(where: isToken) else { return (name, JSONOutput(entry.value)) }
+            let shown = words.map { isToken($0) ? "\($0.prefix(8))…" : String($0) }
+            return (name, .text(shown.joined(separator: isNamed ? ", " : " ")))
         }
     }
 

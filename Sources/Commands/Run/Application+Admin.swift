@@ -47,15 +47,14 @@ extension Application {
 
     /// The current state of the process.
     private func processSnapshot(at now: Moment) -> ProcessSnapshot {
-        return ProcessSnapshot(
+        ProcessSnapshot(
             workers: workers.watch.seen(at: now.instant),
             needsEveryApp: plan.configuration.admin?.readyWhen == .all,
             credentials: zip(plan.configuration.apps, plan.apps).map { app, planned in
-                let lastMoment = planned.certificate?.notAfter.milliseconds
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
                 return ProcessSnapshot.Credential(
                     AppName(app.topic, app.environment), usesProviderTokens: planned.certificate == nil,
-                    expiresIn: lastMoment.map { ($0 - now.wall.milliseconds) / 1000 },
+                    expiresIn: planned.certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             reloadFailure: file.failure ?? file.password?.problem,

@@ -21,7 +21,7 @@ final class OneOffNotification: Run {
     private var exchange: (OneOffExchange, handle: Handle)?
     private(set) var result: OneOffResult?
 
-    /// - Parameter patience: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
+    /// - Parameter timeLimit: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     /// - Throws: if the credential's files cannot be used.
     init(
         _ request: OneOffRequest, _ configuration: Configuration, network: any Network, timeLimit: Duration? = nil,

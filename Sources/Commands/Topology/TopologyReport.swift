@@ -53,7 +53,7 @@ struct TopologyReport {
 extension TopologyPlan.Step {
     fileprivate var purpose: String {
         switch self {
-        case .exchange(let exchange): exchange.type
+        case .exchange(let exchange): "type \(exchange.type)"
         case .queue(_, let purpose): purpose
         case .binding(_, _, let routingKey): "routing key \(routingKey)"
         }

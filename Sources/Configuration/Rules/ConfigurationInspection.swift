@@ -204,7 +204,7 @@ extension ConfigurationReader {
 
     private mutating func checkValidity(of certificate: Certificate, in path: String, at now: WallTime) {
         let end = certificate.notAfter.inUTC
-        let days = (certificate.notAfter.milliseconds - now.milliseconds) / 86_400_000
+        let days = certificate.secondsLeft(at: now) / 86_400
         if certificate.notAfter < now {
             error(path, "the certificate expired on \(end)")
         } else if now < certificate.notBefore {

@@ -7,13 +7,13 @@ package struct ErrorCode<Failure>: RawRepresentable, Hashable, Sendable {
     }
 }
 
-/// The common protocol of all error types; each target defines its own type.
+/// The common protocol of errors that code tells apart.
 ///
 /// Messages never contain a device token, a payload or a secret.
 package protocol ComponentError: Error, CustomStringConvertible {
     associatedtype Code: RawRepresentable, Hashable, Sendable where Code.RawValue == String
 
-    /// The failure, named as in the RFC, the library or the vendor's documentation.
+    /// The failure, named or numbered as in the RFC, the library or the vendor's documentation.
     var code: Code { get }
 
     /// A sentence for operators, with a remedy if one is known.

@@ -1,4 +1,4 @@
-/// An error for people: only its message tells it from others.
+/// An error that no code tells apart: operators read its message.
 package struct Complaint: Error, Equatable, CustomStringConvertible {
     package let message: String
 

@@ -62,6 +62,7 @@ package struct JSONPart: Sendable {
         return members
     }
 
+    /// Empty for any other type.
     package var elements: [JSONPart] {
         var elements: [JSONPart] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
@@ -72,7 +73,7 @@ package struct JSONPart: Sendable {
         return elements
     }
 
-    /// The texts of an array's elements; an element that is not a string is empty.
+    /// The texts of an array's elements; an element that is not a string is empty. None for any other type.
     var texts: [ArraySlice<UInt8>] {
         var texts: [ArraySlice<UInt8>] = []
         walk("[") { bytes, scanner throws(JSONFailure) in

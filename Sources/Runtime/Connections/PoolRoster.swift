@@ -10,8 +10,8 @@ package struct PoolRoster {
 
     private struct Member {
         let plan: PoolPlan
-        /// Until when its first connection is waited for; `nil` once it may take over.
-        var opening: Instant?
+        /// When it takes over at the latest; `nil` once it may.
+        var opensBy: Instant?
     }
 
     /// By number; `nil` for unused numbers.
@@ -43,7 +43,7 @@ package struct PoolRoster {
 
     /// - Parameter opens: whether the handover waits for its first connection.
     package mutating func add(_ plan: PoolPlan, opens: Bool, at now: Instant) -> PoolID {
-        let member = Member(plan: plan, opening: opens ? now + Self.changeTimeout : nil)
+        let member = Member(plan: plan, opensBy: opens ? now + Self.changeTimeout : nil)
         guard let free = members.firstIndex(where: { $0 == nil }) else {
             members.append(member)
             return PoolID(members.count - 1)
@@ -53,7 +53,7 @@ package struct PoolRoster {
     }
 
     package mutating func connected(_ number: PoolID) {
-        members[number.index]?.opening = nil
+        members[number.index]?.opensBy = nil
     }
 
     // MARK: Handover
@@ -71,10 +71,10 @@ package struct PoolRoster {
     package mutating func takeDueChanges(at now: Instant) -> [(slot: AppID, app: PipelineApp)] {
         guard !pendingChanges.isEmpty else { return [] }
         for number in members.indices {
-            if let deadline = members[number]?.opening, deadline <= now { members[number]?.opening = nil }
+            if let deadline = members[number]?.opensBy, deadline <= now { members[number]?.opensBy = nil }
         }
         let due = pendingChanges.filter { change in
-            change.app.pools.all.allSatisfy { members[$0.index]?.opening == nil }
+            change.app.pools.all.allSatisfy { members[$0.index]?.opensBy == nil }
         }
         pendingChanges.removeAll { change in due.contains { $0.slot == change.slot } }
         return due
@@ -83,7 +83,7 @@ package struct PoolRoster {
     /// The latest time at which ``takeDueChanges(at:)`` returns something.
     package var nextDeadline: Instant? {
         guard !pendingChanges.isEmpty else { return nil }
-        return members.compactMap { $0?.opening }.min()
+        return members.compactMap { $0?.opensBy }.min()
     }
 
     // MARK: Removal
@@ -96,7 +96,7 @@ package struct PoolRoster {
         var used = Set(apps.flatMap(\.pools.all))
         for change in pendingChanges { used.formUnion(change.app.pools.all) }
         let retired = numbers.filter { !used.contains($0) && !leaving.contains($0) }
-        for number in retired { members[number.index]?.opening = nil }
+        for number in retired { members[number.index]?.opensBy = nil }
         leaving += retired
         return retired
     }

@@ -72,6 +72,7 @@ package final class LogThrottle: Sendable {
         if nextEnd.value <= now { endWindows(at: now) }
     }
 
+    /// Reports all suppressed lines now.
     package func finish() {
         endWindows(at: .distantFuture)
     }

@@ -270,7 +270,7 @@ package struct Worker: ~Copyable {
         if !error.isTransient, !wasReady { fail(error) } else { connectionLost(purpose, error) }
     }
 
-    /// The broker refuses permanently, and the worker was never ready.
+    /// Reports that the worker cannot start, because the broker refuses permanently.
     private mutating func fail(_ error: AMQPError) {
         let advice = error.code == .notFound ? " ('harebell topology --config FILE --apply' does that)" : ""
         events.append(.failed(.unavailable, message: error.description + advice))

@@ -66,7 +66,7 @@ package final class LineReader {
                 defer { buffer = [] }
                 return buffer
             }
-            guard buffer.count <= longestLine else { throw .tooLarge }
+            guard buffer.count <= longestLine else { throw .tooLarge(limit: longestLine) }
             try readBlock()
         }
     }

@@ -5,14 +5,14 @@ package enum WholeFile {
     package enum Failure: Error, Equatable, CustomStringConvertible {
         /// The system's message, from strerror(3).
         case system(String)
-        case tooLarge
+        case tooLarge(limit: Int)
         /// A FIFO, a device, a socket or a directory.
         case notRegular
 
         package var description: String {
             switch self {
             case .system(let text): text
-            case .tooLarge: "it is too large"
+            case .tooLarge(let limit): "it is larger than \(limit) bytes"
             case .notRegular: "it is not a regular file"
             }
         }
@@ -46,7 +46,7 @@ package enum WholeFile {
                 throw lastFailure()
             }
             content += block[..<count]
-            guard content.count <= limit else { throw .tooLarge }
+            guard content.count <= limit else { throw .tooLarge(limit: limit) }
         }
     }
 

@@ -25,6 +25,9 @@ package struct Certificate: Sendable, Equatable {
     /// The content of Apple's extensions.
     package var extensions: ProviderExtensions
 
+    /// Negative once it has expired.
+    package func secondsLeft(at now: WallTime) -> Int64 { (notAfter.milliseconds - now.milliseconds) / 1000 }
+
     /// The first certificate of a PEM file.
     package init(file: FilePath) throws(TLSError) {
         let what = "the certificate file"

@@ -103,7 +103,7 @@ struct DeadLetterRunTests {
             Issue.record("\(String(describing: first.end))")
             return
         }
-        #expect(message.contains("held for 2 minutes"), "\(message)")
+        #expect(message.contains("taken 2 minutes"), "\(message)")
         #expect(first.tally.refused == 1 && first.tally.uncertain == 0 && (100...121).contains(first.tally.done))
         let second = run()
         #expect(second.end == .complete)

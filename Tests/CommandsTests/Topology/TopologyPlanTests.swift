@@ -106,7 +106,7 @@ struct TopologyPlanTests {
         let plan = try plan { $0.results.route = Configuration.Route(exchange: "push", routingKey: "answers") }
         let rows = TopologyReport(plan: plan).lines.map { $0.split(separator: #/ {2,}/#).map(String.init) }
         for row in [
-            ["KIND", "NAME", "PURPOSE"], ["exchange", "push", "direct"], ["queue", "push.requests", "requests"],
+            ["KIND", "NAME", "PURPOSE"], ["exchange", "push", "type direct"], ["queue", "push.requests", "requests"],
             ["queue", "push.requests.retry.5s", "requests that wait 5 s to be tried again"],
             ["binding", "push -> answers", "routing key answers"],
         ] {
