@@ -5,8 +5,8 @@ package import System
 
 /// Serves pages to operators over HTTP/1.1, as part of an event loop.
 ///
-/// Each connection carries one request and has limited time. Beyond their limit the oldest is closed, so that a new client
-/// is served however many are idle.
+/// Each connection carries one request and has limited time. When their limit is reached, the oldest is closed, so idle
+/// clients cannot block new ones.
 package final class AdminServer {
     /// libmicrohttpd's memory for a request and the head of its response, in bytes. Longer requests get 414 or 431.
     package static let maximumMemory = 16_384
@@ -131,9 +131,8 @@ package final class AdminServer {
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
-        if staying.count >= Self.maximumConnections, let oldest = staying.min(by: { $0.key < $1.key }) {
-            end(oldest.value)
-        }
+        let open = staying
+        if open.count >= Self.maximumConnections, let oldest = open.min(by: { $0.key < $1.key }) { end(oldest.value) }
         connections[lastNumber] = Connection(connection, at: now.instant)
         return lastNumber
     }

@@ -1,7 +1,7 @@
 package import Core
 
-/// Prometheus' text format, version 0.0.4: families in the order written, each with its samples. Prometheus stores every
-/// value as a `Double`.
+/// Prometheus' text format, version 0.0.4: families in the order written, each with its samples. Prometheus stores
+/// every value as a `Double`.
 ///
 /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text-based format".
 package struct PrometheusText {

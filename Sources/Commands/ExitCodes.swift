@@ -10,8 +10,8 @@ enum Status {
     static let `internal` = ExitCode(70)
     static let configuration = ExitCode(78)
 
-    /// The code for an error that ends a command. Complaints and TLS errors concern a given file here: errors caused by a
-    /// peer end a connection, not a command.
+    /// The code for an error that ends a command. Complaints and TLS errors concern a given file here: errors caused by
+    /// a peer end a connection, not a command.
     static func code(of error: any Error) -> ExitCode {
         switch error {
         case is ConfigurationError, is TLSError, is Complaint: configuration

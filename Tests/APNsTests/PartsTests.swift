@@ -69,7 +69,7 @@ struct PlacementTests {
 struct DialerTests {
     @Test("Connection attempts never exceed the limit per minute, however fast they are requested")
     func perMinute() {
-        var dialer = Dialer(maximumPerMinute: 5, backoff: Backoff())
+        var dialer = Dialer(maximumPerMinute: 5, backoff: Backoff(), toleratedEarlyCloses: 8)
         var attempts: [Instant] = []
         var now = Instant.seconds(0)
         for _ in 0..<40 {
@@ -85,7 +85,7 @@ struct DialerTests {
 
     @Test("Half of a minute's attempts are immediate, the others are spread over it, minute after minute")
     func spread() {
-        var dialer = Dialer(maximumPerMinute: 6, backoff: Backoff())
+        var dialer = Dialer(maximumPerMinute: 6, backoff: Backoff(), toleratedEarlyCloses: 8)
         var attempts: [Instant] = []
         var now = Instant.seconds(0)
         for _ in 0..<20 {
@@ -103,7 +103,7 @@ struct DialerTests {
     @Test("The next attempt is never later than the gap between two attempts spread over a minute")
     func gap() {
         for maximum in [2, 5, 30, 100] {
-            var dialer = Dialer(maximumPerMinute: maximum, backoff: Backoff())
+            var dialer = Dialer(maximumPerMinute: maximum, backoff: Backoff(), toleratedEarlyCloses: 8)
             var now = Instant.seconds(0)
             for _ in 0..<maximum * 4 {
                 let next = max(now, dialer.nextAttempt)
@@ -149,7 +149,8 @@ struct DialerTests {
     func backoff() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
-        var dialer = Dialer(maximumPerMinute: 1000, backoff: Backoff(base: .seconds(1), limit: .seconds(8)))
+        var dialer = Dialer(
+            maximumPerMinute: 1000, backoff: Backoff(base: .seconds(1), limit: .seconds(8)), toleratedEarlyCloses: 8)
         for ceiling in [1, 2, 4, 8, 8, 8] {
             dialer.failed(at: .seconds(100), using: &random)
             #expect(dialer.nextAttempt >= .seconds(100), "seed \(seed)")

@@ -346,7 +346,7 @@ struct AdminServerTests {
         #expect(rig.server.connectionCount == 0)
     }
 
-    @Test("Beyond the limit the oldest connections are closed, so that idle clients keep nobody out")
+    @Test("When the limit is reached, the oldest connections are closed, so idle clients cannot block new ones")
     func many() throws {
         let rig = try Rig(longest: .seconds(2))
         for _ in 0..<160 { rig.visit("") }

@@ -11,8 +11,8 @@ import HTTP2
 /// Sources: "Sending notification requests to APNs"; for broadcasts "Sending broadcast push notification requests to
 /// APNs"; for channels "Sending channel management requests to APNs".
 ///
-/// Most notifications of a connection have the same type, priority and provider token. Their fields are prepared once and
-/// kept; only the path, the id, the topic, the expiration and the collapse id are written for each notification.
+/// Most notifications of a connection have the same type, priority and provider token. Their fields are prepared once
+/// and kept; only the path, the id, the topic, the expiration and the collapse id are written for each notification.
 struct RequestWriter {
     /// What the kept fields depend on.
     private struct Prepared {

@@ -28,7 +28,7 @@ package struct Dialer {
     /// The newest attempts, oldest first, at most ``maximumPerMinute``.
     private var attempts: [Instant] = []
 
-    package init(maximumPerMinute: Int, backoff: Backoff, toleratedEarlyCloses: Int = 8) {
+    package init(maximumPerMinute: Int, backoff: Backoff, toleratedEarlyCloses: Int) {
         precondition(maximumPerMinute > 0, "a pool needs a positive connect limit")
         precondition(toleratedEarlyCloses >= 0, "the number of tolerated ends is not negative")
         self.toleratedEarlyCloses = toleratedEarlyCloses

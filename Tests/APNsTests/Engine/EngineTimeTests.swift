@@ -91,7 +91,7 @@ struct EngineTimeTests {
     @Test("A transport that never opened ends as one event")
     func neverOpened() throws {
         let link = try Link()
-        let failure = TransportError(.init(rawValue: "ECONNREFUSED"), "nobody listens")
+        let failure = TransportError(.init(rawValue: "ECONNREFUSED"), "the peer does not listen")
         link.engine.transportClosed(failure, at: link.now)
         link.engine.transportClosed(failure, at: link.now)
         #expect(link.news() == ["closed: transport"])

@@ -193,7 +193,7 @@ final class World {
         let clients = refused
         refused = []
         for client in clients {
-            let error = TransportError(.init(rawValue: "ECONNREFUSED"), "nobody listens")
+            let error = TransportError(.init(rawValue: "ECONNREFUSED"), "the peer does not listen")
             client.transportClosed(error, at: now.instant)
         }
     }
