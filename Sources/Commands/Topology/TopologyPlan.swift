@@ -1,7 +1,6 @@
 package import AMQP
 package import Configuration
 import Core
-import Pipeline
 
 /// Every queue, exchange and binding that a configuration needs on the broker, in declaration order.
 package struct TopologyPlan: Sendable {
@@ -77,7 +76,7 @@ package struct TopologyPlan: Sendable {
     /// (at-least-once dead lettering, which needs `reject-publish`).
     private static func retries(_ name: String, delay: Duration) -> QueueDeclaration {
         QueueDeclaration(
-            name: RetryEncoder.queue(name, delay: delay),
+            name: RetryQueueName.make(for: name, delay: delay),
             arguments: [
                 "x-queue-type": .string("quorum"),
                 "x-message-ttl": .int32(Int32(delay.components.seconds * 1000)),

@@ -51,7 +51,7 @@ extension ConfigurationReader {
         var places: [String: String] = [:]
         let delays =
             (values.integers("retry.delays_seconds") ?? []) + (values.integers("retry.throttled_delays_seconds") ?? [])
-        let suffix = ".retry.\(delays.max() ?? 0)s"
+        let suffix = RetryQueueName.make(for: "", delay: .seconds(delays.max() ?? 0))
         for index in 0..<values.count("queues") {
             checkPace("queues[\(index)]")
             let path = "queues[\(index)].name"

@@ -1,4 +1,5 @@
 import AMQP
+import Configuration
 package import Core
 
 /// Decides which `harebell-*` headers of a delivery a worker trusts.
@@ -80,7 +81,7 @@ package struct OwnHeaders {
                 guard case .table(let death) = death, case .text(let name)? = death["queue"],
                     case .text(let reason)? = death["reason"]
                 else { return false }
-                return reason.equals("expired") && RetryEncoder.isRetryQueue(name, of: queue)
+                return reason.equals("expired") && RetryQueueName.matches(name, queue: queue)
             }
         }
     }

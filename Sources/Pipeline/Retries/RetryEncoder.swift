@@ -1,4 +1,5 @@
 package import AMQP
+import Configuration
 package import Core
 
 /// Writes the copy of a request for a retry queue, with its attempts and the notifications that have ended.
@@ -37,23 +38,8 @@ package enum RetryEncoder {
             headers[Header.done] = note.done.map { .text($0.text) }
         }
         properties.headers = headers
-        let copy = Publication(
-            routingKey: ArraySlice(self.queue(queue, delay: delay).utf8), properties: properties, body: delivery.body)
+        let name = RetryQueueName.make(for: queue, delay: delay)
+        let copy = Publication(routingKey: ArraySlice(name.utf8), properties: properties, body: delivery.body)
         return copy.propertiesSize <= DeadLetterEncoder.maximumHeaders ? copy : nil
-    }
-
-    /// The name of the retry queue that returns messages to `queue` after `delay`.
-    package static func queue(_ queue: String, delay: Duration) -> String {
-        "\(queue).retry.\(delay.components.seconds)s"
-    }
-
-    /// Whether a name is that of a retry queue for `queue`, with any delay: the configuration may have changed while a
-    /// request waited.
-    package static func isRetryQueue(_ name: some Collection<UInt8>, of queue: String) -> Bool {
-        let prefix = "\(queue).retry.".utf8
-        guard name.starts(with: prefix) else { return false }
-        let rest = name.dropFirst(prefix.count)
-        let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
-        return !digits.isEmpty && rest.dropFirst(digits.count).elementsEqual("s".utf8)
     }
 }
