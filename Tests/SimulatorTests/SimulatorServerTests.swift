@@ -27,7 +27,7 @@ struct SimulatorServerTests {
         init(_ script: String = "", _ change: (inout SimulatorOptions) -> Void = { _ in }) throws {
             folder = try TemporaryDirectory()
             var options = SimulatorOptions()
-            options.configuration.keys = [CredentialBindingTests.key]
+            options.configuration.keys = [ProviderTokenRulesTests.key]
             options.script = try Script(script, file: "test", &options.configuration)
             options.authorityFile = folder.file("ca.pem")
             change(&options)

@@ -32,7 +32,7 @@ package final class SimulatorEngine: Engine {
     var phase = Phase.handshaking
 
     var rules = RequestRules()
-    var credential = CredentialBinding()
+    var credential = ProviderTokenRules()
     /// The counts of the script's conditions on this connection.
     var counters: [Int]
     var timers = DeadlineQueue<Timer>()

@@ -5,8 +5,8 @@ import Testing
 @testable import Simulator
 
 @Suite("The provider token of a connection")
-struct CredentialBindingTests {
-    var binding = CredentialBinding()
+struct ProviderTokenRulesTests {
+    var binding = ProviderTokenRules()
     /// The bundle IDs of the key, or the refusal.
     typealias Verdict = Result<[[UInt8]], SimulatedResponse>
     let valid = Verdict.success([])
@@ -148,7 +148,7 @@ struct CredentialBindingTests {
         #expect(try check(bearer) == valid)
         #expect(try check(bearer, at: .seconds(3600)) == valid)
         #expect(try check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
-        var other = CredentialBindingTests()
+        var other = ProviderTokenRulesTests()
         #expect(try other.check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
     }
 

@@ -8,7 +8,7 @@ import TLS
 /// issued less than 20 minutes apart. A connection opened with an old token may therefore renew it at once.
 ///
 /// Sources: "Establishing a token-based connection to APNs" and "Handling notification responses from APNs".
-struct CredentialBinding {
+struct ProviderTokenRules {
     private struct Bound {
         var header: [UInt8]
         var token: PresentedToken
