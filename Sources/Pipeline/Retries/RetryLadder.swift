@@ -1,6 +1,6 @@
 package import Configuration
 
-/// The delays of the retry queues, and the maximum number of attempts.
+/// Which retry queue a request waits in next, and its maximum number of attempts.
 ///
 /// Each level is a queue with one time-to-live. Each time a request is parked, it takes the next level; the last one
 /// repeats.
