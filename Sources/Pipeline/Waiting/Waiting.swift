@@ -40,12 +40,11 @@ package struct Waiting {
     }
 
     private subscript(place: Place) -> Lane {
-        // Reads in place: a notification passes three lanes.
-        _read {
+        // Not `_read`: Swift 6.3.1, without optimizations, uses what it yields after it has freed it.
+        get {
             switch place {
-            case .app(let app, let lane): yield table.apps[app.index].lanes[lane.index]
-            case .pool(let pool) where pool.index < connections.count: yield connections[pool.index]
-            case .pool: yield Lane()
+            case .app(let app, let lane): table.apps[app.index].lanes[lane.index]
+            case .pool(let pool): pool.index < connections.count ? connections[pool.index] : Lane()
             }
         }
         _modify {
