@@ -132,7 +132,7 @@ struct SimulateCommand: ParsableCommand {
         do {
             return try start()
         } catch let error as EventLoopError {
-            try unavailable("\(option): \(error)")
+            try unavailable("\(option): \(error): choose another port")
         }
     }
 
