@@ -30,7 +30,6 @@ let revision = Context.environment["HAREBELL_REVISION"] ?? ""
 let schemas = ["request.schema.json", "result.schema.json", "dead-letter.schema.json", "asyncapi.json"]
 
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
-let containers = Target.Dependency.product(name: "BasicContainers", package: "swift-collections")
 
 func library(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource]? = nil) -> Target {
     .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: rules)
@@ -103,7 +102,7 @@ let package = Package(
         library(
             "Runtime",
             [
-                "Core", "System", "TLS", "AMQP", "APNs", "Decoding", "Configuration", "Pipeline", deque, containers,
+                "Core", "System", "TLS", "AMQP", "APNs", "Decoding", "Configuration", "Pipeline", deque,
                 .product(name: "Logging", package: "swift-log"),
             ]),
         // Layer 10: what those see who watch.

@@ -1,5 +1,4 @@
 import APNs
-import BasicContainers
 import Core
 import Pipeline
 import TLS
@@ -8,7 +7,7 @@ import TLS
 struct WorkerPools: ~Copyable {
     var roster = PoolRoster()
     /// By the roster's numbers; `nil` for unused ones.
-    private var pools = UniqueArray<APNsPool?>()
+    private var pools = UniqueSlots<APNsPool>()
     /// Only pools with work are stepped.
     private let agenda = PoolAgenda()
     private(set) var due: [Int] = []
@@ -35,7 +34,7 @@ struct WorkerPools: ~Copyable {
         _ plan: PoolPlan, _ context: TLSContext, _ tokens: ProviderTokens, at now: Instant
     ) -> PoolID {
         let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
-        while pools.count < roster.count { pools.append(nil) }
+        while pools.count < roster.count { pools.append() }
         var pool = make(plan, context, tokens, now)
         pool.onDue = { [agenda] in agenda.members.wake(number.index) }
         pools[number.index] = consume pool
