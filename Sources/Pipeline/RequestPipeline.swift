@@ -46,7 +46,7 @@ package struct RequestPipeline: ~Copyable {
     /// When the next notification that waits for a rate limit is due.
     var nextTurn = Instant.distantFuture
     /// Whether APNs can be reached, as far as known.
-    var reachability = Reachability()
+    package internal(set) var reachability = Reachability()
     /// Reasons that were already logged.
     var announced: Set<String> = []
     var random: SplitMix64
@@ -104,11 +104,17 @@ package struct RequestPipeline: ~Copyable {
 
     // MARK: Deadlines
 
+    @inline(__always)
     package var nextDeadline: Instant? {
         if startsFromBacklog { return .distantPast }
-        var earliest = min(deferred.earliest, retries.earliest, waiting.nextDeadline, reachability.nextCheck)
-        earliest = min(earliest, nextTurn, isolated.earliest, nextWatch)
-        if canDivert { earliest = min(earliest, destinations.nextDeadline, nextOverdueReply) }
+        // Two at a time, because the minimum of more is that of an array.
+        var earliest = min(deferred.earliest, retries.earliest)
+        earliest = min(earliest, waiting.nextDeadline)
+        earliest = min(earliest, reachability.nextCheck)
+        earliest = min(earliest, nextTurn)
+        earliest = min(earliest, isolated.earliest)
+        earliest = min(earliest, nextWatch)
+        if canDivert { earliest = min(earliest, min(destinations.nextDeadline, nextOverdueReply)) }
         return earliest == .distantFuture ? nil : earliest
     }
 

@@ -12,7 +12,7 @@ package final class RunningWorker {
 
     package var counters: PipelineCounters { worker.pipeline.counters }
     package var hasEnded: Bool { worker.hasEnded }
-    package var isSuspended: Bool { worker.pipeline.isSuspended }
+    package var isSuspended: Bool { worker.pipeline.reachability.isSuspended }
     package var nextDeadline: Instant? { worker.nextDeadline }
     package var paused: [PausedTopic] { worker.pipeline.waiting.paused }
     package var tracer: Tracer? { worker.tracer }

@@ -24,7 +24,7 @@ package struct AutoDecoder: RefusingDecoder {
         if type.matches("application/vnd.apple.apns+json") { return try headers.decoded(delivery, at: now) }
         if type.matches("application/vnd.harebell.request+json") { return try json.decoded(delivery, at: now) }
         if type.hasPrefix("application/cloudevents"), let events { return try events.decoded(delivery, at: now) }
-        guard !type.isForeign else {
+        guard type.isOurs || !type.isForeign else {
             throw DecodingFailure(
                 "content-type: \(RequestFields.quoted(text)) is another format, expected application/json", limit: nil,
                 known: APNsHeadersDecoder.known(of: delivery))

@@ -88,6 +88,7 @@ extension RequestPipeline {
 
     /// Whether a notification went to a pool that its app no longer uses. The response then says nothing about the
     /// current credential, and an unprocessed notification moves to the new pool.
+    @inline(__always)
     func isOutdated(_ entry: InFlightNotification) -> Bool {
         let app = waiting.table.apps[entry.app.index]
         return app.isRemoved || app.pools.pool(for: entry.notification.target) != entry.pool

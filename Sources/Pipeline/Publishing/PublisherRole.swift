@@ -37,8 +37,10 @@ struct PublishOutlet {
     var replacements = 0
 
     /// Publishes that are not written yet.
+    @inline(__always)
     var waiting: Int { unpublished.count + suspects.count }
 
+    @inline(__always)
     var oldest: PendingPublication? {
         guard let suspect = suspects.first else { return unpublished.first }
         guard let next = unpublished.first, next.since <= suspect.since else { return suspect }

@@ -6,6 +6,7 @@ import Logging
 /// Holds, repeats or reroutes publishes that their destinations do not accept.
 extension RequestPipeline {
     /// Whether results can take their next way now.
+    @inline(__always)
     var canDivert: Bool { outlets[PublisherRole.queues.rawValue].isOpen }
 
     /// A publish waits until its destination is open; a result not for long.
@@ -199,6 +200,7 @@ extension RequestPipeline {
     private static let replyTimeoutInDrain = Duration.seconds(5)
 
     /// When the next direct reply has waited too long for its connection.
+    @inline(__always)
     var nextOverdueReply: Instant {
         let timeout = destinations.isStopped ? Self.replyTimeoutInDrain : Destinations.timeLimit
         return outlets[PublisherRole.directReplies.rawValue].oldest.map { $0.since + timeout } ?? .distantFuture

@@ -1,7 +1,7 @@
 import Core
 
 /// What is known about the reachability of APNs, and since when no app can send.
-struct Reachability {
+package struct Reachability {
     /// A change of the standstill.
     enum Change {
         /// Stop consuming, and return what waits.
@@ -32,6 +32,8 @@ struct Reachability {
     private(set) var standstillSince: Instant?
     /// Since when only probes are consumed; `nil` while the worker consumes normally.
     private(set) var suspendedSince: Instant?
+    /// Whether the worker consumes only probes because no app can send.
+    package var isSuspended: Bool { suspendedSince != nil }
     /// By ``PoolID``.
     private var pools: [Pool] = []
 

@@ -13,9 +13,6 @@ extension RequestPipeline {
 
     private var checkInterval: Duration { min(settings.hold / 20, Self.longestCheckInterval) }
 
-    /// Whether the worker consumes only probes because no app can send.
-    package var isSuspended: Bool { reachability.suspendedSince != nil }
-
     // MARK: Waiting in a lane
 
     mutating func startWaiting(_ entry: InFlightNotification, at now: Moment) {
@@ -80,11 +77,11 @@ extension RequestPipeline {
 
     /// Conditions may have improved: a suspended worker checks them now.
     package mutating func mayRecover(at now: Moment) {
-        if isSuspended { reachability.nextCheck = now.instant }
+        if reachability.isSuspended { reachability.nextCheck = now.instant }
     }
 
     mutating func checkWaiting(at now: Moment) {
-        guard notifications.count > 0 || isSuspended else {
+        guard notifications.count > 0 || reachability.isSuspended else {
             reachability.nextCheck = .distantFuture
             reachability.endStandstill()
             return
@@ -101,7 +98,7 @@ extension RequestPipeline {
             let returns = reachability.suspendedSince.map { arrived <= $0 } ?? false
             stopWaiting(returns ? .requeue : .park, [handle], at: now)
         }
-        if isSuspended { staySuspended(isProbeWanted: lacksProbe(at: now)) }
+        if reachability.isSuspended { staySuspended(isProbeWanted: lacksProbe(at: now)) }
     }
 
     /// Another app can send again: what exceeds the shares is parked, the newest first.
@@ -208,7 +205,7 @@ extension RequestPipeline {
     mutating func checkStandstill(at now: Moment) {
         // Deliveries taken after a standstill add to those still held from before it.
         let canSend =
-            waiting.table.configured.contains { self.canSend($0, at: now) } && (!isSuspended || hasRoom)
+            waiting.table.configured.contains { self.canSend($0, at: now) } && (!reachability.isSuspended || hasRoom)
         switch reachability.checked(canSend: canSend, at: now.instant) {
         case .suspend: suspend()
         case .resume: resume()

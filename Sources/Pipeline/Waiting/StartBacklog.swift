@@ -67,6 +67,7 @@ extension RequestPipeline {
             || !app.lanes.allSatisfy(\.gate.isOpen) || !waiting.isOpen(.pool(app.pools.notifications))
     }
 
+    @inline(__always)
     var startsFromBacklog: Bool { !backlog.isEmpty && backlog.apps.contains { mayStart($0) } }
 
     /// Starts requests whose apps have room, one of each app at a time.

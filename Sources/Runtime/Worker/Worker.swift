@@ -305,7 +305,7 @@ package struct Worker: ~Copyable {
 
     private mutating func updateReadiness() {
         let isConsuming = queues.indices.allSatisfy { queues[$0].isConsuming }
-        let ready = isConsuming && isPublisherOpen && !pipeline.isSuspended
+        let ready = isConsuming && isPublisherOpen && !pipeline.reachability.isSuspended
         guard ready != isReady else { return }
         isReady = ready
         wasReady = wasReady || ready

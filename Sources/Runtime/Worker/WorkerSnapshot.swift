@@ -125,7 +125,7 @@ extension Worker {
                     messages: consumer.messages(queue: QueueID(index)),
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
-            isSuspended: pipeline.isSuspended, isPublisherOpen: isPublisherOpen,
+            isSuspended: pipeline.reachability.isSuspended, isPublisherOpen: isPublisherOpen,
             troubled: pipeline.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
                 let pool = app.pools.notifications
