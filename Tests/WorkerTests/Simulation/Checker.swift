@@ -28,6 +28,8 @@ final class Checker {
         var parkings: Set<Int> = []
         /// The messages that exist at once, besides one, and each may be sent.
         var duplicates = 0
+        /// The parking numbers of redelivered messages whose copy exists already.
+        var revived: Set<Int> = []
         var attempts = 0
         var feedback: Set<String> = []
         var takenBackAt: Instant?
@@ -179,8 +181,18 @@ final class Checker {
         let isNamed = message.decodedProperties?.messageID != nil
         guard !isNamed || world.network.now - takenBackAt >= CompletedRequests.memory else { return }
         fates[name]?.isForgotten = !isNamed
+        // Its acknowledgement was lost after it was parked: both it and its copy are sent.
+        let parkings = Self.parkings(of: message)
+        if fate.parkings.contains(where: { $0 > parkings }), fates[name]?.revived.insert(parkings).inserted == true {
+            permitDuplicates(fate.duplicates + 1, of: name)
+        }
         let responses = responses
         permitted += fate.request.deviceTokens.count { responses[$0] != nil }
+    }
+
+    private static func parkings(of message: Broker.Message) -> Int {
+        guard case .int32(let parkings)? = message.decodedProperties?.headers?["harebell-parked"] else { return 0 }
+        return Int(parkings)
     }
 
     private func name(_ message: Broker.Message) -> String {
@@ -262,15 +274,14 @@ final class Checker {
         let name = name(message)
         note("park \(name) in \(queue)")
         guard let fate = fates[name], let headers = message.decodedProperties?.headers,
-            case .int32(let attempts)? = headers["harebell-attempts"],
-            case .int32(let parkings)? = headers["harebell-parked"]
+            case .int32(let attempts)? = headers["harebell-attempts"], Self.parkings(of: message) > 0
         else { return complain("what is parked is no copy of a request") }
         published += 1
         fates[name]?.parked += 1
         if attempts >= maximumAttempts {
             complain("\(name) is parked after \(attempts) of \(maximumAttempts) attempts")
         }
-        if fates[name]?.parkings.insert(Int(parkings)).inserted == false {
+        if fates[name]?.parkings.insert(Self.parkings(of: message)).inserted == false {
             // The first one's arrival was uncertain: both are sent.
             permitDuplicates(fate.duplicates + 1, of: name)
         } else if Int(attempts) < fate.attempts, fate.isParkedOnce {
