@@ -7,7 +7,7 @@ import System
 /// take 16 ms and 768 KiB.
 @safe
 final class TrustStore: Sendable {
-    /// The maximum number of kept stores; a further one replaces any other.
+    /// The maximum number of kept stores; a further one replaces any but the system's, which is by far the largest.
     private static let maximumKept = 16
 
     /// The newest store of each trust, and the versions of its files.
@@ -51,7 +51,9 @@ final class TrustStore: Sendable {
         return try kept.withLock { (kept) throws(TLSError) in
             if let known = kept[trust], known.files == files { return known.store }
             let store = try TrustStore(trust)
-            if kept.count >= maximumKept, kept[trust] == nil, let other = kept.keys.first { kept[other] = nil }
+            if kept.count >= maximumKept, kept[trust] == nil, let other = kept.keys.first(where: { $0 != .system }) {
+                kept[other] = nil
+            }
             kept[trust] = (store, files)
             return store
         }
