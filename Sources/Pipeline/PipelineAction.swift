@@ -12,7 +12,7 @@ package enum PipelineAction {
     /// Withdraw a notification from a pool: ``RequestPipeline/withdrawn(_:_:at:)`` or ``RequestPipeline/wasSent(_:)``.
     case withdraw(Handle, pool: PoolID, Withdrawal)
     /// Settle a delivery of the current epoch.
-    case settle(Delivery, Settlement)
+    case settle(QueueID, epoch: UInt32, tag: UInt64, Settlement)
     /// The broker has stopped reading from a publishing connection: another one replaces it.
     case replacePublisher(PublisherRole)
 }

@@ -91,7 +91,7 @@ extension RequestPipeline {
             return false
         } else if completed.absorbs(key, at: now.instant) {
             counters[.duplicatesAvoided] += 1
-            append(.settle(delivery, .ack))
+            settle(delivery, .ack)
             return false
         }
         counters.unsettled += 1
@@ -159,7 +159,7 @@ extension RequestPipeline {
         }
         guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
         if let key = request.namedKey { completed.completed(key) }
-        append(.settle(request.delivery, .ack))
+        settle(request.delivery, .ack)
     }
 
     /// Returns an unsent request that can wait in its queue as well as in a retry queue.
@@ -169,7 +169,11 @@ extension RequestPipeline {
         guard !request.isOrphan else { return drop(request) }
         counters.unsettled -= 1
         counters[.requeued] += 1
-        append(.settle(request.delivery, .requeue))
+        settle(request.delivery, .requeue)
+    }
+
+    private mutating func settle(_ delivery: borrowing Delivery, _ settlement: Settlement) {
+        append(.settle(delivery.queue, epoch: delivery.epoch, tag: delivery.tag, settlement))
     }
 
     private mutating func takeDeferred(where isMeant: (InFlightRequest) -> Bool) -> [InFlightRequest] {

@@ -45,8 +45,10 @@ package struct LaneGate {
 
     package init() {}
 
+    @inline(__always)
     package var isOpen: Bool {
-        pause == nil
+        // Not `== nil`, which copies and compares the whole pause.
+        if case nil = pause { true } else { false }
     }
 
     /// When the next probe is due; `nil` if the gate is open or a probe is in flight.

@@ -24,7 +24,10 @@ extension Worker {
             } else {
                 pipeline.wasSent(handle)
             }
-        case .settle(let delivery, let settlement): settle(delivery, settlement)
+        case .settle(let queue, let epoch, let tag, .ack):
+            consumer.ack(epoch: epoch, queue: queue, tag: tag, at: now.instant)
+        case .settle(let queue, let epoch, let tag, .requeue):
+            consumer.nack(epoch: epoch, queue: queue, tag: tag, requeue: true, at: now.instant)
         case .replacePublisher(let role): publishers[role.rawValue].replace(at: now.instant)
         }
     }
@@ -37,15 +40,6 @@ extension Worker {
             consumer.setPrefetch(level == .one ? 1 : queue.ramp.prefetch, queue: QueueID(index), at: now.instant)
         }
         consumer.resumeConsumers(at: now.instant)
-    }
-
-    private mutating func settle(_ delivery: Delivery, _ settlement: Settlement) {
-        switch settlement {
-        case .ack: consumer.ack(epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: now.instant)
-        case .requeue:
-            consumer.nack(
-                epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, requeue: true, at: now.instant)
-        }
     }
 
     mutating func publishWaiting() {
