@@ -8,10 +8,6 @@ import Testing
 
 @Suite("The summary of a minute")
 struct WorkSummaryTests {
-    private static func body(_ token: String) -> String {
-        #"{"device-token":"\#(token)","apns-topic":"com.example.app","payload":{"aps":{"badge":1}}}"#
-    }
-
     @Test("It counts requests ended in the last minute, and an idle minute has no summary")
     func minutes() throws {
         let world = try World(
@@ -22,9 +18,9 @@ struct WorkSummaryTests {
             let snapshots = world.running.map { $0.snapshot(at: world.moment) }
             return summary.take(snapshots, at: world.network.now)?.mapValues { "\($0)" }
         }
-        for _ in 0..<3 { try world.request(Self.body("00aa")) }
-        try world.request(Self.body("dead"))
-        try world.request(Self.body("bad0"))
+        for _ in 0..<3 { try world.request(World.body(token: "00aa")) }
+        try world.request(World.body(token: "dead"))
+        try world.request(World.body(token: "bad0"))
         world.pass(.seconds(59))
         #expect(take() == nil)
         world.pass(.seconds(1))
@@ -33,7 +29,7 @@ struct WorkSummaryTests {
         #expect(work["dead_letters"] == "1" && work["parked"] == "0")
         world.pass(.seconds(60))
         #expect(take() == nil)
-        try world.request(Self.body("00ab"))
+        try world.request(World.body(token: "00ab"))
         world.pass(.seconds(60))
         #expect(take()?["accepted"] == "1")
     }

@@ -9,17 +9,6 @@ import Testing
 
 @Suite("The state for the dashboard")
 struct StatePageTests {
-    private static let prefix = "7e11"
-
-    private static func body(_ number: Int, _ prefix: String = prefix) -> String {
-        let digits = String(number, radix: 16)
-        let token = prefix + String(repeating: "0", count: 64 - prefix.count - digits.count) + digits
-        return """
-            {"device-token":"\(token)","apns-topic":"com.example.app","apns-push-type":"alert",\
-            "payload":{"aps":{"alert":"a secret word"}}}
-            """
-    }
-
     private typealias Object = [String: Any]
 
     private static let credentials = [
@@ -60,9 +49,9 @@ struct StatePageTests {
         let world = try World(
             script: "token dead*: 410 Unregistered\ntoken *: 403 InvalidProviderToken\nafter 1 request: goaway")
         try world.start()
-        try world.request(Self.body(1, "dead"))
+        try world.request(World.body(token: "dead"))
         world.pass(.seconds(2))
-        try world.request(Self.body(1))
+        try world.request(World.body())
         world.pass(.seconds(2))
         let known = Self.keys(try state(world))
         #expect(known.subtracting(rows).sorted() == [])
@@ -74,8 +63,8 @@ struct StatePageTests {
     func load() throws {
         let world = try World(script: "token dead*: 410 Unregistered\ntoken *: delay 50ms")
         try world.start()
-        for number in 0..<30 { try world.request(Self.body(number)) }
-        for number in 0..<3 { try world.request(Self.body(number, "dead")) }
+        for number in 0..<30 { try world.request(World.body(number)) }
+        for number in 0..<3 { try world.request(World.body(token: "dead\(number)")) }
         #expect(world.pass(atMost: .seconds(5)) { world.ledger.statistics.requests > 0 })
         let busy = try state(world)
         let unsettled = try #require(busy["unsettled"] as? Int)
@@ -119,7 +108,7 @@ struct StatePageTests {
     func apps() throws {
         let world = try World(script: "token *: 403 InvalidProviderToken")
         try world.start()
-        try world.request(Self.body(1))
+        try world.request(World.body())
         world.pass(.seconds(3))
         let apps = try objects(try state(world), "apps")
         #expect(apps.map { $0["usable"] as? Bool } == [false, true])
@@ -136,7 +125,7 @@ struct StatePageTests {
     func goaway() throws {
         let world = try World(script: "after 5 requests: goaway Shutdown\ntoken *: delay 2s")
         try world.start()
-        for number in 0..<5 { try world.request(Self.body(number)) }
+        for number in 0..<5 { try world.request(World.body(number)) }
         func leaving() throws -> String? {
             try objects(try state(world), "pools").flatMap { try objects($0, "connections") }
                 .compactMap { $0["goaway"] as? String }.first

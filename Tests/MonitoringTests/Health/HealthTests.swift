@@ -13,11 +13,6 @@ import Testing
 
 @Suite("Readiness")
 struct HealthTests {
-    private static let body = """
-        {"device-token":"7000000000000000","apns-topic":"com.example.app","apns-push-type":"alert",\
-        "payload":{"aps":{"badge":1}}}
-        """
-
     private func health(_ world: World, _ edit: (inout ProcessSnapshot) -> Void = { _ in }) -> Health {
         var processSnapshot = world.processSnapshot()
         edit(&processSnapshot)
@@ -33,7 +28,7 @@ struct HealthTests {
         #expect(health.queues == [Health.Queue(name: "push.requests", consumers: 1)])
         #expect(health.apps.map(\.name.topic) == ["com.example.app", "com.example.other"])
         #expect(health.apps.allSatisfy { $0.isUsable && $0.connections == 1 && $0.authenticated == 0 })
-        try world.request(Self.body)
+        try world.request(World.body())
         world.pass(.seconds(1))
         #expect(self.health(world).apps.map(\.authenticated) == [1, 1])
     }
@@ -68,7 +63,7 @@ struct HealthTests {
         let world = try World()
         try world.start()
         world.isBrokerDown = true
-        try world.request(Self.body, id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
+        try world.request(World.body(), id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
         world.pass(.seconds(20))
         let problem = try #require(health(world).problems.first)
         #expect(problem.runbook == .notConsuming && problem.text.contains(" since "), "\(problem)")
@@ -99,8 +94,8 @@ struct HealthTests {
     func paused() throws {
         let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 20 }
         try world.start()
-        try world.request(Self.body)
-        try world.request(Self.body)
+        try world.request(World.body())
+        try world.request(World.body())
         world.pass(.seconds(3))
         let paused = health(world)
         #expect(
@@ -115,7 +110,7 @@ struct HealthTests {
             "com.example.app (production) is paused: APNs refuses the credential (BadEnvironmentKeyIdInToken)"
         #expect(paused.apps.map(\.problem) == [problem, nil])
         #expect(health(world) { $0.needsEveryApp = true }.missing == [problem])
-        try world.request(Self.body.replacing("example.app", with: "example.other"))
+        try world.request(World.body(topic: "com.example.other"))
         world.pass(.seconds(1))
         #expect(
             health(world).missing == [problem, problem.replacing("example.app", with: "example.other")])
@@ -148,7 +143,7 @@ struct HealthTests {
         #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not respond"])
         #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has started"))
         #expect(missing { $0.workers[0].hasEnded = true }.contains("worker 0 has ended"))
-        try world.request(Self.body)
+        try world.request(World.body())
         let worker = try #require(world.worker)
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(missing { _ in } == ["draining"])
@@ -172,7 +167,7 @@ struct HealthTests {
         let seen = world.processSnapshot()
         let free = seen.workers[0]
         world.broker.setAlarm(true)
-        try world.request(Self.body)
+        try world.request(World.body())
         world.pass(.seconds(1))
         let blocked = world.processSnapshot().workers[0]
         for workers in [[blocked, free], [free, blocked]] {
@@ -208,7 +203,7 @@ struct HealthTests {
     func json() throws {
         let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
         try world.start()
-        try world.request(Self.body)
+        try world.request(World.body())
         world.pass(.seconds(2))
         let object = try #require(
             JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)

@@ -11,15 +11,6 @@ import Testing
 
 @Suite("The metrics of a worker")
 struct MetricsPageTests {
-    private static func body(_ prefix: String, _ number: Int = 0, type: String = "alert") -> String {
-        let name = String(number, radix: 16)
-        let token = prefix + String(repeating: "0", count: 64 - prefix.count - name.count) + name
-        return """
-            {"device-token":"\(token)","apns-topic":"com.example.app","apns-push-type":"\(type)",\
-            "payload":{"aps":{"badge":1}}}
-            """
-    }
-
     private func processSnapshot(_ world: World) -> ProcessSnapshot {
         world.processSnapshot([
             .init(
@@ -66,10 +57,10 @@ struct MetricsPageTests {
         }
         try world.start()
         let stamp = UInt64(world.moment.wall.seconds - 7)
-        for number in 0..<20 { try world.request(Self.body("7", number), id: "a\(number)") { $0.timestamp = stamp } }
-        for number in 0..<3 { try world.request(Self.body("dead", number), id: "d\(number)") }
-        for number in 0..<2 { try world.request(Self.body("e4e4", number), id: "e\(number)") }
-        try world.request(Self.body("0dd", 1), id: "odd")
+        for number in 0..<20 { try world.request(World.body(number), id: "a\(number)") { $0.timestamp = stamp } }
+        for number in 0..<3 { try world.request(World.body(token: "dead\(number)"), id: "d\(number)") }
+        for number in 0..<2 { try world.request(World.body(token: "e4e4\(number)"), id: "e\(number)") }
+        try world.request(World.body(token: "0dd1"), id: "odd")
         try world.request("{", id: "broken")
         let busy = try page(world)
         #expect(busy.sum("harebell_unsettled") == 26)
@@ -111,15 +102,25 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_max_concurrent_streams", ["app": "com.example.app"]) == 1000)
     }
 
-    @Test("A notification that is sent again because its provider token was refused is counted once")
-    func rebinds() throws {
-        let world = try World(script: "first 1 request: 403 InvalidProviderToken")
+    @Test("A notification that is sent again is counted once, and each way of sending it again separately")
+    func retries() throws {
+        let world = try World(
+            script: """
+                first 1 request: 403 InvalidProviderToken
+                token 71*, attempt 1: rst REFUSED_STREAM
+                token 72*, attempt 1: rst INTERNAL_ERROR
+                """)
         try world.start()
-        try world.request(Self.body("7"), id: "m1")
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        for prefix in ["7", "71", "72"] {
+            try world.request(World.body(token: prefix), id: prefix)
+            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        }
         let page = try page(world)
-        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 1)
-        #expect(page.sum("harebell_retries_total", ["kind": "token"]) == 1)
+        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 3)
+        for kind in ["token", "resend", "backoff"] {
+            #expect(page.sum("harebell_retries_total", ["kind": kind]) == 1, "\(kind)")
+        }
+        #expect(page.sum("harebell_uncertain_total") == 1)
     }
 
     @Test("A timestamp in the future is not counted")
@@ -128,11 +129,11 @@ struct MetricsPageTests {
         try world.start()
         let milliseconds = UInt64(world.moment.wall.milliseconds)
         for stamp in [milliseconds + 1000, .max, UInt64(world.moment.wall.seconds) + 1] {
-            try world.request(Self.body("7"), id: "m\(stamp)") { $0.timestamp = stamp }
+            try world.request(World.body(), id: "m\(stamp)") { $0.timestamp = stamp }
         }
         #expect(try page(world).sum("harebell_queue_wait_seconds_count") == 0)
         // Milliseconds of the past are counted, as seconds are.
-        try world.request(Self.body("7"), id: "past") { $0.timestamp = milliseconds - 1000 }
+        try world.request(World.body(), id: "past") { $0.timestamp = milliseconds - 1000 }
         #expect(try page(world).sum("harebell_queue_wait_seconds_count") == 1)
     }
 
@@ -141,9 +142,9 @@ struct MetricsPageTests {
         let world = try World()
         world.isAPNsDown = true
         try world.start()
-        try world.request(Self.body("7"), id: "first")
+        try world.request(World.body(), id: "first")
         world.pass(.seconds(3))
-        try world.request(Self.body("7", 1), id: "second")
+        try world.request(World.body(1), id: "second")
         world.pass(.seconds(4))
         let waiting = try page(world)
         #expect(waiting.sum("harebell_waiting", ["app": "com.example.app"]) == 2)
@@ -182,7 +183,7 @@ struct MetricsPageTests {
     func paused() throws {
         let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 30 }
         try world.start()
-        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        for number in 0..<3 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(1))
         let page = try page(world)
         let samples = page.samples(of: "harebell_app_paused")
@@ -206,8 +207,8 @@ struct MetricsPageTests {
             $0.apps[1].endpoint = Endpoint(host: "unreachable.test", port: 443)
         }
         try world.start()
-        try world.request(Self.body("7"))
-        try world.request(Self.body("7", 1).replacing("{\"device", with: "{\"environment\":\"development\",\"device"))
+        try world.request(World.body())
+        try world.request(World.body(1).replacing("{\"device", with: "{\"environment\":\"development\",\"device"))
         world.pass(.seconds(1))
         let page = try page(world)
         func sum(_ metric: String, _ environment: Environment, _ labels: [String: String] = [:]) -> Double? {
@@ -216,7 +217,7 @@ struct MetricsPageTests {
         #expect(sum("harebell_connections", .production, ["app": "com.example.app", "state": "ready"]) == 1)
         #expect(sum("harebell_connections", .development, ["app": "com.example.app", "state": "ready"]) == 0)
         // The same series trigger the alert in the test of the rules.
-        let rules = try Self.file("deploy/prometheus/alerts.test.yaml")
+        let rules = try DocumentationPage("../deploy/prometheus/alerts.test.yaml").text
         for environment in Environment.allCases {
             let count = try #require(sum("harebell_connections", environment, ["state": "ready"]))
             let labels = #"app="com.example.app", environment="\#(environment.rawValue)", state="ready""#
@@ -235,17 +236,41 @@ struct MetricsPageTests {
         }
     }
 
+    @Test("The notifications that wait for the pace of a queue are counted, of no other queue")
+    func pace() throws {
+        let world = try World(declares: World.queues + ["push.other"]) {
+            $0.queues[0].prefetch = 100
+            $0.queues[0].rateLimit = Configuration.RateLimit(perSecond: 2, burst: 5)
+            $0.queues.append(Configuration.Queue(name: "push.other", decoder: "auto", prefetch: 10))
+        }
+        try world.start()
+        func expect(waiting: Double, sourceLocation: SourceLocation = #_sourceLocation) throws {
+            let samples = try page(world).samples(of: "harebell_queue_pace_waiting")
+            #expect(samples.map(\.labels) == [["queue": "push.requests"]], sourceLocation: sourceLocation)
+            #expect(samples.map(\.value) == [waiting], sourceLocation: sourceLocation)
+        }
+        try expect(waiting: 0)
+        for number in 0..<3 { try world.request(World.body(number), id: "a\(number)") }
+        try expect(waiting: 0)
+        for number in 3..<12 { try world.request(World.body(number), id: "a\(number)") }
+        try expect(waiting: 7)
+        world.pass(.milliseconds(1600))
+        try expect(waiting: 4)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        try expect(waiting: 0)
+    }
+
     @Test("A suspension shows")
     func standstill() throws {
         let world = try World { $0.hold = .seconds(60) }
         try world.start()
-        try world.request(Self.body("7"), id: "sent")
+        try world.request(World.body(), id: "sent")
         world.pass(.seconds(1))
         let running = try page(world)
         #expect(running.sum("harebell_standstill") == 0)
         world.isAPNsDown = true
         world.cut(World.apns)
-        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
+        for number in 0..<3 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(120))
         let standing = try page(world)
         #expect(standing.sum("harebell_standstill") == 1)
@@ -255,14 +280,14 @@ struct MetricsPageTests {
     func depth() throws {
         let world = try World(script: "token *: silence")
         try world.start()
-        for number in 0..<17 { try world.request(Self.body("7", number), id: "m\(number)") }
+        for number in 0..<17 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
         worker.countMessages(at: world.moment)
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages", ["queue": "push.requests"]) == 7)
         // The depth is not queried again at once, but after some time; that does not mean a stalled consumer.
-        try world.request(Self.body("7", 17), id: "m17")
+        try world.request(World.body(17), id: "m17")
         worker.countMessages(at: world.moment)
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages") == 7)
@@ -282,7 +307,7 @@ struct MetricsPageTests {
         let world = try World(script: "after 2 requests: goaway\n")
         try world.start()
         for number in 0..<6 {
-            try world.request(Self.body("7", number), id: "m\(number)")
+            try world.request(World.body(number), id: "m\(number)")
             world.pass(.seconds(1))
         }
         let before = try #require(try page(world).sum("harebell_goaways_total"))
@@ -304,7 +329,7 @@ struct MetricsPageTests {
         let world = try World()
         try world.start()
         try world.start()
-        for number in 0..<30 { try world.request(Self.body("7", number), id: "m\(number)") }
+        for number in 0..<30 { try world.request(World.body(number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let page = try page(world)
         #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 30)
@@ -336,14 +361,9 @@ struct MetricsPageTests {
         #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)
     }
 
-    private static func file(_ path: String) throws -> String {
-        let folder = #filePath.split(separator: "/").dropLast(4).map { "/" + $0 }.joined()
-        return String(decoding: try ConfigurationFiles.read("\(folder)/\(path)"), as: UTF8.self)
-    }
-
     @Test("The page in the documentation ends with the table of metrics")
     func documentation() throws {
-        let page = try Self.file("docs/reference/metrics.md")
+        let page = try DocumentationPage("reference/metrics.md").text
         let metrics = MetricsPage(processSnapshot(try World())).text.metrics
         #expect(page.hasSuffix("\n\n" + MetricsReference.markdown(metrics)))
     }
