@@ -28,6 +28,7 @@ package enum DeadLetterSamples {
         layout.rawProperties = place(try properties.encoded())
         layout.body = place(body)
         if let text = properties.contentType { layout.contentType = place(text) }
+        if let text = properties.contentEncoding { layout.contentEncoding = place(text) }
         if let text = properties.correlationID { layout.correlationID = place(text) }
         if let text = properties.messageID { layout.messageID = place(text) }
         if let text = properties.expiration { layout.expiration = place(text) }
@@ -37,6 +38,7 @@ package enum DeadLetterSamples {
             case .text(let text): Delivery.Header(name, .text(place(text)))
             case .int32(let value): Delivery.Header(name, .integer(Int64(value)))
             case .int64(let value): Delivery.Header(name, .integer(value))
+            case .double(let value): Delivery.Header(name, .number(value))
             case .boolean(let value): Delivery.Header(name, .boolean(value))
             default: Delivery.Header(name, .other)
             }

@@ -103,18 +103,17 @@ struct BrokerDiagnosisTests {
         #expect(refused.severity == .wrong && refused.text.contains("403 no access"))
     }
 
-    @Test("Another delivery limit is a warning with what the versions do", arguments: ["none", "'-1'"])
-    func limit(current: String) throws {
-        let found = try finding("push.requests", ("x-delivery-limit", current))
+    @Test(
+        "A difference that may cost requests is a warning that says how",
+        arguments: [
+            ("x-delivery-limit", "none", "RabbitMQ 4 drops a request after 20 returns"),
+            ("x-delivery-limit", "'-1'", "RabbitMQ 4 drops a request after 20 returns"),
+            ("x-dead-letter-exchange", "none", "a request that the broker drops is lost"),
+        ])
+    func danger(argument: String, current: String, hint: String) throws {
+        let found = try finding("push.requests", (argument, current))
         #expect(found.severity == .warning)
-        #expect(found.hint?.contains("RabbitMQ 4 drops a request after 20 returns") == true, "\(found)")
-    }
-
-    @Test("A request queue without a dead-letter exchange is warned about")
-    func deadLetters() throws {
-        let found = try finding("push.requests", ("x-dead-letter-exchange", "none"))
-        #expect(found.severity == .warning)
-        #expect(found.hint?.contains("a request that the broker drops is lost") == true)
+        #expect(found.hint?.contains(hint) == true, "\(found)")
     }
 
     @Test("A stream is an error as a request queue, and another type elsewhere a warning")

@@ -156,12 +156,17 @@ struct DeadLetterFilterTests {
         #expect(try !matches([:]) { $0.until = later })
     }
 
-    @Test("The topic is taken from its header, else from the body")
+    @Test("The topic is taken from its header, else from the body, which may be compressed")
     func topics() throws {
         #expect(try matches { $0.topic = "com.example.other" })
         #expect(try !matches { $0.topic = "com.example.app" })
         #expect(try matches(["apns-topic": .string("com.example.app")]) { $0.topic = "com.example.app" })
         #expect(try !matches(body: "no JSON") { $0.topic = "com.example.other" })
+        var properties = MessageProperties()
+        properties.contentEncoding = Array("gzip".utf8)
+        let delivery = try DeadLetterSamples.delivery(properties, body: Compressor.gzip(Array(Self.body.utf8)))
+        let reader = RequestReader(try World.configuration { _ in })
+        #expect(reader.topic(of: delivery, from: nil) == "com.example.other")
     }
 
     @Test("The environment is the request's, else that of the app with its topic")

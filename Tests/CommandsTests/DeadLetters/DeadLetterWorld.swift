@@ -29,13 +29,6 @@ final class DeadLetterWorld {
         }
     }
 
-    func connection(_ role: AMQPRole) -> AMQPConnection {
-        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
-        return AMQPConnection(
-            configuration: AMQPConfiguration(address: address, role: role), addresses: [address], network: network,
-            random: SplitMix64(seed: 1))
-    }
-
     /// Puts a worker's dead letters into the queue, numbered in their message ids.
     func put(_ range: Range<Int>, _ edit: (Int, inout FieldTable) -> Void = { _, _ in }) throws {
         for index in range {
@@ -60,7 +53,7 @@ final class DeadLetterWorld {
         var settings = DeadLetterRun.Settings(queue: Self.dead)
         edit(&settings)
         return DeadLetterRun(
-            action, settings, reader: reader, id: id, at: network.now, connect: { [unowned self] in connection($0) })
+            action, settings, reader: reader, id: id, at: network.now, connect: network.brokerConnection)
     }
 
     /// Imports the lines of an archive.

@@ -20,6 +20,15 @@ struct ApplicationTests {
         let end = Mutex<Result<Application.End, any Error>?>(nil)
     }
 
+    private static func application(
+        _ plan: AppPlan, file: String = "harebell.yaml", manager: ServiceManager? = nil
+    ) throws -> Application {
+        try Application(
+            plan, file: file, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            threshold: LogThreshold(.info), manager: manager
+        ) {}
+    }
+
     /// Runs the control thread to its end, with replacement workers.
     private func end(
         workers: Int, _ worker: @escaping WorkerThread.Body
@@ -33,13 +42,7 @@ struct ApplicationTests {
         let shared = Shared()
         // Runs on a separate thread with blocked signals.
         try Thread.start(name: "application") {
-            let result = Result { () throws -> Application.End in
-                let log = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-                let application = try Application(
-                    plan, file: "harebell.yaml", log: log, threshold: LogThreshold(.info)
-                ) {}
-                return try application.run(worker: worker)
-            }
+            let result = Result { try Self.application(plan).run(worker: worker) }
             shared.end.withLock { $0 = result }
         }.join()
         return try #require(shared.end.withLock { $0 }).get()
@@ -84,10 +87,7 @@ struct ApplicationTests {
     @Test("After a worker has failed, the first signal changes nothing and the second one stops the others")
     func signalAfterFailure() throws {
         let world = try World()
-        let application = try Application(
-            try AppPlan(world.configuration), file: "harebell.yaml",
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info)
-        ) {}
+        let application = try Self.application(AppPlan(world.configuration))
         application.workerReported(WorkerReport(worker: 0, event: .failed(.internal, message: "as a test wants it")))
         let drained = try #require(application.shutdown.deadline)
         application.signalled(SIGTERM)
@@ -108,10 +108,8 @@ struct ApplicationTests {
             """
         try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
         let file = try folder.write(text, to: "harebell.yaml")
-        let application = try Application(
-            try AppPlan(try ConfigurationDocument.load(path: file).configuration), file: file,
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info), manager: nil
-        ) {}
+        let application = try Self.application(
+            AppPlan(ConfigurationDocument.load(path: file).configuration), file: file)
         let now = application.loop.now
         // The second round shows whether the first file's name was forgotten.
         for name in ["Second.p8", "Third.p8"] {
@@ -133,11 +131,8 @@ struct ApplicationTests {
         let snapshot = try #require(world.worker).snapshot(at: world.moment)
         let socket = try NotifySocket()
         let environment = ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "30000000"]
-        let application = try Application(
-            try AppPlan(world.configuration), file: "harebell.yaml",
-            log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threshold: LogThreshold(.info),
-            manager: ServiceManager { environment[$0] }
-        ) {}
+        let application = try Self.application(
+            AppPlan(world.configuration), manager: ServiceManager { environment[$0] })
         let start = try #require(application.service.nextKeepAlive)
         application.sendKeepAlive(at: start)
         application.sendKeepAlive(at: start + .seconds(14))

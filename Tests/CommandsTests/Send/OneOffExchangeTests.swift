@@ -136,15 +136,4 @@ struct OneOffExchangeTests {
                 ]
             ])
     }
-
-    @Test("A refusal by the proxy is reported, without its credentials")
-    func proxyRefuses() throws {
-        let world = try World { $0.apns.proxy = Addresses.proxy("http://user:pass@proxy.test:3128") }
-        world.network.openTunnel = { _, _ in ("HTTP/1.1 407 Proxy Authentication Required", nil) }
-        let report = try #require(try report(world, try request("7777")))
-        #expect(report.outcome == .undelivered && report.processed == .no)
-        let detail = try #require(report.detail)
-        #expect(detail.contains("the proxy proxy.test:3128 refuses the user or the password (HTTP 407"), "\(detail)")
-        #expect(!detail.contains("pass@") && !detail.contains("dXNlcjpwYXNz"))
-    }
 }
