@@ -1,5 +1,7 @@
+import AMQP
 import Core
 import Commands
+import SimulatedWorld
 import TestSupport
 import Testing
 
@@ -21,12 +23,7 @@ struct ContentEncodingTests {
     }
 
     private static func complaint(_ body: [UInt8], _ encoding: String, limit: Int = limit) -> DecodingFailure? {
-        do throws(DecodingFailure) {
-            _ = try decompress(body, encoding, limit: limit)
-            return nil
-        } catch {
-            return error
-        }
+        #expect(throws: DecodingFailure.self) { try decompress(body, encoding, limit: limit) }
     }
 
     @Test("gzip and deflate restore the body, and keep the other properties", arguments: ["gzip", "x-gzip", "GZip"])
@@ -118,6 +115,24 @@ struct ContentEncodingTests {
         let member = Compressor.gzip([UInt8](repeating: 32, count: 10_000))
         let members = Array(repeatElement(member, count: 11).joined())
         #expect(Self.complaint(members, "gzip")?.limit == .body)
+    }
+
+    @Test("A worker sends a compressed request, and a dead letter of one is unchanged")
+    func worker() throws {
+        let world = try World(script: "first 1 request: 400 BadMessageId")
+        try world.start()
+        let body = Compressor.gzip(Array(World.body().utf8))
+        for id in ["rejected", "accepted"] {
+            var properties = MessageProperties()
+            properties.messageID = Array(id.utf8)
+            properties.contentEncoding = Array("gzip".utf8)
+            try world.broker.put(body, properties: properties, into: "push.requests")
+            world.settle()
+            #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        }
+        #expect(world.published(in: "push.results").map(\.outcome) == ["rejected", "accepted"])
+        let letter = try #require(world.broker.messages(in: "push.dead").first)
+        #expect(letter.body == body && letter.decodedProperties?.contentEncoding == Array("gzip".utf8))
     }
 
     @Test("Damaged data never yields more than the limit, and complete data is the original")

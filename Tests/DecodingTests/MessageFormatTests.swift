@@ -18,13 +18,7 @@ struct MessageFormatTests {
         #expect(bodies.count == 6)
         var types: [PushType] = []
         for body in bodies {
-            guard
-                case .request(let request) = AutoDecoder().decode(
-                    OneOffDelivery(body: Array(body.utf8)).delivery, at: WallTime(milliseconds: 0))
-            else {
-                Issue.record("no request: \(body)")
-                continue
-            }
+            let request = try DecoderSample(body, decoder: "auto").request()
             let first = request.notifications[0]
             types.append(first.pushType)
             var isBroadcast = false

@@ -24,12 +24,7 @@ struct ProxyTunnelTests {
     }
 
     private func failure(_ response: String, from proxy: ProxyAddress = proxy) -> TransportError? {
-        do throws(TransportError) {
-            _ = try read(response, from: proxy)
-            return nil
-        } catch {
-            return error
-        }
+        #expect(throws: TransportError.self) { try read(response, from: proxy) }
     }
 
     @Test("It is requested with CONNECT, the target twice and nothing else")

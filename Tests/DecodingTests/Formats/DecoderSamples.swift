@@ -52,12 +52,7 @@ struct DecoderSample {
     }
 
     func request(at now: WallTime = now) throws -> Request {
-        switch try decoded(at: now) {
-        case .request(let request): return request
-        case .reject(let failure): throw failure
-        case .ignore(let reason): throw DecodingFailure("ignored: \(reason)")
-        case .later(let pause): throw DecodingFailure("later: \(pause)")
-        }
+        try decoded(at: now).get()
     }
 
     /// The only notification.
@@ -69,7 +64,7 @@ struct DecoderSample {
 
     /// The reason for its refusal; empty if it is accepted.
     func complaint() throws -> String {
-        if case .reject(let failure) = try decoded() { failure.detail } else { "" }
+        try decoded().failure?.detail ?? ""
     }
 
     static func set(_ decoders: String) throws -> DecoderSet {
@@ -99,6 +94,23 @@ struct DecoderSample {
             return error.problems.map(\.description)
         }
     }
+}
+
+extension Decoded {
+    /// The request, or its refusal as an error.
+    func get() throws -> Request {
+        switch self {
+        case .request(let request): return request
+        case .reject(let failure): throw failure
+        case .ignore(let reason): throw DecodingFailure("ignored: \(reason)")
+        case .later(let pause): throw DecodingFailure("later: \(pause)")
+        }
+    }
+
+    var failure: DecodingFailure? { if case .reject(let failure) = self { failure } else { nil } }
+    var pause: Duration? { if case .later(let pause) = self { pause } else { nil } }
+    /// Why it is ignored.
+    var ignored: String? { if case .ignore(let reason) = self { reason } else { nil } }
 }
 
 extension Core.Notification {

@@ -1,3 +1,5 @@
+import AMQP
+import Commands
 import Core
 import Foundation
 import TestSupport
@@ -5,33 +7,11 @@ import Testing
 
 @testable import Decoding
 
-/// A delivery in one block, as the receiver builds it.
 private func delivery(
-    _ body: [UInt8], contentType: String? = nil, headers: [(String, Delivery.HeaderValue)] = []
+    _ body: [UInt8], contentType: String? = nil, headers: [(String, OneOffDelivery.HeaderValue)] = []
 ) -> Delivery {
-    var storage: [UInt8] = []
-    var layout = Delivery.Layout()
-    func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
-        storage.append(contentsOf: bytes)
-        return Delivery.Field(storage.count - bytes.count..<storage.count)
-    }
-    if let contentType { layout.contentType = place(contentType.utf8) }
-    let placed = headers.map { name, value in
-        let name = place(name.utf8)
-        switch value {
-        case .text(let text): return Delivery.Header(name, .text(place(text)))
-        case .integer(let value): return Delivery.Header(name, .integer(value))
-        case .number(let value): return Delivery.Header(name, .number(value))
-        case .boolean(let value): return Delivery.Header(name, .boolean(value))
-        case .other: return Delivery.Header(name, .other)
-        }
-    }
-    layout.body = place(body)
-    return Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: storage, layout: layout, headers: placed)
-}
-
-private func text(_ string: String) -> Delivery.HeaderValue {
-    .text(ArraySlice(string.utf8))
+    let properties = contentType.map { [("content-type", $0)] } ?? []
+    return DecoderSample(bytes: body, decoder: "auto", headers: headers, properties: properties).delivery
 }
 
 private let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
@@ -52,11 +32,7 @@ private func envelope(_ changes: [(String, String?)] = []) -> String {
 }
 
 private func request(_ decoder: any Core.Decoder, _ delivery: Delivery) throws -> Request {
-    switch decoder.decode(delivery, at: WallTime(milliseconds: 0)) {
-    case .request(let request): return request
-    case .reject(let failure): throw failure
-    case .ignore, .later: throw DecodingFailure("neither a request nor a failure")
-    }
+    try decoder.decode(delivery, at: WallTime(milliseconds: 0)).get()
 }
 
 private func notification(_ body: String) throws -> Core.Notification {
@@ -480,7 +456,7 @@ struct DecoderTests {
         private let body = Array("{\"aps\":{\"alert\":\"Hello\"}}\n".utf8)
 
         private func complaint(
-            _ headers: [(String, Delivery.HeaderValue)], body: String? = nil
+            _ headers: [(String, OneOffDelivery.HeaderValue)], body: String? = nil
         ) -> String {
             do {
                 let bytes = body.map { Array($0.utf8) } ?? self.body
@@ -494,10 +470,11 @@ struct DecoderTests {
         @Test("Every header reaches the notification, and the whole body is the payload")
         func everything() throws {
             let headers = [
-                ("x-other", Delivery.HeaderValue.other), ("device-token", text(token)),
-                ("apns-topic", text("com.example.app")), ("apns-push-type", text("alert")),
-                ("apns-id", text("123e4567-e89b-12d3-a456-426655440000")), ("apns-priority", .integer(10)),
-                ("apns-expiration", .integer(0)), ("apns-collapse-id", text("c")), ("environment", text("production")),
+                ("x-other", OneOffDelivery.HeaderValue.boolean(true)), ("device-token", .text(token)),
+                ("apns-topic", .text("com.example.app")), ("apns-push-type", .text("alert")),
+                ("apns-id", .text("123e4567-e89b-12d3-a456-426655440000")), ("apns-priority", .integer(10)),
+                ("apns-expiration", .integer(0)), ("apns-collapse-id", .text("c")),
+                ("environment", .text("production")),
             ]
             let found = try #require(
                 try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
@@ -515,8 +492,9 @@ struct DecoderTests {
         @Test("Numbers may be digits, and the last of two headers counts")
         func digits() throws {
             let headers = [
-                ("device-token", text(token)), ("apns-priority", text("7")), ("apns-priority", text("5")),
-                ("apns-expiration", text("1795300000")),
+                ("device-token", OneOffDelivery.HeaderValue.text(token)), ("apns-priority", .text("7")),
+                ("apns-priority", .text("5")),
+                ("apns-expiration", .text("1795300000")),
             ]
             let found = try #require(
                 try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
@@ -527,25 +505,25 @@ struct DecoderTests {
 
         @Test("not-before is an integer or digits, and a key of the envelope", arguments: [Int64(0), 1_795_300_000])
         func notBefore(time: Int64) throws {
-            for value in [Delivery.HeaderValue.integer(time), text("\(time)")] {
-                let headers = [("device-token", text(token)), ("not-before", value)]
+            for value in [OneOffDelivery.HeaderValue.integer(time), .text("\(time)")] {
+                let headers = [("device-token", .text(token)), ("not-before", value)]
                 #expect(try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notBefore == time)
             }
             let json = Array(envelope([("not-before", "\(time)")]).utf8)
             #expect(try request(APNsJSONDecoder(), delivery(json)).notBefore == time)
             #expect(
-                complaint([("device-token", text(token)), ("not-before", text("soon"))])
+                complaint([("device-token", .text(token)), ("not-before", .text("soon"))])
                     == "not-before: expected seconds since 1970 (UTC) as an integer, found \"soon\"")
         }
 
         @Test("Several device tokens are separated by commas in one header")
         func fanOut() throws {
             let found = try request(
-                APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", text("ab, cd,ef"))]))
+                APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", .text("ab, cd,ef"))]))
             #expect(
                 found.notifications.map(\.target)
                     == ["ab", "cd", "ef"].compactMap { DeviceToken($0).map { .device($0) } })
-            let gap = try request(APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", text("ab,,cd"))]))
+            let gap = try request(APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", .text("ab,,cd"))]))
             #expect(gap.notifications.count == 2)
             #expect(
                 gap.refusals.map(\.failure.detail)
@@ -554,26 +532,28 @@ struct DecoderTests {
                             + "hexadecimal digits, at most 1024"
                     ])
             #expect(
-                complaint([("device-tokens", .other)])
+                complaint([("device-tokens", .boolean(true))])
                     == "device-tokens: expected a text with commas between the tokens")
         }
 
         @Test("Errors name the header")
-        func complaints() {
-            let target = ("device-token", text(token))
+        func complaints() throws {
+            let target = ("device-token", OneOffDelivery.HeaderValue.text(token))
             #expect(complaint([]) == "no target: expected device-token, device-tokens or apns-channel-id")
             #expect(
-                complaint([target, ("apns-priority", text("high"))])
+                complaint([target, ("apns-priority", .text("high"))])
                     == "apns-priority: expected 1, 5 or 10, found \"high\"")
-            #expect(complaint([target, ("apns-priority", .number(5))]) == "")
+            for (value, found) in [
+                (FieldValue.double(5), nil), (.double(5.5), "5.5"),
+                (.void, "a decimal, a table, an array or nothing"),
+            ] {
+                let delivery = try DeadLetterSamples.delivery(
+                    ["device-token": .string(token), "apns-priority": value], body: #"{"aps":{"badge":1}}"#)
+                let failure = APNsHeadersDecoder().decode(delivery, at: WallTime(milliseconds: 0)).failure
+                #expect(failure?.detail == found.map { "apns-priority: expected 1, 5 or 10, found \($0)" })
+            }
             #expect(
-                complaint([target, ("apns-priority", .number(5.5))])
-                    == "apns-priority: expected 1, 5 or 10, found 5.5")
-            #expect(
-                complaint([target, ("apns-priority", .other)])
-                    == "apns-priority: expected 1, 5 or 10, found a decimal, a table, an array or nothing")
-            #expect(
-                complaint([target, ("apns-expiration", text(""))])
+                complaint([target, ("apns-expiration", .text(""))])
                     == "apns-expiration: expected seconds since 1970 (UTC) as an integer, found \"\"")
             #expect(
                 complaint([target, ("apns-topic", .boolean(true))])
@@ -587,7 +567,9 @@ struct DecoderTests {
 
     @Suite("auto")
     struct Auto {
-        private let headers = [("device-token", text(token)), ("apns-push-type", text("background"))]
+        private let headers = [
+            ("device-token", OneOffDelivery.HeaderValue.text(token)), ("apns-push-type", .text("background")),
+        ]
         private let payload = Array("{\"x\":1}".utf8)
 
         @Test(
@@ -629,22 +611,14 @@ struct DecoderTests {
             let header = try request(AutoDecoder(), delivery(payload, contentType: contentType, headers: headers))
             #expect(header.notifications[0].pushType == .background)
             guard !contentType.isEmpty else { return }
-            #expect(throws: DecodingFailure.self) {
-                try request(AutoDecoder(), delivery([0x5B, 0x5D], contentType: contentType))
+            for (place, headers) in [("body", []), ("payload", headers)] {
+                let failure = AutoDecoder().decode(
+                    delivery([0x5B, 0x5D], contentType: contentType, headers: headers), at: WallTime(milliseconds: 0)
+                ).failure
+                #expect(
+                    failure?.detail == "\(place): expected a JSON object, found an array; content-type: "
+                        + "\"\(contentType)\", expected application/json")
             }
-            guard
-                case .reject(let failure) = AutoDecoder().decode(
-                    delivery([0x5B, 0x5D], contentType: contentType), at: WallTime(milliseconds: 0))
-            else { return }
-            #expect(failure.detail.hasSuffix("; content-type: \"\(contentType)\", expected application/json"))
-            let inHeaders = delivery([0x5B, 0x5D], contentType: contentType, headers: headers)
-            guard case .reject(let other) = AutoDecoder().decode(inHeaders, at: WallTime(milliseconds: 0)) else {
-                Issue.record("expected a refusal")
-                return
-            }
-            #expect(
-                other.detail == "payload: expected a JSON object, found an array; content-type: \"\(contentType)\", "
-                    + "expected application/json")
         }
 
         @Test(
@@ -655,11 +629,9 @@ struct DecoderTests {
             ])
         func foreign(contentType: String) {
             let body = delivery(Array(envelope().utf8), contentType: contentType)
-            guard case .reject(let failure) = AutoDecoder().decode(body, at: WallTime(milliseconds: 0)) else {
-                Issue.record("expected a refusal")
-                return
-            }
-            #expect(failure.detail == "content-type: \"\(contentType)\" is another format, expected application/json")
+            let failure = AutoDecoder().decode(body, at: WallTime(milliseconds: 0)).failure
+            #expect(
+                failure?.detail == "content-type: \"\(contentType)\" is another format, expected application/json")
         }
     }
 

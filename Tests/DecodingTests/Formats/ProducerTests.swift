@@ -16,20 +16,11 @@ struct ProducerTests {
     /// A message after the steps that come before every decoder.
     private static func decode(_ sample: DecoderSample) throws -> Request {
         let decoder = try #require(try DecoderSample.set(sample.decoders)[sample.decoder])
-        switch decoder.decode(try sample.delivery.readable(limit: 65536), at: DecoderSample.now) {
-        case .request(let request): return request
-        case .reject(let failure): throw failure
-        case .ignore, .later: throw DecodingFailure("neither a request nor a failure")
-        }
+        return try decoder.decode(try sample.delivery.readable(limit: 65536), at: DecoderSample.now).get()
     }
 
     private static func failure(_ sample: DecoderSample) throws -> DecodingFailure {
-        do {
-            _ = try decode(sample)
-        } catch let failure as DecodingFailure {
-            return failure
-        }
-        throw DecodingFailure("expected a refusal")
+        try #require(throws: DecodingFailure.self) { try decode(sample) }
     }
 
     /// The defaults in the table of docs/produce/clients.md.

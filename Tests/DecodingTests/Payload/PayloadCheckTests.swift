@@ -10,13 +10,8 @@ private func findings(_ payload: String, _ type: PushType = .alert, isBroadcast:
 
 @Suite("Payload check")
 struct PayloadCheckTests {
-    @Test("Apple's own examples pass", arguments: PayloadSample.apple)
-    func apple(sample: PayloadSample) {
-        #expect(findings(sample.text, sample.type, isBroadcast: sample.isBroadcast) == [])
-    }
-
-    @Test("Common payloads pass", arguments: PayloadSample.common)
-    func common(sample: PayloadSample) {
+    @Test("Apple's own examples and common payloads pass", arguments: PayloadSample.apple + PayloadSample.common)
+    func samples(sample: PayloadSample) {
         #expect(findings(sample.text, sample.type, isBroadcast: sample.isBroadcast) == [])
     }
 

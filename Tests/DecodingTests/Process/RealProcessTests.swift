@@ -84,10 +84,7 @@ struct RealProcessTests {
         let rig = try Rig([EchoDecoder.path])
         try rig.ask(Array(repeating: Self.envelope, count: 2000))
         for response in rig.responses.values {
-            guard case .request(let request) = response else {
-                Issue.record("\(response)")
-                return
-            }
+            let request = try response.get()
             #expect(string(request.notifications[0].payload) == #"{"aps":{"alert":"\u0048\n"}}"#)
         }
         #expect(rig.process.counters.restarts == 0)
@@ -177,10 +174,7 @@ struct RealProcessTests {
             order("shipped", device), order("draft", device), "{}", order("shipped", ""),
             order("shipped", device + #","notBefore":\#(later)"#), order("shipped", #","device":"x""#),
         ])
-        guard case .request(let request)? = rig.responses[0] else {
-            Issue.record("\(rig.kind(0))")
-            return
-        }
+        let request = try #require(rig.responses[0]).get()
         #expect(request.notifications.map(\.hex) == [DecoderSample.token])
         #expect(
             string(request.notifications[0].payload)
@@ -198,10 +192,7 @@ struct RealProcessTests {
         }
         let order = #"{"user":{"device":"\#(DecoderSample.token)"},"title":"Your “order”","text":"is ready"}"#
         try rig.ask([order, #"{"type":"mail"}"#, "{}", "[]", #"{"user":{"device":"x"}}"#])
-        guard case .request(let request)? = rig.responses[0] else {
-            Issue.record("\(rig.kind(0))")
-            return
-        }
+        let request = try #require(rig.responses[0]).get()
         #expect(
             string(request.notifications[0].payload)
                 == #"{"aps":{"alert":{"title":"Your \u201corder\u201d","body":"is ready"}}}"#)
