@@ -2,6 +2,7 @@ import Core
 import Foundation
 import Logging
 import System
+import TestSupport
 import Testing
 
 @testable import Configuration
@@ -315,31 +316,27 @@ struct ConfigurationTests {
             #expect(reader.problems.map(\.description) == ["h.yaml:1:34: queues[1].nickname was removed; use name"])
         }
 
-        @Test("An unknown key is an error that suggests the intended key")
-        func unknownKey() {
-            #expect(
-                errors("broker:\n  hartbeat_seconds: 3\n" + app) == [
-                    "harebell.yaml:2:3: unknown key \"hartbeat_seconds\" in broker; did you mean \"heartbeat_seconds\"?"
-                ])
-            #expect(
-                errors("brokers: {}\n" + app) == [
-                    "harebell.yaml:1:1: unknown key \"brokers\"; did you mean \"broker\"?"
-                ])
-            #expect(
-                errors("queues: [{ name: a, preFetch: 3 }]\n" + app) == [
-                    "harebell.yaml:1:21: unknown key \"preFetch\" in queues[0]; did you mean \"prefetch\"?"
-                ])
-            #expect(
-                errors("ping_idle_seconds: 3\n" + app) == [
-                    "harebell.yaml:1:1: unknown key \"ping_idle_seconds\"; did you mean apns.ping_idle_seconds?"
-                ])
-            #expect(errors("zzz: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"zzz\""])
-            // A prefix of one key, and of several.
-            #expect(
-                errors("drain: 3\n" + app) == [
-                    "harebell.yaml:1:1: unknown key \"drain\"; did you mean \"drain_deadline_seconds\"?"
-                ])
-            #expect(errors("re: 3\n" + app) == ["harebell.yaml:1:1: unknown key \"re\""])
+        @Test(
+            "An unknown key is an error that suggests the intended key",
+            arguments: [
+                (
+                    "broker:\n  hartbeat_seconds: 3",
+                    "2:3: unknown key \"hartbeat_seconds\" in broker; did you mean \"heartbeat_seconds\"?"
+                ), ("brokers: {}", "1:1: unknown key \"brokers\"; did you mean \"broker\"?"),
+                (
+                    "queues: [{ name: a, preFetch: 3 }]",
+                    "1:21: unknown key \"preFetch\" in queues[0]; did you mean \"prefetch\"?"
+                ),
+                (
+                    "ping_idle_seconds: 3",
+                    "1:1: unknown key \"ping_idle_seconds\"; did you mean apns.ping_idle_seconds?"
+                ), ("zzz: 3", "1:1: unknown key \"zzz\""),
+                // A prefix of one key, and of several.
+                ("drain: 3", "1:1: unknown key \"drain\"; did you mean \"drain_deadline_seconds\"?"),
+                ("re: 3", "1:1: unknown key \"re\""),
+            ])
+        func unknownKey(text: String, message: String) {
+            #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
         }
 
         @Test(
@@ -471,25 +468,25 @@ struct ConfigurationTests {
                 ])
         }
 
-        @Test("A bad reference to the environment is an error in its place")
-        func environment() {
-            #expect(
-                errors("queues: [{ name: \"${NOT_SET}\" }]\n" + app) == [
-                    "harebell.yaml:1:18: queues[0].name: the environment variable NOT_SET is not set"
-                ])
-            #expect(
-                errors("queues: [{ name: \"a${\" }]\n" + app) == [
-                    "harebell.yaml:1:18: queues[0].name: \"${\" without \"}\"; write \"$${\" for a plain \"${\""
-                ])
-            #expect(
-                errors("queues: [{ name: \"${a-b}\" }]\n" + app) == [
-                    "harebell.yaml:1:18: queues[0].name: expected an environment variable's name in \"${…}\"; "
-                        + "write \"$${\" for a plain \"${\""
-                ])
-            #expect(
-                errors("workers: ${N}\n" + app, environment: ["N": "many"]) == [
-                    "harebell.yaml:1:10: workers: expected an integer, found text"
-                ])
+        @Test(
+            "A bad reference to the environment is an error in its place",
+            arguments: [
+                (
+                    "queues: [{ name: \"${NOT_SET}\" }]",
+                    "1:18: queues[0].name: the environment variable NOT_SET is not set"
+                ),
+                (
+                    "queues: [{ name: \"a${\" }]",
+                    "1:18: queues[0].name: \"${\" without \"}\"; write \"$${\" for a plain \"${\""
+                ),
+                (
+                    "queues: [{ name: \"${a-b}\" }]",
+                    "1:18: queues[0].name: expected an environment variable's name in \"${…}\"; write \"$${\" for a "
+                        + "plain \"${\""
+                ), ("workers: ${N}", "1:10: workers: expected an integer, found text"),
+            ])
+        func environment(text: String, message: String) {
+            #expect(errors(text + "\n" + app, environment: ["N": "many"]) == ["harebell.yaml:" + message])
         }
 
         @Test("Text that is not YAML is one error at the place where parsing stopped, and the text is not quoted")
@@ -498,12 +495,7 @@ struct ConfigurationTests {
             #expect(found.count == 1)
             #expect(found[0].hasPrefix("harebell.yaml:3:1: not YAML: "))
             #expect(!found[0].contains("hunter2"))
-            #expect(
-                errors("a: 1\n---\nb: 2\n") == [
-                    "harebell.yaml:2:1: not YAML: expected a single document in the stream: but found another document"
-                ])
             #expect(errors("- a") == ["harebell.yaml:1:1: expected keys and values, found a list"])
-            #expect(errors("a: \u{7}").first?.contains("not YAML: control characters are not allowed") == true)
         }
 
         @Test(
@@ -736,15 +728,6 @@ struct ConfigurationTests {
                     "harebell.yaml:1:23: broker.endpoints[0]: broker address: \(reason)"
                 ])
         }
-
-        @Test("A value from the environment never appears in a message")
-        func environmentIsSecret() {
-            let found = errors(
-                "log: { level: \"${SECRET}\" }\nbroker: { endpoints: [\"${SECRET}\"] }\nworkers: ${SECRET}\n" + app,
-                environment: ["SECRET": "hunter2"])
-            #expect(found.count == 3)
-            #expect(!found.joined().contains("hunter2"))
-        }
     }
 
     @Suite("Secrets")
@@ -768,9 +751,7 @@ struct ConfigurationTests {
     struct Reference {
         @Test("The page in the documentation ends with the same table")
         func page() throws {
-            let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-            let page = String(
-                decoding: try ConfigurationFiles.read(folder + "/docs/reference/configuration.md"), as: UTF8.self)
+            let page = try DocumentationPage("reference/configuration.md").text
             #expect(page.hasSuffix("\n\n" + Schema.configuration.markdown))
         }
 

@@ -7,26 +7,16 @@ import Testing
 
 @Suite("The pages about requests and payloads")
 struct DocumentationTests {
-    private let requests: [String]
-    private let payload: [String]
+    private let requests: DocumentationPage
+    private let payload: DocumentationPage
 
     init() throws {
-        requests = try Self.lines("produce/requests.md")
-        payload = try Self.lines("produce/payload.md")
-    }
-
-    private static func lines(_ page: String) throws -> [String] {
-        try DocumentationPage(page).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    }
-
-    /// The rows of the table with this head.
-    private func rows(_ head: String, of lines: [String]) throws -> [String] {
-        let start = try #require(lines.firstIndex(of: head))
-        return lines[(start + 2)...].prefix { $0.hasPrefix("|") }.map { $0 }
+        requests = try DocumentationPage("produce/requests.md")
+        payload = try DocumentationPage("produce/payload.md")
     }
 
     @Test("It has every push type with the rules of the code")
-    func pushTypes() throws {
+    func pushTypes() {
         let expected = PushType.allCases.map { type in
             let rules = type.rules
             let topic =
@@ -36,13 +26,15 @@ struct DocumentationTests {
                 default: "bundle ID + `\(rules.topicSuffix)`"
                 }
             let priorities = Priority.allCases.filter { rules.permits($0) }.map(\.name.description)
-            return "| `\(rules.name)` | \(topic) | \(priorities.joined(separator: ", ")) "
-                + "| \(rules.allowsCertificate ? "if it lists the topic" : "never") | \(rules.maximumPayload) "
-                + "| \(rules.needsAps ? "needed |" : "|")"
+            return [
+                "`\(rules.name)`", topic, priorities.joined(separator: ", "),
+                rules.allowsCertificate ? "if it lists the topic" : "never", "\(rules.maximumPayload)",
+                rules.needsAps ? "needed" : "",
+            ]
         }
         let head = "| push type | topic | priorities | with a certificate | payload, bytes | `aps` |"
-        #expect(try rows(head, of: requests) == expected)
-        #expect(requests.contains { $0.contains("its payload may have \(RequestFields.maximumBroadcast) bytes") })
+        #expect(requests.table(head) == expected)
+        #expect(requests.text.contains("its payload may have \(RequestFields.maximumBroadcast) bytes"))
     }
 
     @Test("The schema of requests has every push type, and no other")
@@ -54,9 +46,9 @@ struct DocumentationTests {
     }
 
     @Test("It has every field of a request with its limits, and no other")
-    func fields() throws {
-        let rows = try rows("| field | value | without it |", of: requests)
-        let names = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
+    func fields() {
+        let rows = requests.table("| field | value | without it |")
+        let names = rows.compactMap { $0[0].split(separator: "`").first.map(String.init) }
         #expect(names.allSatisfy { RequestFields.Name(ArraySlice($0.utf8)) != nil })
         #expect(Set(names.map { RequestFields.Name(ArraySlice($0.utf8)) }).count == RequestFields.Name.allCases.count)
         for (name, limit) in [
@@ -65,21 +57,20 @@ struct DocumentationTests {
             ("apns-channel-id", "at most \(ChannelOperation.maximumChannelID) characters"),
             ("apns-collapse-id", "1 to \(Core.Notification.maximumCollapseID) bytes"),
         ] {
-            #expect(rows.contains { $0.hasPrefix("| `\(name)` |") && $0.contains(limit) }, "\(name)")
+            #expect(rows.contains { $0[0] == "`\(name)`" && $0[1].contains(limit) }, "\(name)")
         }
     }
 
     @Test("It has every key of Apple's tables with the payload check's rules")
-    func payloadKeys() throws {
+    func payloadKeys() {
         let expected = PayloadTable.all.flatMap { table in
             table.keys.map { key in
                 let path = "\(table.path).\(key.name)".dropFirst("payload.".count)
-                return "| `\(path)` | \(key.expectation) | \(key.scope) | \(key.need.words) |".replacing(
-                    "|  |", with: "| |")
+                return ["`\(path)`", "\(key.expectation)", "\(key.scope)", key.need.words]
             }
         }
-        #expect(try rows("| key | value | push types | needed |", of: payload) == expected)
-        #expect(payload.contains { $0.contains("The first \(PayloadFindings.maximumKept) are kept") })
+        #expect(payload.table("| key | value | push types | needed |") == expected)
+        #expect(payload.text.contains("The first \(PayloadFindings.maximumKept) are kept"))
     }
 }
 

@@ -131,23 +131,13 @@ struct CredentialInspectionTests {
         #expect(try everything("apps: [", files: [:]).count == 1)
     }
 
-    @Test("A key file without a key, or with another kind of key, is an error")
+    @Test("A key file without a key is an error")
     func wrongKey() throws {
         #expect(
             try check(Self.token, files: ["AuthKey.p8": "hello"]) == [
                 "harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8: expected a PEM key, "
                     + "found no PEM block"
             ])
-        let ed25519 = """
-            -----BEGIN PRIVATE KEY-----
-            MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
-            -----END PRIVATE KEY-----
-
-            """
-        let found = try check(Self.token, files: ["AuthKey.p8": ed25519])
-        #expect(found.count == 1)
-        #expect(found[0].hasPrefix("harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8"))
-        #expect(found[0].contains("P-256"))
     }
 
     @Test(
