@@ -1,7 +1,6 @@
 import Glibc
 
 /// Runs one benchmark in this process: `benchmarks NAME OPERATIONS`. Without arguments it lists their names.
-/// `benchmarks client` is the APNs client alone against a server, see ``ClientRun``.
 ///
 /// Costs are counted from outside, see `Tests/Tools/bench` and docs/internals/benchmarks.md.
 @main
@@ -11,7 +10,6 @@ enum Benchmarks {
     static func main() throws {
         let arguments = CommandLine.arguments.dropFirst()
         guard let name = arguments.first else { return all.forEach { print($0.name) } }
-        if name == "client" { return try ClientRun.run(arguments.dropFirst()) }
         guard let benchmark = all.first(where: { $0.name == name }), arguments.count == 2,
             let operations = Int(arguments[2]), operations > 0
         else {
