@@ -230,16 +230,6 @@ struct AdminServerTests {
         try Rig().checkService()
     }
 
-    @Test("A port in use is an error that names it")
-    func takenPort() throws {
-        let rig = try Rig()
-        #expect(rig.server.endpoint.port != 0)
-        let error = #expect(throws: EventLoopError.self) {
-            try AdminServer(loop: rig.loop, listen: rig.server.endpoint, token: nil, pages: rig)
-        }
-        #expect(error?.code.rawValue == "EADDRINUSE")
-    }
-
     private static let token = "Authorization: Bearer right\r\n"
 
     @Test("A body is never read: a page answers a GET with one, and refuses every other method with one")

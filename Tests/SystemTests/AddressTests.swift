@@ -66,12 +66,7 @@ struct AddressTests {
     func remembered() throws {
         let silent = try ConnectTests.silentPeer()
         let dead = silent.port
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture { _ in
-            .success([ConnectTests.address("127.0.0.1", dead), ConnectTests.address("127.0.0.1", live.withLock { $0 })])
-        }
-        let listener = try fixture.listen { .echo() }
-        live.withLock { $0 = listener.port }
+        let (fixture, listener) = try LoopFixture.echoing(after: [dead])
         let twins = Endpoint(host: "twins.example", port: 1)
         fixture.resolver.failedAddresses.failed(ConnectTests.address("127.0.0.1", dead), at: SystemClock.instant())
         for _ in 0..<8 {
@@ -80,15 +75,12 @@ struct AddressTests {
             try fixture.run { client.isOpen }
             #expect(SystemClock.instant() - begun < .seconds(2), "the silent address was not waited for")
         }
-        withExtendedLifetime(silent) {}
+        withExtendedLifetime((silent, listener)) {}
     }
 
     @Test("A connection to an address that failed restores its place")
     func restored() throws {
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture { _ in .success([ConnectTests.address("127.0.0.1", live.withLock { $0 })]) }
-        let listener = try fixture.listen { .echo() }
-        live.withLock { $0 = listener.port }
+        let (fixture, listener) = try LoopFixture.echoing()
         let both = [listener.port, 1].map { ConnectTests.address("127.0.0.1", $0) }
         let failures = fixture.resolver.failedAddresses
         for _ in 0..<2 {
@@ -122,17 +114,8 @@ struct AddressTests {
         "A connection over another address shows which one is dead", arguments: [0, 1] as [UInt64])
     func learnt(seed: UInt64) throws {
         let refusing = try RawSocket.unusedPort()
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture(seed: seed) { _ in
-            .success([
-                ConnectTests.address("127.0.0.1", refusing), ConnectTests.address("127.0.0.1", live.withLock { $0 }),
-            ])
-        }
-        let listener = try fixture.listen { .echo() }
-        live.withLock { $0 = listener.port }
-        let both = [
-            ConnectTests.address("127.0.0.1", refusing), ConnectTests.address("127.0.0.1", listener.port),
-        ]
+        let (fixture, listener) = try LoopFixture.echoing(seed: seed, after: [refusing])
+        let both = [refusing, listener.port].map { ConnectTests.address("127.0.0.1", $0) }
         // The live one is first by chance; eventually the other one is.
         for _ in 0..<20 {
             let client = fixture.connect(to: Endpoint(host: "twins.example", port: 1))
@@ -193,13 +176,11 @@ struct AddressTests {
 
     @Test("A name with only IPv6 addresses is reached", .enabled(if: hasIPv6, "this host has no IPv6"))
     func sixOnly() throws {
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture { _ in .success([ConnectTests.address("::1", live.withLock { $0 })]) }
-        let listener = try fixture.listen(address: "::1") { .echo() }
-        live.withLock { $0 = listener.port }
+        let (fixture, listener) = try LoopFixture.echoing(host: "::1")
         let client = fixture.connect(to: Endpoint(host: "six.example", port: 1))
         client.output = [1]
         try fixture.run { client.received == [1] }
+        withExtendedLifetime(listener) {}
     }
 }
 

@@ -52,7 +52,6 @@ struct ClosingTests {
         try served.peer.resetOnClose()
         served.peer.close()
         try served.fixture.run { served.engine.hasEnded }
-        #expect(served.engine.endings.count == 1)
         #expect(served.engine.failure?.code.rawValue == "ECONNRESET")
         #expect(
             served.engine.failure?.message
@@ -76,21 +75,28 @@ struct ClosingTests {
         #expect(["ECONNRESET", "EPIPE"].contains(served.engine.failure?.code.rawValue))
     }
 
-    @Test("an engine that wants to disconnect has its output sent, and then its end reported without an error")
-    func wantsDisconnect() throws {
+    @Test(
+        "an engine that wants to disconnect has its output sent, and then its end reported without an error",
+        arguments: [false, true])
+    func wantsDisconnect(isTalking: Bool) throws {
         let served = try Served()
-        let message = [UInt8](repeating: 7, count: 100_000)
+        let message = [UInt8](repeating: 7, count: 300_000)
         served.engine.output = message
         served.engine.wantsDisconnect = true
         var received: [UInt8] = []
+        var failure: SystemError?
         var isOver = false
         served.fixture.onTurn = {
-            let part = served.peer.read()
+            // Unread bytes at the time of closing would reset the connection and destroy the bytes in flight.
+            if isTalking { _ = served.peer.write([UInt8](repeating: 1, count: 1000)) }
+            let part = served.peer.read(upTo: 10_000)
             received += part.bytes
+            failure = failure ?? part.error
             isOver = isOver || part.isOver
             served.fixture.loop.requestTurn()
         }
-        try served.fixture.run { isOver }
+        try served.fixture.run { isOver || failure != nil }
+        #expect(failure == nil)
         #expect(received == message)
         #expect(served.engine.endings.count == 1)
         #expect(served.engine.failure == nil)
@@ -104,30 +110,6 @@ struct ClosingTests {
         #expect(served.engine.endings.count == 1)
     }
 
-    @Test("the last bytes arrive although the peer is still talking")
-    func farewellToTalkingPeer() throws {
-        let served = try Served()
-        let message = [UInt8](repeating: 7, count: 300_000)
-        served.engine.output = message
-        served.engine.wantsDisconnect = true
-        var received: [UInt8] = []
-        var failure: SystemError?
-        var isOver = false
-        served.fixture.onTurn = {
-            // Unread bytes at the time of closing would reset the connection and destroy the bytes in flight.
-            _ = served.peer.write([UInt8](repeating: 1, count: 1000))
-            let part = served.peer.read(upTo: 10_000)
-            received += part.bytes
-            failure = failure ?? part.error
-            isOver = isOver || part.isOver
-            served.fixture.loop.requestTurn()
-        }
-        try served.fixture.run { isOver || failure != nil }
-        served.fixture.onTurn = nil
-        #expect(failure == nil)
-        #expect(received == message)
-    }
-
     @Test("a peer that never reads the last bytes is given up after the close timeout")
     func farewellTimeout() throws {
         let served = try Served(receiveBuffer: 4096)
@@ -139,7 +121,6 @@ struct ClosingTests {
         var later = SystemClock.now()
         later.instant = later.instant + SocketNetwork.closeGracePeriod
         served.fixture.network.expire(at: later)
-        #expect(served.engine.endings.count == 1)
         #expect(served.engine.failure?.code.rawValue == "ETIMEDOUT")
         #expect(served.engine.failure?.message.contains("did not accept the last") == true)
         #expect(served.fixture.network.connectionCount == 0)

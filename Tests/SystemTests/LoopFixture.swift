@@ -1,4 +1,5 @@
 import Core
+import Synchronization
 import Testing
 
 @testable import System
@@ -21,6 +22,19 @@ final class LoopFixture: LoopOwner {
         loop = try EventLoop()
         resolver = Resolver(lookUp: lookUp)
         network = try SocketNetwork(loop: loop, resolver: resolver, random: SplitMix64(seed: seed))
+    }
+
+    /// A fixture in which every name has these ports of an address, and then that of a listener which echoes.
+    static func echoing(
+        seed: UInt64 = 1, host: String = "127.0.0.1", after ports: [UInt16] = []
+    ) throws -> (fixture: LoopFixture, listener: SocketListener) {
+        let live = Mutex<UInt16>(0)
+        let fixture = try LoopFixture(seed: seed) { _ in
+            .success((ports + [live.withLock { $0 }]).map { ConnectTests.address(host, $0) })
+        }
+        let listener = try fixture.listen(address: host) { .echo() }
+        live.withLock { $0 = listener.port }
+        return (fixture, listener)
     }
 
     func expire(at now: Moment) {

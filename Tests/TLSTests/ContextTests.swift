@@ -8,16 +8,20 @@ import Testing
 struct ContextTests {
     private static let issued = Pair.authority.issue(names: ["server.example"], usage: .server)
 
-    @Test("identity and trust are read from files")
+    @Test("identity and trust are read from files, and certificate and key may be in one")
     func files() throws {
         let directory = try TemporaryDirectory()
         let certificate = FilePath(try directory.write(Self.issued.certificatePEM, to: "server.pem"))
         let key = FilePath(try directory.write(Self.issued.privateKeyPEM, to: "server.key"))
         let authority = FilePath(try directory.write(Pair.authority.certificatePEM, to: "ca.pem"))
-        let pair = try Pair(
-            Pair.client(trust: .file(authority)),
-            Pair.server(identity: .pem(certificateFile: certificate, privateKeyFile: key)))
-        #expect(pair.connect() == (nil, nil))
+        let both = FilePath(
+            try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem"))
+        for (certificate, key) in [(certificate, key), (both, both)] {
+            let pair = try Pair(
+                Pair.client(trust: .file(authority)),
+                Pair.server(identity: .pem(certificateFile: certificate, privateKeyFile: key)))
+            #expect(pair.connect() == (nil, nil))
+        }
         #expect(try Certificate(file: certificate).subjectCommonName == "server.example")
     }
 
@@ -47,15 +51,6 @@ struct ContextTests {
         let time = threadTime() - begin
         // Parsing them for each context takes more than ten seconds.
         #expect(time < .seconds(5), "\(time)")
-    }
-
-    @Test("certificate and key may be in one file")
-    func oneFile() throws {
-        let directory = try TemporaryDirectory()
-        let both = FilePath(
-            try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem"))
-        let identity = TLSContext.Identity.pem(certificateFile: both, privateKeyFile: both)
-        #expect(try Pair(Pair.client(), Pair.server(identity: identity)).connect() == (nil, nil))
     }
 
     @Test("a missing file is named")
