@@ -16,15 +16,17 @@ package enum DeadLetterSamples {
         return try delivery(properties, body: Array(body.utf8))
     }
 
-    package static func delivery(_ properties: MessageProperties, body: [UInt8]) throws -> Delivery {
+    package static func delivery(
+        _ properties: MessageProperties, body: [UInt8], exchange: String = "", routingKey: String = queue
+    ) throws -> Delivery {
         var storage: [UInt8] = []
         var layout = Delivery.Layout()
         func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
             storage.append(contentsOf: bytes)
             return Delivery.Field(storage.count - bytes.count..<storage.count)
         }
-        layout.exchange = place([])
-        layout.routingKey = place(queue.utf8)
+        layout.exchange = place(exchange.utf8)
+        layout.routingKey = place(routingKey.utf8)
         layout.rawProperties = place(try properties.encoded())
         layout.body = place(body)
         if let text = properties.contentType { layout.contentType = place(text) }

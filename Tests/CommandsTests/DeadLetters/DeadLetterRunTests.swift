@@ -28,8 +28,7 @@ struct DeadLetterRunTests {
         // Its acknowledgements would be lost with a channel that closes before they are applied.
         world.broker.putsAcksAside = isBusy
         try world.put(0..<500)
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(world.numbers(DeadLetterWorld.target) == Array(0..<500))
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
@@ -47,11 +46,10 @@ struct DeadLetterRunTests {
         try world.put(0..<100) { index, headers in
             if index % 3 > 0 { headers["harebell-reason"] = .string("Other") }
         }
-        let run = world.run {
+        let run = world.ended {
             $0.filter.reasons = ["BadTopic"]
             $0.limit = 20
         }
-        world.finish(run)
         #expect(run.end == .complete)
         #expect(world.numbers(DeadLetterWorld.target) == (0..<20).map { $0 * 3 })
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<100).filter { $0 % 3 > 0 || $0 >= 60 })
@@ -63,12 +61,11 @@ struct DeadLetterRunTests {
         try world.put(0..<300) { index, headers in
             if index % 10 > 0 { headers["harebell-reason"] = .string("Other") }
         }
-        let run = world.run {
+        let run = world.ended {
             $0.filter.reasons = ["BadTopic"]
             $0.prefetch = 60
             $0.furtherPrefetch = 70
         }
-        world.finish(run)
         #expect(run.end == .complete)
         #expect(world.numbers(DeadLetterWorld.target) == (0..<30).map { $0 * 10 })
         #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set((0..<300).filter { $0 % 10 > 0 }))
@@ -83,12 +80,11 @@ struct DeadLetterRunTests {
             if index == 1 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
         }
         func run() -> DeadLetterRun {
-            let run = world.run {
+            let run = world.ended {
                 $0.filter.reasons = ["BadTopic"]
                 $0.rate = 1
                 $0.longestHold = .seconds(120)
             }
-            world.finish(run)
             return run
         }
         let first = run()
@@ -119,8 +115,7 @@ struct DeadLetterRunTests {
         try world.put(0..<40) { index, headers in
             if index % 4 == 0 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
         }
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.refused == 10)
         #expect(run.tally.complaints == ["queue \"gone\" does not receive messages (NO_ROUTE)"])
@@ -132,8 +127,7 @@ struct DeadLetterRunTests {
     func nacked() throws {
         try world.put(0..<5)
         world.broker.declare(DeadLetterWorld.target).rejectsPublishes = true
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.refused == 5)
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<5))
@@ -142,12 +136,10 @@ struct DeadLetterRunTests {
     @Test("A message without an origin goes only to a named queue")
     func unknown() throws {
         for index in 0..<3 { try world.broker.put(Array("\(index)".utf8), into: DeadLetterWorld.dead) }
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.tally.refused == 3)
         #expect(world.numbers(DeadLetterWorld.dead) == [0, 1, 2])
-        let named = world.run(.replay(to: { _ in DeadLetterWorld.target }))
-        world.finish(named)
+        let named = world.ended(.replay(to: { _ in DeadLetterWorld.target }))
         #expect(named.tally.done == 3)
         #expect(world.numbers(DeadLetterWorld.target) == [0, 1, 2])
     }
@@ -181,8 +173,7 @@ struct DeadLetterRunTests {
         try world.put(0..<20) { index, headers in
             if index % 2 == 0 { headers["harebell-replay-id"] = .string("run") }
         }
-        let run = world.run(id: "run")
-        world.finish(run)
+        let run = world.ended(id: "run")
         #expect(run.end == .complete)
         #expect(world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<20).filter { $0 % 2 == 0 })
@@ -229,8 +220,7 @@ struct DeadLetterRunTests {
         #expect(world.broker.unsettledCount == 0)
         #expect(run.isFinished)
         // Another run continues.
-        let again = world.run(id: "again")
-        world.finish(again)
+        let again = world.ended(id: "again")
         #expect(again.end == .complete)
         #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<100))
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
@@ -241,8 +231,7 @@ struct DeadLetterRunTests {
         try world.put(0..<90) { index, headers in
             if index % 3 == 0 { headers["harebell-reason"] = .string("Other") }
         }
-        let run = world.run(.discard) { $0.filter.reasons = ["BadTopic"] }
-        world.finish(run)
+        let run = world.ended(.discard) { $0.filter.reasons = ["BadTopic"] }
         #expect(run.end == .complete)
         #expect(run.tally.done == 60)
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<30).map { $0 * 3 })
@@ -254,21 +243,19 @@ struct DeadLetterRunTests {
         try world.put(0..<90)
         var written: [[UInt8]] = []
         struct Full: Error {}
-        let run = world.run(
+        let run = world.ended(
             .export(discards: true) { lines in
                 #expect(world.numbers(DeadLetterWorld.dead).isEmpty, "all are held")
                 #expect(world.broker.unsettledCount == 90)
                 written += lines
             })
-        world.finish(run)
         #expect(run.end == .complete)
         #expect(written.count == 90)
         #expect(try ArchivedMessage(line: written[5][...]).body == Array("5".utf8))
         expectConserved(run, 90)
 
         try world.put(0..<10)
-        let full = world.run(.export(discards: true) { _ in throw Full() })
-        world.finish(full)
+        let full = world.ended(.export(discards: true) { _ in throw Full() })
         guard case .unwritable = full.end else {
             Issue.record("\(String(describing: full.end))")
             return
@@ -280,8 +267,7 @@ struct DeadLetterRunTests {
     func copying() throws {
         try world.put(0..<300)
         var lines: [[UInt8]] = []
-        let run = world.run(.export(discards: false) { lines += $0 }) { $0.readingPrefetch = 120 }
-        world.finish(run)
+        let run = world.ended(.export(discards: false) { lines += $0 }) { $0.readingPrefetch = 120 }
         #expect(run.end == .complete)
         #expect(try lines.map { try ArchivedMessage(line: $0[...]).body } == (0..<300).map { Array("\($0)".utf8) })
         #expect(run.tally.done == 300 && run.tally.left == 300)
@@ -318,13 +304,11 @@ struct DeadLetterRunTests {
         try world.put(0..<10) { index, headers in
             if index % 5 == 2 { headers["harebell-outcome"] = .string("accepted") }
         }
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.done == 8 && run.tally.accepted == 2 && run.tally.refused == 0)
         #expect(world.numbers(DeadLetterWorld.dead) == [2, 7])
-        let asked = world.run(id: "asked") { $0.filter.outcomes = ["accepted"] }
-        world.finish(asked)
+        let asked = world.ended(id: "asked") { $0.filter.outcomes = ["accepted"] }
         #expect(asked.tally.done == 2 && asked.tally.accepted == 0)
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
     }
@@ -362,12 +346,10 @@ struct DeadLetterRunTests {
     @Test("A missing queue, and an unreachable broker, are reported")
     func failures() throws {
         world.broker.delete(DeadLetterWorld.dead)
-        let missing = world.run()
-        world.finish(missing)
+        let missing = world.ended()
         #expect(missing.failure?.contains("no queue 'push.dead'") == true)
         world.network.accept = { _ in nil }
-        let alone = world.run()
-        world.finish(alone)
+        let alone = world.ended()
         #expect(alone.failure?.contains("cannot connect") == true && alone.isFinished)
     }
 
@@ -382,8 +364,7 @@ struct DeadLetterRunTests {
         #expect(scan.end == .complete)
         #expect(seen == Set(0..<30))
         #expect(world.broker.unsettledCount == 0)
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.atStart == 30)
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
@@ -397,8 +378,7 @@ struct DeadLetterRunTests {
     func empty(arguments: FieldTable) throws {
         world.broker.delete(DeadLetterWorld.dead)
         world.broker.declare(DeadLetterWorld.dead, arguments: arguments)
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally == DeadLetterTally())
         let scan = world.scan { _, _ in }

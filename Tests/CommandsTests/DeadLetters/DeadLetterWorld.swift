@@ -56,6 +56,16 @@ final class DeadLetterWorld {
             action, settings, reader: reader, id: id, at: network.now, connect: network.brokerConnection)
     }
 
+    /// A run at its end.
+    func ended(
+        _ action: DeadLetterRun.Action = .replay(to: { [target, missing].contains($0) ? $0 : nil }), id: String = "run",
+        _ edit: (inout DeadLetterRun.Settings) -> Void = { _ in }
+    ) -> DeadLetterRun {
+        let run = run(action, id: id, edit)
+        finish(run)
+        return run
+    }
+
     /// Imports the lines of an archive.
     func restore(_ lines: [[UInt8]]) -> DeadLetterRun {
         var rest = lines[...]

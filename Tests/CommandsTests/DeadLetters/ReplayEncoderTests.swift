@@ -59,17 +59,8 @@ struct ReplayEncoderTests {
             var original = MessageProperties()
             original.messageID = messageID.map { Array($0.utf8) }
             original.timestamp = 7
-            var layout = Delivery.Layout()
-            let raw = try original.encoded()
-            let storage =
-                Array("work".utf8) + Array("push.a".utf8) + raw + Array("[1]".utf8) + (original.messageID ?? [])
-            layout.exchange = .init(0..<4)
-            layout.routingKey = .init(4..<10)
-            layout.rawProperties = .init(10..<10 + raw.count)
-            layout.body = .init(10 + raw.count..<13 + raw.count)
-            if messageID != nil { layout.messageID = .init(13 + raw.count..<storage.count) }
-            let request = Delivery(
-                epoch: 1, tag: 1, redelivered: false, queue: 0, timestamp: 7, storage: storage, layout: layout)
+            let request = try DeadLetterSamples.delivery(
+                original, body: Array("[1]".utf8), exchange: "work", routingKey: "push.a")
             let expected = RequestKey.notificationID(own: nil, position: nil, of: request, queue: "push.requests")
 
             let encoder = DeadLetterEncoder(

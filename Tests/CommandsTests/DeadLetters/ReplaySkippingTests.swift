@@ -32,8 +32,7 @@ struct ReplaySkippingTests {
     func poison(refusal: Broker.Refusal, place: Int) throws {
         world.broker.refuses = { Self.number($0) == place ? refusal : nil }
         try world.put(0..<100)
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.refused == 1)
         #expect(run.tally.done == 99)
@@ -55,8 +54,7 @@ struct ReplaySkippingTests {
         let poison = [0, 1, 2, 40, 41, 250, 299]
         world.broker.refuses = { poison.contains(Self.number($0)) ? .channel(406, "PRECONDITION_FAILED") : nil }
         try world.put(0..<300)
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.refused == poison.count)
         #expect(world.numbers(DeadLetterWorld.dead) == poison)
@@ -73,8 +71,7 @@ struct ReplaySkippingTests {
             return .connection(541, "INTERNAL_ERROR")
         }
         try world.put(0..<20)
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         #expect(run.end == .complete)
         #expect(closes == 2)
         #expect(run.tally.refused == 0)
@@ -87,8 +84,7 @@ struct ReplaySkippingTests {
     func takesNothing() throws {
         world.broker.refuses = { _ in .connection(541, "INTERNAL_ERROR") }
         try world.put(0..<100)
-        let run = world.run { $0.closesInARow = 10 }
-        world.finish(run)
+        let run = world.ended { $0.closesInARow = 10 }
         #expect(run.failure?.contains("541 INTERNAL_ERROR") == true)
         #expect(world.connects <= 3 + 10)
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<100))
@@ -103,8 +99,7 @@ struct ReplaySkippingTests {
             network.accept = { _ in nil }
             return .connection(541, "INTERNAL_ERROR")
         }
-        let run = world.run { $0.rate = 100 }
-        world.finish(run)
+        let run = world.ended { $0.rate = 100 }
         #expect(run.failure != nil && run.tally.done >= 59)
         #expect(world.numbers(DeadLetterWorld.dead) == Array(run.tally.done..<100))
     }
@@ -135,8 +130,7 @@ struct ReplaySkippingTests {
             if index % 4 == 1 { headers["harebell-queue"] = .string("victim.payments") }
             if index % 4 == 2 { headers = death }
         }
-        let run = world.run()
-        world.finish(run)
+        let run = world.ended()
         let foreign = (0..<40).filter { [1, 2].contains($0 % 4) }
         #expect(run.end == .complete)
         #expect(run.tally.refused == 20)
@@ -149,8 +143,7 @@ struct ReplaySkippingTests {
         #expect(world.numbers("victim.payments").isEmpty)
         #expect(world.numbers(DeadLetterWorld.dead) == foreign)
         // An operator may send them to any queue.
-        let named = world.run(.replay(to: { _ in "victim.payments" }), id: "named")
-        world.finish(named)
+        let named = world.ended(.replay(to: { _ in "victim.payments" }), id: "named")
         #expect(named.tally.done == 20)
         #expect(world.numbers("victim.payments") == foreign)
     }

@@ -6,40 +6,12 @@ import Testing
 @testable import Configuration
 @testable import Commands
 
-/// The peer: sends its response to a complete request, then closes if it is to.
-private final class Peer: Engine {
-    private let response: String
-    private let closes: Bool
-    private(set) var request = ""
-    private var isSent = false
-
-    init(_ response: String, closes: Bool = true) {
-        self.response = response
-        self.closes = closes
-    }
-
-    func transportOpened(at now: Instant) {}
-    func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        request += String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
-    }
-    func transportClosed(_ failure: TransportError?, at now: Instant) {}
-    func drain(into output: inout ByteQueue) {
-        guard !isSent, request.hasSuffix("\r\n\r\n") else { return }
-        isSent = true
-        output.append(Array(response.utf8))
-    }
-    var isEstablished: Bool { true }
-    var wantsDisconnect: Bool { isSent && closes }
-    var nextDeadline: Instant? { nil }
-    func expire(at now: Instant) {}
-}
-
 @Suite("ReadinessCheck")
 struct ReadinessCheckTests {
     private let endpoint = Endpoint(host: "127.0.0.1", port: 9464)
 
     /// The result of a check with a peer; `nil` refuses the connection.
-    private func check(_ peer: Peer?, token: String? = nil) -> ReadinessCheck {
+    private func check(_ peer: HTTPPeer?, token: String? = nil) -> ReadinessCheck {
         let network = MemoryNetwork { _ in peer }
         network.largestPiece = 1_000
         let check = ReadinessCheck(
@@ -55,13 +27,17 @@ struct ReadinessCheckTests {
         return check
     }
 
-    private func message(_ peer: Peer?) throws -> String {
+    private func peer(_ response: String, closes: Bool = true) -> HTTPPeer {
+        HTTPPeer(closes: closes) { $0.hasSuffix("\r\n\r\n") ? response : nil }
+    }
+
+    private func message(_ peer: HTTPPeer?) throws -> String {
         try #require(check(peer).failure)
     }
 
     @Test("the token is sent, and the result has the worker's status and body", arguments: [200, 503])
     func response(status: Int) throws {
-        let peer = Peer("HTTP/1.1 \(status) Text\r\nConnection: close\r\n\r\n{\"ready\": 1}\r\n\r\n")
+        let peer = self.peer("HTTP/1.1 \(status) Text\r\nConnection: close\r\n\r\n{\"ready\": 1}\r\n\r\n")
         let response = try #require(check(peer, token: "open-sesame").response)
         #expect(response.status == status)
         #expect(String(decoding: response.body, as: UTF8.self) == "{\"ready\": 1}\r\n\r\n")
@@ -75,25 +51,25 @@ struct ReadinessCheckTests {
         arguments: ["", "HTTP/1.1 200 OK\r\n", "SSH-2.0-OpenSSH_9.2\r\n\r\n", "HTTP/1.1 no\r\n\r\n", "HTTP/1.\r\n\r\n"])
     func nonsense(text: String) throws {
         #expect(
-            try message(Peer(text))
+            try message(peer(text))
                 == "127.0.0.1:9464 does not respond as the admin server of a worker: check admin.listen")
     }
 
     @Test("On a terminal it prints what is missing, and problems of a ready worker")
     func lines() throws {
         let body = #"{"missing":["a"],"problems":[{"text":"a","runbook":"A"},{"text":"b","runbook":"B"}]}"#
-        let response = try #require(check(Peer("HTTP/1.1 503 No\r\n\r\n" + body)).response)
+        let response = try #require(check(peer("HTTP/1.1 503 No\r\n\r\n" + body)).response)
         #expect(ReadyCommand.lines(response) == ["not ready", "missing  a", "problem  b"])
     }
 
     @Test("a peer that refuses, keeps silent or never stops ends the check")
     func unavailable() throws {
         #expect(try message(nil) == "127.0.0.1:9464 refused")
-        let silent = Peer("HTTP/1.1 200 OK\r\n\r\n", closes: false)
+        let silent = peer("HTTP/1.1 200 OK\r\n\r\n", closes: false)
         #expect(try message(silent).contains("did not respond within 4.0 seconds"))
         for (head, size) in [("HTTP/1.1 200 OK\r\n\r\n", 4 * 1024 * 1024), ("HTTP/1.1 200 OK\r\nA: ", 16 * 1024)] {
             let endless = head + String(repeating: "a", count: size + 1)
-            #expect(try message(Peer(endless, closes: false)) == "127.0.0.1:9464 sends too much")
+            #expect(try message(peer(endless, closes: false)) == "127.0.0.1:9464 sends too much")
         }
     }
 }

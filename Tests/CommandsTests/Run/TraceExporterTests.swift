@@ -13,47 +13,17 @@ import Testing
 struct TraceExporterTests {
     private static let collector = Endpoint(host: "collector", port: 4318)
 
-    /// Answers each POST with the next of its responses, and says nothing after the last.
-    private final class Collector: Engine {
-        private let respond: (String) -> String?
-        private var input: [UInt8] = []
-        private var output: [UInt8] = []
-        var isEstablished: Bool { true }
-        private(set) var wantsDisconnect = false
-
-        init(respond: @escaping (String) -> String?) {
-            self.respond = respond
-        }
-
-        func transportOpened(at now: Instant) {}
-        func transportClosed(_ failure: TransportError?, at now: Instant) {}
-        var nextDeadline: Instant? { nil }
-        func expire(at now: Instant) {}
-
-        func receive(_ bytes: Span<UInt8>, at now: Instant) {
-            for index in 0..<bytes.count { input.append(bytes[index]) }
-            let text = String(decoding: input, as: UTF8.self)
-            guard text.hasSuffix("]}]}]}"), let response = respond(text) else { return }
-            output = Array(response.utf8)
-            wantsDisconnect = true
-        }
-
-        func drain(into output: inout ByteQueue) {
-            output.append(self.output)
-            self.output = []
-        }
-    }
-
     private final class Stage {
         let network: MemoryNetwork
         let exporter: TraceExporter
         let lines = LogLines()
         private(set) var requests: [String] = []
         /// The last one repeats; `nil` for silence.
-        var responses: [String?] = []
+        var responses: [String?]
         var isAbsent = false
 
-        init() throws {
+        init(_ responses: [String?] = []) throws {
+            self.responses = responses
             network = MemoryNetwork { _ in nil }
             let log = lines
             exporter = try TraceExporter(
@@ -61,9 +31,10 @@ struct TraceExporterTests {
                 resource: [("service.name", .text("harebell"))], log: Logger(label: "test") { _ in log })
             network.accept = { [unowned self] _ in
                 guard !isAbsent else { return nil }
-                return Collector { [unowned self] in
-                    requests.append($0)
-                    return responses.count > 1 ? responses.removeFirst() : responses[0]
+                return HTTPPeer { [unowned self] request in
+                    guard request.hasSuffix("]}]}]}") else { return nil }
+                    requests.append(request)
+                    return self.responses.count > 1 ? self.responses.removeFirst() : self.responses[0]
                 }
             }
         }
@@ -94,8 +65,7 @@ struct TraceExporterTests {
 
     @Test("A batch is one POST of JSON")
     func accepted() throws {
-        let stage = try Stage()
-        stage.responses = [Self.response("200 OK", "{\"partialSuccess\":{}}")]
+        let stage = try Stage([Self.response("200 OK", "{\"partialSuccess\":{}}")])
         try stage.add(3)
         stage.pass(TraceExporter.interval - .milliseconds(1))
         #expect(stage.requests.isEmpty)
@@ -127,8 +97,7 @@ struct TraceExporterTests {
 
     @Test("A collector that refuses spans costs them at once", arguments: ["400 Bad Request", "503 Unavailable"])
     func refusing(status: String) throws {
-        let stage = try Stage()
-        stage.responses = [Self.response(status)]
+        let stage = try Stage([Self.response(status)])
         for _ in 0..<20 {
             try stage.add(1)
             stage.pass(TraceExporter.interval)
@@ -165,8 +134,7 @@ struct TraceExporterTests {
     @Test("At the end the last spans are exported without a wait, or given up after a limit")
     func end() throws {
         for response in [Self.response("200 OK"), nil] {
-            let stage = try Stage()
-            stage.responses = [response]
+            let stage = try Stage([response])
             try stage.add(1)
             stage.exporter.endSoon(at: stage.network.now)
             stage.pass(.zero)

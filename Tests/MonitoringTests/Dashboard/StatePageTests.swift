@@ -46,9 +46,8 @@ struct StatePageTests {
         let rows = try DocumentationPage("reference/state.md").table("| key | type | says |").map {
             $0[0].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
         }
-        let world = try World(
+        let world = try World.started(
             script: "token dead*: 410 Unregistered\ntoken *: 403 InvalidProviderToken\nafter 1 request: goaway")
-        try world.start()
         try world.request(World.body(token: "dead"))
         world.pass(.seconds(2))
         try world.request(World.body())
@@ -61,8 +60,7 @@ struct StatePageTests {
 
     @Test("Its totals match the metrics, and each connection has its streams and permits")
     func load() throws {
-        let world = try World(script: "token dead*: 410 Unregistered\ntoken *: delay 50ms")
-        try world.start()
+        let world = try World.started(script: "token dead*: 410 Unregistered\ntoken *: delay 50ms")
         for number in 0..<30 { try world.request(World.body(number)) }
         for number in 0..<3 { try world.request(World.body(token: "dead\(number)")) }
         #expect(world.pass(atMost: .seconds(5)) { world.ledger.statistics.requests > 0 })
@@ -106,8 +104,7 @@ struct StatePageTests {
 
     @Test("A paused app has the cause, and each app its credential's age or expiration")
     func apps() throws {
-        let world = try World(script: "token *: 403 InvalidProviderToken")
-        try world.start()
+        let world = try World.started(script: "token *: 403 InvalidProviderToken")
         try world.request(World.body())
         world.pass(.seconds(3))
         let apps = try objects(try state(world), "apps")
@@ -123,8 +120,7 @@ struct StatePageTests {
 
     @Test("A connection closed by APNs has its reason, and its pool keeps it afterwards")
     func goaway() throws {
-        let world = try World(script: "after 5 requests: goaway Shutdown\ntoken *: delay 2s")
-        try world.start()
+        let world = try World.started(script: "after 5 requests: goaway Shutdown\ntoken *: delay 2s")
         for number in 0..<5 { try world.request(World.body(number)) }
         func leaving() throws -> String? {
             try objects(try state(world), "pools").flatMap { try objects($0, "connections") }

@@ -21,8 +21,7 @@ struct HealthTests {
 
     @Test("A worker that consumes, publishes and reaches APNs is ready")
     func ready() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let health = health(world)
         #expect(health.missing.isEmpty)
         #expect(health.queues == [Health.Queue(name: "push.requests", consumers: 1)])
@@ -60,8 +59,7 @@ struct HealthTests {
 
     @Test("A queue whose broker cannot be asked whether it is a stream is not consumed until it answers")
     func inquiry() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         world.isBrokerDown = true
         try world.request(World.body(), id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
         world.pass(.seconds(20))
@@ -73,8 +71,7 @@ struct HealthTests {
 
     @Test("Without APNs no app is usable")
     func apns() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         for _ in 0..<2 {
             world.isAPNsDown = true
             world.cut(World.apns)
@@ -92,8 +89,7 @@ struct HealthTests {
 
     @Test("A paused app is not usable, with its cause; another app is enough to be ready")
     func paused() throws {
-        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 20 }
-        try world.start()
+        let world = try World.started(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 20 }
         try world.request(World.body())
         try world.request(World.body())
         world.pass(.seconds(3))
@@ -123,10 +119,9 @@ struct HealthTests {
 
     @Test("An app that may not manage channels is still usable for devices")
     func channelsPaused() throws {
-        let world = try World(script: "operation create: 400 TopicDisallowed") {
+        let world = try World.started(script: "operation create: 400 TopicDisallowed") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
         }
-        try world.start()
         try world.request(
             #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#)
         world.pass(.seconds(1))
@@ -137,8 +132,7 @@ struct HealthTests {
 
     @Test("Workers that have not started, have ended or do not respond are missing, and so is a draining one")
     func workers() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         func missing(_ edit: (inout ProcessSnapshot) -> Void) -> [String] { health(world, edit).missing }
         #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not respond"])
         #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has started"))
@@ -152,8 +146,7 @@ struct HealthTests {
 
     @Test("A failed reload is a problem, and the process stays ready")
     func reload() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let failed = health(world) { $0.reloadFailure = "harebell.yaml:3:1: unknown key" }
         #expect(failed.isReady)
         #expect(failed.problems.map(\.text) == ["the configuration was not reloaded: harebell.yaml:3:1: unknown key"])
@@ -162,8 +155,7 @@ struct HealthTests {
 
     @Test("It is not ready while one of two workers is blocked, also if it is the first one")
     func oneBlocked() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let seen = world.processSnapshot()
         let free = seen.workers[0]
         world.broker.setAlarm(true)
@@ -179,8 +171,7 @@ struct HealthTests {
 
     @Test("A dead-letter queue that is missing makes it not ready, and a missing results queue does not")
     func missingQueues() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         for _ in 0..<2 {
             world.broker.delete("push.dead")
             try world.request("{", id: "broken")
@@ -201,8 +192,7 @@ struct HealthTests {
 
     @Test("Its JSON contains all of that")
     func json() throws {
-        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken")
-        try world.start()
+        let world = try World.started(script: "token *: 403 BadEnvironmentKeyIdInToken")
         try world.request(World.body())
         world.pass(.seconds(2))
         let object = try #require(

@@ -15,8 +15,7 @@ struct WorkerWatchTests {
 
     /// Any snapshot, here of an idle worker.
     private func snapshot() throws -> WorkerSnapshot {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         return try #require(world.worker).snapshot(at: world.moment)
     }
 

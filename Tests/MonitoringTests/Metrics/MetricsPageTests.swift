@@ -104,13 +104,12 @@ struct MetricsPageTests {
 
     @Test("A notification that is sent again is counted once, and each way of sending it again separately")
     func retries() throws {
-        let world = try World(
+        let world = try World.started(
             script: """
                 first 1 request: 403 InvalidProviderToken
                 token 71*, attempt 1: rst REFUSED_STREAM
                 token 72*, attempt 1: rst INTERNAL_ERROR
                 """)
-        try world.start()
         for prefix in ["7", "71", "72"] {
             try world.request(World.body(token: prefix), id: prefix)
             #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -125,8 +124,7 @@ struct MetricsPageTests {
 
     @Test("A timestamp in the future is not counted")
     func futureTimestamp() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let milliseconds = UInt64(world.moment.wall.milliseconds)
         for stamp in [milliseconds + 1000, .max, UInt64(world.moment.wall.seconds) + 1] {
             try world.request(World.body(), id: "m\(stamp)") { $0.timestamp = stamp }
@@ -161,8 +159,7 @@ struct MetricsPageTests {
 
     @Test("The remaining time of a token shows, and a refused one closes the connections")
     func secrets() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         let token = ["{}", "{}", "x"].map { Base64.url.encode(Array($0.utf8)) }.joined(separator: ".")
         for isRight in [true, false] {
             world.broker.users["guest"] = isRight ? token : "another"
@@ -181,8 +178,7 @@ struct MetricsPageTests {
 
     @Test("A paused app has its cause and its held requests; the others have none")
     func paused() throws {
-        let world = try World(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 30 }
-        try world.start()
+        let world = try World.started(script: "token *: 403 BadEnvironmentKeyIdInToken") { $0.queues[0].prefetch = 30 }
         for number in 0..<3 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(1))
         let page = try page(world)
@@ -201,12 +197,11 @@ struct MetricsPageTests {
 
     @Test("One topic in two environments is two series, and an unreachable one shows")
     func environments() throws {
-        let world = try World {
+        let world = try World.started {
             $0.apps[1].topic = $0.apps[0].topic
             $0.apps[1].environment = .development
             $0.apps[1].endpoint = Endpoint(host: "unreachable.test", port: 443)
         }
-        try world.start()
         try world.request(World.body())
         try world.request(World.body(1).replacing("{\"device", with: "{\"environment\":\"development\",\"device"))
         world.pass(.seconds(1))
@@ -238,12 +233,11 @@ struct MetricsPageTests {
 
     @Test("The notifications that wait for the pace of a queue are counted, of no other queue")
     func pace() throws {
-        let world = try World(declares: World.queues + ["push.other"]) {
+        let world = try World.started(declares: World.queues + ["push.other"]) {
             $0.queues[0].prefetch = 100
             $0.queues[0].rateLimit = Configuration.RateLimit(perSecond: 2, burst: 5)
             $0.queues.append(Configuration.Queue(name: "push.other", decoder: "auto", prefetch: 10))
         }
-        try world.start()
         func expect(waiting: Double, sourceLocation: SourceLocation = #_sourceLocation) throws {
             let samples = try page(world).samples(of: "harebell_queue_pace_waiting")
             #expect(samples.map(\.labels) == [["queue": "push.requests"]], sourceLocation: sourceLocation)
@@ -262,8 +256,7 @@ struct MetricsPageTests {
 
     @Test("A suspension shows")
     func standstill() throws {
-        let world = try World { $0.hold = .seconds(60) }
-        try world.start()
+        let world = try World.started { $0.hold = .seconds(60) }
         try world.request(World.body(), id: "sent")
         world.pass(.seconds(1))
         let running = try page(world)
@@ -278,8 +271,7 @@ struct MetricsPageTests {
 
     @Test("A queue's depth counts its ready messages, and not the worker's")
     func depth() throws {
-        let world = try World(script: "token *: silence")
-        try world.start()
+        let world = try World.started(script: "token *: silence")
         for number in 0..<17 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
@@ -304,8 +296,7 @@ struct MetricsPageTests {
 
     @Test("GOAWAYs are counted by reason, also those of pools that a reload removed")
     func goaways() throws {
-        let world = try World(script: "after 2 requests: goaway\n")
-        try world.start()
+        let world = try World.started(script: "after 2 requests: goaway\n")
         for number in 0..<6 {
             try world.request(World.body(number), id: "m\(number)")
             world.pass(.seconds(1))
@@ -326,8 +317,7 @@ struct MetricsPageTests {
 
     @Test("The metrics of two workers are added")
     func workers() throws {
-        let world = try World()
-        try world.start()
+        let world = try World.started()
         try world.start()
         for number in 0..<30 { try world.request(World.body(number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -341,10 +331,7 @@ struct MetricsPageTests {
     @Test("Commands and the process's usage are counted")
     func process() throws {
         var processSnapshot = processSnapshot(try World())
-        func page() throws -> PrometheusPage {
-            try PrometheusPage(String(decoding: MetricsPage.render(processSnapshot), as: UTF8.self))
-        }
-        let unknown = try page()
+        let unknown = try PrometheusPage(processSnapshot)
         for name in ["cpu_seconds_total", "resident_memory_bytes", "open_fds", "max_fds", "start_time_seconds"] {
             #expect(unknown.samples(of: "process_\(name)").isEmpty)
         }
@@ -353,7 +340,7 @@ struct MetricsPageTests {
         processSnapshot.process.openDescriptors = 31
         processSnapshot.process.maximumDescriptors = 1024
         processSnapshot.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
-        let known = try page()
+        let known = try PrometheusPage(processSnapshot)
         #expect(known.sum("process_cpu_seconds_total") == 12.34)
         #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
         #expect(known.sum("process_open_fds") == 31)
