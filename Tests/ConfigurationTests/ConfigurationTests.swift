@@ -317,7 +317,7 @@ struct ConfigurationTests {
         }
 
         @Test(
-            "An unknown key is an error that suggests the intended key",
+            "An unknown key is an error that suggests the intended key, and a wrong type one that says what was expected",
             arguments: [
                 (
                     "broker:\n  hartbeat_seconds: 3",
@@ -334,14 +334,6 @@ struct ConfigurationTests {
                 // A prefix of one key, and of several.
                 ("drain: 3", "1:1: unknown key \"drain\"; did you mean \"drain_deadline_seconds\"?"),
                 ("re: 3", "1:1: unknown key \"re\""),
-            ])
-        func unknownKey(text: String, message: String) {
-            #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
-        }
-
-        @Test(
-            "A wrong type is an error that says what was expected and what was found",
-            arguments: [
                 ("workers: many", "1:10: workers: expected an integer, found text"),
                 ("workers: \"2\"", "1:10: workers: expected an integer, found text"),
                 ("workers: 2.5", "1:10: workers: expected an integer, found a number with a fraction"),
@@ -378,7 +370,7 @@ struct ConfigurationTests {
                         + "found a list"
                 ),
             ])
-        func wrongType(text: String, message: String) {
+        func wrongKeyOrType(text: String, message: String) {
             #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
         }
 

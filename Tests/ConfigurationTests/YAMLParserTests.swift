@@ -42,12 +42,8 @@ private func parse(_ text: String) throws -> YAMLNode {
 
 /// The error for a text, with its place.
 private func problem(_ text: [UInt8]) -> String? {
-    do throws(YAMLError) {
-        _ = try YAMLParser.root(of: text)
-        return nil
-    } catch {
-        return "\(error.location.text): \(error.message)"
-    }
+    let error = #expect(throws: YAMLError.self) { try YAMLParser.root(of: text) }
+    return error.map { "\($0.location.text): \($0.message)" }
 }
 
 private func problem(_ text: String) -> String? { problem(Array(text.utf8)) }

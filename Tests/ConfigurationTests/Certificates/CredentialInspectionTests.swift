@@ -155,14 +155,6 @@ struct CredentialInspectionTests {
         #expect(try check(issued) == (message.map { ["\(place) \($0) \(date)"] } ?? []))
     }
 
-    @Test("A certificate that is not valid yet is an error")
-    func future() throws {
-        let start = WallTime(milliseconds: Self.now.milliseconds + 1000)
-        #expect(
-            try check(authority.issueProvider(bundleID: "com.example.app", validFrom: start))
-                == ["\(Self.place) the certificate is not valid before 2026-11-21T22:26:41Z"])
-    }
-
     @Test("A key that does not belong to the certificate is an error")
     func mismatch() throws {
         let one = authority.issueProvider(bundleID: "com.example.app")
@@ -174,20 +166,24 @@ struct CredentialInspectionTests {
             ])
     }
 
-    @Test("A certificate that does not name the app's topic is an error")
-    func otherApp() throws {
-        let listed = authority.issueProvider(
-            bundleID: "com.example.other", topics: [.init("com.example.other"), .init("com.example.application")])
-        #expect(
-            try check(listed) == [
-                "\(Self.place) the certificate is for \"com.example.other\", \"com.example.application\", the app's "
-                    + "topic is \"com.example.app\""
-            ])
-        #expect(
-            try check(authority.issue(usage: .client, commonName: "a"))
-                == [
-                    "\(Self.place) the certificate names no topic: it is not a push certificate from Apple"
-                ])
+    @Test("A certificate that is not valid yet, or does not name the app's topic, is an error")
+    func unsuitable() throws {
+        let start = WallTime(milliseconds: Self.now.milliseconds + 1000)
+        let topics = ["com.example.other", "com.example.application"].map { ProviderExtensions.Topic($0) }
+        for (issued, message) in [
+            (
+                authority.issueProvider(bundleID: "com.example.app", validFrom: start),
+                "is not valid before 2026-11-21T22:26:41Z"
+            ),
+            (
+                authority.issueProvider(bundleID: "com.example.other", topics: topics),
+                "is for \"com.example.other\", \"com.example.application\", the app's topic is \"com.example.app\""
+            ),
+            (
+                authority.issue(usage: .client, commonName: "a"),
+                "names no topic: it is not a push certificate from Apple"
+            ),
+        ] { #expect(try check(issued) == ["\(Self.place) the certificate \(message)"]) }
     }
 
     @Test("A certificate for one of the app's push types names the app")

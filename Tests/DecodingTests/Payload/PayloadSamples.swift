@@ -25,61 +25,29 @@ struct PayloadSample: CustomTestStringConvertible {
         PayloadSample(
             "Listing 1, an alert", .alert,
             """
-            {
-               "aps" : {
-                  "alert" : {
-                     "title" : "Game Request",
-                     "subtitle" : "Five Card Draw",
-                     "body" : "Bob wants to play poker"
-                  },
-                  "category" : "GAME_INVITATION"
-               },
-               "gameID" : "12345678"
-            }
+            { "aps" : { "alert" : { "title" : "Game Request", "subtitle" : "Five Card Draw",
+              "body" : "Bob wants to play poker" }, "category" : "GAME_INVITATION" }, "gameID" : "12345678" }
             """),
         PayloadSample(
             "Listing 2, a sound", .alert,
-            """
-            {
-               "aps" : {
-                  "badge" : 9,
-                  "sound" : "bingbong.aiff"
-               },
-               "messageID" : "ABCDEFGHIJ"
-            }
-            """),
+            "{ \"aps\" : { \"badge\" : 9, \"sound\" : \"bingbong.aiff\" }, \"messageID\" : \"ABCDEFGHIJ\" }"),
         PayloadSample(
             "Listing 3, localized content", .alert,
             """
-            {
-               "aps" : {
-                  "alert" : {
-                     "loc-key" : "GAME_PLAY_REQUEST_FORMAT",
-                     "loc-args" : [ "Shelly", "Rick"]
-                  }
-               }
-            }
+            { "aps" : { "alert" : { "loc-key" : "GAME_PLAY_REQUEST_FORMAT", "loc-args" : [ "Shelly", "Rick"] } } }
             """),
         PayloadSample(
             "A broadcast", .liveactivity, isBroadcast: true,
             """
             {
                 "aps": {
-                    "timestamp": 1685952000,
-                    "event": "update",
+                    "timestamp": 1685952000, "event": "update",
                     "content-state": {
-                        "currentHealthLevel": 0.0,
-                        "eventDescription": "Power Panda has been knocked down!"
+                        "currentHealthLevel": 0.0, "eventDescription": "Power Panda has been knocked down!"
                     },
                     "alert": {
-                        "title": {
-                            "loc-key": "%@ is knocked down!",
-                            "loc-args": ["Power Panda"]
-                        },
-                        "body": {
-                            "loc-key": "Use a potion to heal %@!",
-                            "loc-args": ["Power Panda"]
-                        },
+                        "title": { "loc-key": "%@ is knocked down!", "loc-args": ["Power Panda"] },
+                        "body": { "loc-key": "Use a potion to heal %@!", "loc-args": ["Power Panda"] },
                         "sound": "HeroDown.mp4"
                     }
                 }
