@@ -10,37 +10,6 @@ extension ProcessTests {
     /// `harebell run` and SIGHUP; see `docs/operate/configuration.md`.
     @Suite("Reload")
     struct ReloadTests {
-        private static func waitForReload(_ worker: ChildProcess, count: Int = 1) throws {
-            try eventually("the reload; \(worker.report)", within: .seconds(20)) {
-                let lines = worker.text(.errors).split(separator: "\n").filter { $0.contains(" notice reloaded ") }
-                return lines.count >= count ? true : nil
-            }
-        }
-
-        @Test("SIGHUP under load switches to a new key: nothing is lost, nothing is sent twice")
-        func newKey() throws {
-            let stage = try Stage()
-            let run = try FaultRun(stage)
-            try run.waitUntilAccepted(0.2)
-            for (index, share) in [0.4, 0.6, 0.8].enumerated() {
-                var settings = Stage.Settings()
-                if index % 2 == 0 { settings.keyID = Stage.otherKeyID }
-                settings.keyFile = index % 2 == 0 ? stage.otherKeyFile : nil
-                try stage.write(settings)
-                run.worker.signal(SIGHUP)
-                try Self.waitForReload(run.worker, count: index + 1)
-                // However little is left of the load.
-                try run.sendOneMore()
-                try run.waitUntilAccepted(share)
-            }
-            let end = try run.finish()
-            run.check(end, "SIGHUP with another key, three times")
-            #expect(end.outcomes == ["accepted": FaultRun.count])
-            // One before, and one after each reload.
-            #expect(Set(stage.simulator.ledger.records.map(\.connection)).count >= 4)
-            try stage.removeQueues()
-        }
-
         @Test("A wrong file changes nothing, and every error is reported with file, line and column")
         func wrongFile() throws {
             let stage = try Stage(script: "")
@@ -63,7 +32,6 @@ extension ProcessTests {
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
             #expect(!worker.text(.errors).contains("reloaded"))
             try worker.end()
-            try stage.removeQueues()
         }
 
         @Test(
@@ -83,7 +51,6 @@ extension ProcessTests {
                 return accepted == 20
             }
             try worker.end()
-            try stage.removeQueues()
         }
     }
 }

@@ -31,15 +31,6 @@ extension ProcessTests {
             ]
         }()
 
-        private static func page(_ path: String, of worker: ChildProcess) throws -> String {
-            try ChildProcess.run(
-                "/usr/bin/curl",
-                [
-                    "--silent", "--show-error", "--max-time", "20", "--header", "Authorization: Bearer \(adminToken)",
-                    "http://\(worker.adminAddress())\(path)",
-                ])
-        }
-
         @Test("No output, page or argument of a worker contains a secret, a device token or a payload")
         func nothing() throws {
             let broker = try PrivateBroker()
@@ -70,7 +61,7 @@ extension ProcessTests {
 
             let arguments = FileManager.default.contents(atPath: "/proc/\(worker.processID)/cmdline") ?? Data()
             var said = try ["/metrics", "/readyz", "/livez", "/state", "/", "/nothing"].map {
-                try Self.page($0, of: worker)
+                try worker.page($0, ["--header", "Authorization: Bearer \(Self.adminToken)"]).body
             }
             worker.signal(SIGTERM)
             try worker.waitForExit()

@@ -38,7 +38,6 @@ extension ProcessTests {
             }
             try worker.end()
             #expect(Self.states(socket).suffix(2) == ["READY=1", "STOPPING=1"])
-            try stage.removeQueues()
         }
     }
 }

@@ -40,9 +40,8 @@ extension ProcessTests {
             try stage.client.consume([stage.resultQueue]) { _ in true }
             let result = isTrusted ? "exported" : "dropped"
             try eventually("spans are \(result)", within: .seconds(30)) {
-                let text = try ChildProcess.run(
-                    "/usr/bin/curl", ["--silent", "--show-error", "http://\(worker.adminAddress())/metrics"])
-                let spans = try PrometheusPage(text).sum("harebell_spans_total", ["result": result]) ?? 0
+                let page = try PrometheusPage(worker.page("/metrics").body)
+                let spans = page.sum("harebell_spans_total", ["result": result]) ?? 0
                 return spans > 0 ? spans : nil
             }
             if isTrusted {
@@ -60,7 +59,6 @@ extension ProcessTests {
                 #expect(!receiver.text().contains("harebell"))
             }
             try worker.end()
-            try stage.removeQueues()
         }
     }
 }

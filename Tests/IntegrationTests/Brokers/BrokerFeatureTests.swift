@@ -9,9 +9,11 @@ extension ProcessTests {
     @Suite("Features of RabbitMQ")
     struct BrokerFeatureTests {
         private static let count = 40
+        private static let streamed = 200
 
-        private static func collect(_ stage: Stage, _ count: Int = count) throws -> Conservation {
-            var conservation = Conservation(stage.requests, count: count)
+        /// The results of so many requests.
+        private static func collect(_ stage: Stage) throws -> Conservation {
+            var conservation = Conservation(stage.requests, count: 2 * count)
             try stage.client.consume([stage.resultQueue]) { delivery in
                 try conservation.addResult(delivery)
                 return conservation.responded == count
@@ -19,16 +21,21 @@ extension ProcessTests {
             return conservation
         }
 
-        @Test("Requests with a higher priority are sent first from a priority queue, and a dead letter keeps it")
+        @Test(
+            "From a priority queue behind a topic exchange urgent requests are sent first, and a dead letter keeps all")
         func priorities() throws {
             let stage = try Stage(script: "token 79*: 400 BadMessageId")
-            let queue = "\(stage.name).priority"
+            let (queue, exchange) = ("\(stage.name).priority", "\(stage.name).exchange")
             try stage.client.declare(queue, ["x-max-priority": .int32(5)])
+            try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "topic")))
+            try stage.client.ask(.bindQueue(queue, exchange: exchange, routingKey: "push.#", arguments: FieldTable()))
             let urgent = 30..<Self.count
             try stage.client.publish(
                 (0..<Self.count).map { index in
                     var message = stage.requests.message(
-                        index, to: queue, body: Requests.body(index, beginning: index == 0 ? "79" : "7"))
+                        index, to: "push.\(index).ios",
+                        body: Requests.body(index, beginning: index == 0 ? "79" : "7"))
+                    message.exchange = ArraySlice(exchange.utf8)
                     message.properties.priority = urgent.contains(index) ? 5 : 1
                     return message
                 })
@@ -41,37 +48,11 @@ extension ProcessTests {
             let letters = try stage.client.takeAll(stage.deadLetterQueue)
             #expect(letters.count == 1)
             #expect(try letters.map { try MessageProperties(decoding: $0.rawProperties).priority } == [1])
-            try stage.client.ask(.deleteQueue(queue))
-            try stage.removeQueues()
-        }
-
-        @Test("Requests through a topic exchange are sent, and a dead letter names exchange and routing key")
-        func topicExchange() throws {
-            let stage = try Stage(script: "token 79*: 400 BadMessageId")
-            let exchange = "\(stage.name).exchange"
-            try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "topic")))
-            try stage.client.ask(
-                .bindQueue(stage.quorumQueue, exchange: exchange, routingKey: "push.#", arguments: FieldTable()))
-            let worker = try stage.start()
-            try stage.client.publish(
-                (0..<Self.count).map { index in
-                    let message = stage.requests.message(
-                        index, to: "push.\(index).ios",
-                        body: Requests.body(index, beginning: index == 0 ? "79" : "7"))
-                    return Publication(
-                        exchange: ArraySlice(exchange.utf8), routingKey: message.routingKey,
-                        properties: message.properties, body: message.body)
-                })
-            #expect(try Self.collect(stage).outcomes == ["accepted": Self.count - 1, "rejected": 1])
-            try worker.end()
-            let letters = try stage.client.takeAll(stage.deadLetterQueue)
-            #expect(letters.count == 1)
             for (name, value) in [("harebell-exchange", exchange), ("harebell-routing-key", "push.0.ios")] {
                 let header = letters.first?.header(named: Array(name.utf8))
                 #expect(header == .text(ArraySlice(value.utf8)))
             }
             try stage.client.ask(.deleteExchange(exchange))
-            try stage.removeQueues()
         }
 
         @Test("Requests that a federated queue fetches from another broker are sent once, with one result each")
@@ -95,6 +76,32 @@ extension ProcessTests {
             try producer.ask(.deleteQueue(stage.quorumQueue))
         }
 
+        // Source: rabbitmq.com/docs/streams.
+        @Test("A stream ends the worker with 78 before any of its messages is sent, and other queues lose nothing")
+        func stream() throws {
+            let stage = try Stage()
+            let stream = "\(stage.name).stream"
+            try stage.client.declare(stream, ["x-queue-type": .string("stream"), "x-max-age": .string("1h")])
+            let worker = try stage.start(Stage.Settings(queues: [stage.quorumQueue, stream], workers: 2))
+            try stage.client.publish((0..<Self.streamed).map { stage.requests.message($0, to: stage.quorumQueue) })
+            try stage.client.publish(
+                (Self.streamed..<2 * Self.streamed).map { stage.requests.message($0, to: stream) })
+            #expect(try worker.waitForExit(within: .seconds(60)) == .exited(78), "\(worker.report)")
+            #expect(worker.text(.errors).contains("queue \(stream) is a stream"), "\(worker.report)")
+
+            var conservation = Conservation(stage.requests, count: Self.streamed)
+            for delivery in try stage.client.takeAll(stage.resultQueue) { try conservation.addResult(delivery) }
+            try stage.client.waitUntilLeft(stage.quorumQueue)
+            for delivery in try stage.client.takeAll(stage.quorumQueue) { conservation.addQueued(delivery) }
+            #expect(conservation.lost.isEmpty && conservation.duplicateResults == 0)
+            #expect(conservation.responded <= Self.streamed)
+            for record in stage.simulator.ledger.records {
+                let index = try #require(Requests.index(ofDeviceToken: record.deviceToken))
+                #expect(index < Self.streamed, "nothing of the stream is sent")
+            }
+            #expect(try stage.client.count(stage.deadLetterQueue) == 0)
+        }
+
         @Test(
             "With Khepri, requests are sent and retried, and survive a broker restart",
             .enabled(if: !TestEnvironment.brokerVersion.hasPrefix("3."), "RabbitMQ 4 only"))
@@ -111,16 +118,11 @@ extension ProcessTests {
             #expect(try Self.collect(stage).outcomes == ["accepted": Self.count])
             try broker.stop()
             try broker.start()
-            _ = try stage.client.waitUntilUsable(stage.quorumQueue)
+            try stage.client.waitUntilUsable(stage.quorumQueue)
             try stage.client.publish(
                 (Self.count..<2 * Self.count).map { stage.requests.message($0, to: stage.quorumQueue) })
-            var conservation = Conservation(stage.requests, count: 2 * Self.count)
-            try stage.client.consume([stage.resultQueue]) { delivery in
-                try conservation.addResult(delivery)
-                return conservation.responded == Self.count
-            }
+            #expect(try Self.collect(stage).duplicateResults == 0)
             try worker.end()
-            #expect(conservation.duplicateResults == 0)
             for queue in [stage.quorumQueue, stage.classicQueue, stage.deadLetterQueue] {
                 #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)")
             }

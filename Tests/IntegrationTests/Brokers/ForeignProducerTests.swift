@@ -36,7 +36,6 @@ extension ProcessTests {
             try worker.end()
             #expect(stage.simulator.ledger.statistics.accepted == expected.count)
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
-            try stage.removeQueues()
         }
 
         @Test("Each client's request is sent, and its result comes to the queue that reply_to names")
@@ -48,9 +47,9 @@ extension ProcessTests {
         @Test("Celery's tasks are sent, with a delay or an expiration in each of its forms")
         func tasks() throws {
             let stage = try Stage()
-            var settings = Stage.Settings(queues: [stage.quorumQueue], decoder: "tasks")
-            settings.more = "results: { routing_key: \(stage.resultQueue) }\n\(Self.celery)"
-            try publish(["celery"], settings, to: stage)
+            let more = "results: { routing_key: \(stage.resultQueue) }\n\(Self.celery)"
+            try publish(
+                ["celery"], Stage.Settings(queues: [stage.quorumQueue], decoder: "tasks", more: more), to: stage)
         }
     }
 }

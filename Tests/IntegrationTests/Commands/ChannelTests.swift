@@ -8,10 +8,7 @@ extension ProcessTests {
     struct ChannelTests {
         /// Runs `harebell channels` to its end.
         private func channels(_ stage: Stage, _ arguments: String...) throws -> ChildProcess {
-            let process = try ChildProcess(
-                stage.binary, ["channels", arguments[0], "--config", try stage.write()] + arguments.dropFirst())
-            try process.waitForExit(within: .seconds(60))
-            return process
+            try .harebell(["channels"] + arguments + ["--config", try stage.write()])
         }
 
         @Test("the command creates, lists, shows and deletes")
@@ -29,7 +26,6 @@ extension ProcessTests {
             #expect(try channels(stage, "show", "--channel", id).text() == "channel  \(id)\nstorage  latest\n")
             #expect(try channels(stage, "delete", "--channel", id).text() == "deleted  \(id)\n")
             #expect(try channels(stage, "list").text() == "0 channels\n")
-            try stage.removeQueues()
         }
 
         @Test("a refusal by APNs ends the command with 65 and its reason")
@@ -38,7 +34,6 @@ extension ProcessTests {
             let created = try channels(stage, "create", "--message-storage-policy", "0")
             #expect(created.exit == .exited(65) && created.text().isEmpty)
             #expect(created.text(.errors).hasSuffix("APNs answered 400 CannotCreateChannelConfig\n"))
-            try stage.removeQueues()
         }
     }
 }

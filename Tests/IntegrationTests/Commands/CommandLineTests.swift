@@ -17,9 +17,7 @@ extension ProcessTests {
         }
 
         private func run(_ arguments: [String], environment: [String: String] = [:]) throws -> ChildProcess {
-            let process = try ChildProcess(binary, arguments, environment: environment)
-            try process.waitForExit(within: .seconds(60))
-            return process
+            try .harebell(arguments, environment: environment)
         }
 
         /// One app, and a broker without a listener.
@@ -217,8 +215,8 @@ extension ProcessTests {
                 ["run"], ["check"], ["topology", "--apply"], ["load", "--queue", "none", "--count", "1"],
                 ["send", "--device-token", "00aa", "--payload", try payload(), "--queue", "none"],
             ] {
-                let process = try ChildProcess(binary, arguments + ["--config", file])
-                #expect(try process.waitForExit() == .exited(78), "\(arguments): \(process.report)")
+                let process = try run(arguments + ["--config", file])
+                #expect(process.exit == .exited(78), "\(arguments): \(process.report)")
                 #expect(process.report.contains(nowhere), "\(arguments): \(process.report)")
                 #expect(process.report.contains("No such file or directory"), "\(arguments): \(process.report)")
             }
@@ -226,8 +224,8 @@ extension ProcessTests {
 
         @Test("the readiness of a worker without an admin server is 78")
         func noAdminServer() throws {
-            let process = try ChildProcess(binary, ["ready", "--config", try configuration("admin: null")])
-            #expect(try process.waitForExit() == .exited(78), "\(process.report)")
+            let process = try run(["ready", "--config", try configuration("admin: null")])
+            #expect(process.exit == .exited(78), "\(process.report)")
             #expect(process.text(.errors).hasPrefix("admin is null"), "\(process.report)")
         }
 

@@ -16,67 +16,42 @@ extension ProcessTests {
             stage = try Stage(script: "")
         }
 
-        private struct Answer {
-            let exit: ChildProcess.Exit
-            let output: String
-            let errors: String
-
-            /// Whether a line has the severity, the subject and the words, in this order.
-            func says(_ severity: String, _ subject: String, _ words: String = "") -> Bool {
-                output.split(separator: "\n").contains { line in
-                    guard let place = line.firstRange(of: "  \(subject)  ") else { return false }
-                    return line.hasPrefix("    \(severity) ")
-                        && (words.isEmpty || line[place.upperBound...].contains(words))
-                }
-            }
-        }
-
-        private func check(
-            _ file: String, _ arguments: String...
-        ) throws -> Answer {
-            let process = try ChildProcess(
-                stage.binary, ["check", "--config", file, "--connect"] + arguments)
-            let exit = try process.waitForExit(within: .seconds(90))
-            return Answer(exit: exit, output: process.text(), errors: process.text(.errors))
-        }
-
-        private func settings(_ edit: (inout Stage.Settings) -> Void = { _ in }) -> Stage.Settings {
-            var settings = Stage.Settings(queues: [stage.quorumQueue])
-            edit(&settings)
-            return settings
+        private func check(_ file: String, _ arguments: String...) throws -> ChildProcess {
+            try .harebell(["check", "--config", file, "--connect"] + arguments)
         }
 
         // MARK: Success
 
         @Test("A broker with every queue and an APNs that accepts the key end with 0, and nothing is left behind")
         func fine() throws {
-            let response = try check(try stage.write(settings()))
-            #expect(response.exit == .exited(0), "\(response)")
-            #expect(response.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(response)")
-            #expect(response.says("ok", "version", "RabbitMQ \(TestEnvironment.brokerVersion)"), "\(response)")
+            let response = try check(try stage.write(Stage.Settings(queues: [stage.quorumQueue])))
+            #expect(response.exit == .exited(0), "\(response.report)")
+            #expect(response.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(response.report)")
+            #expect(response.says("ok", "version", "RabbitMQ \(TestEnvironment.brokerVersion)"), "\(response.report)")
             #expect(
-                response.says("ok", "queue \(stage.quorumQueue)", "as planned; 0 messages, 0 consumers"), "\(response)")
-            #expect(response.says("ok", "queue \(stage.quorumQueue).retry.2s", "as planned"), "\(response)")
-            #expect(response.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(response)")
-            #expect(response.says("ok", "publishing", "permitted, through the default exchange"), "\(response)")
-            #expect(response.says("ok", "tls", "TLSv1.3 with x25519, the certificate of "), "\(response)")
-            #expect(response.says("ok", "http/2", "at once for now"), "\(response)")
-            #expect(response.says("ok", "answer", "403 MissingProviderToken: it responds as APNs does"), "\(response)")
+                response.says("ok", "queue \(stage.quorumQueue)", "as planned; 0 messages, 0 consumers"),
+                "\(response.report)")
+            #expect(response.says("ok", "queue \(stage.quorumQueue).retry.2s", "as planned"), "\(response.report)")
+            #expect(response.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(response.report)")
+            #expect(response.says("ok", "publishing", "permitted, through the default exchange"), "\(response.report)")
+            #expect(response.says("ok", "tls", "TLSv1.3 with x25519, the certificate of "), "\(response.report)")
+            #expect(response.says("ok", "http/2", "at once for now"), "\(response.report)")
+            #expect(
+                response.says("ok", "answer", "403 MissingProviderToken: it responds as APNs does"),
+                "\(response.report)")
             #expect(
                 response.says("ok", "credential", "200: APNs accepts the provider token of \(Requests.topic)"),
-                "\(response)")
-            #expect(response.output.hasSuffix("\nok\n"), "\(response)")
+                "\(response.report)")
+            #expect(response.text().hasSuffix("\nok\n"), "\(response.report)")
             for queue in stage.quorumQueues { #expect(try stage.client.takeAll(queue).isEmpty, "\(queue)") }
             #expect(stage.simulator.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
-            try stage.removeQueues()
         }
 
         @Test("--json prints the same as one object")
         func json() throws {
-            let response = try check(try stage.write(settings { $0.queues = ["\(stage.name).none"] }), "--json")
-            #expect(response.exit == .exited(78), "\(response)")
-            let object = try #require(
-                JSONSerialization.jsonObject(with: Data(response.output.utf8)) as? [String: Any], "\(response)")
+            let response = try check(try stage.write(Stage.Settings(queues: ["\(stage.name).none"])), "--json")
+            #expect(response.exit == .exited(78), "\(response.report)")
+            let object = try response.object()
             #expect(object["ok"] as? Bool == false)
             let connections = try #require(object["connections"] as? [[String: Any]])
             #expect(connections.map { $0["peer"] as? String } == ["broker", "apns", "apns"])
@@ -86,7 +61,6 @@ extension ProcessTests {
             let missing = try #require(findings.first { $0["subject"] as? String == "queue \(stage.name).none" })
             #expect(missing["severity"] as? String == "wrong" && missing["text"] as? String == "missing")
             #expect((missing["hint"] as? String)?.hasPrefix("harebell topology --config FILE --apply") == true)
-            try stage.removeQueues()
         }
 
         // MARK: The broker
@@ -100,19 +74,31 @@ extension ProcessTests {
             let url = broker.url.replacing("guest:guest", with: "small:small")
             let file = try stage.write(Stage.Settings(queues: [stage.quorumQueue], broker: url))
             let none = try check(file)
-            #expect(none.exit == .exited(78), "\(none)")
-            #expect(none.says("wrong", "consuming \(stage.quorumQueue)", "403 ACCESS_REFUSED"), "\(none)")
-            #expect(none.output.contains("→ the user needs the read permission"), "\(none)")
-            #expect(none.says("wrong", "publishing", "403 ACCESS_REFUSED"), "\(none)")
-            #expect(none.output.contains("→ the user needs the write permission for amq.default"), "\(none)")
+            #expect(none.exit == .exited(78), "\(none.report)")
+            #expect(none.says("wrong", "consuming \(stage.quorumQueue)", "403 ACCESS_REFUSED"), "\(none.report)")
+            #expect(none.text().contains("→ the user needs the read permission"), "\(none.report)")
+            #expect(none.says("wrong", "publishing", "403 ACCESS_REFUSED"), "\(none.report)")
+            #expect(none.text().contains("→ the user needs the write permission for amq.default"), "\(none.report)")
 
             try broker.control("set_permissions", "small", "^$", ".*", ".*")
             let enough = try check(file)
-            #expect(enough.exit == .exited(0), "\(enough)")
-            #expect(enough.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(enough)")
-            #expect(enough.says("ok", "publishing", "permitted"), "\(enough)")
+            #expect(enough.exit == .exited(0), "\(enough.report)")
+            #expect(enough.says("ok", "consuming \(stage.quorumQueue)", "permitted"), "\(enough.report)")
+            #expect(enough.says("ok", "publishing", "permitted"), "\(enough.report)")
             #expect(
-                enough.says("note", "queue \(stage.quorumQueue)", "only with the configure permission"), "\(enough)")
+                enough.says("note", "queue \(stage.quorumQueue)", "only with the configure permission"),
+                "\(enough.report)")
+        }
+    }
+}
+
+extension ChildProcess {
+    /// Whether a line has the severity, the subject and the words, in this order.
+    fileprivate func says(_ severity: String, _ subject: String, _ words: String = "") -> Bool {
+        text().split(separator: "\n").contains { line in
+            guard let place = line.firstRange(of: "  \(subject)  ") else { return false }
+            return line.hasPrefix("    \(severity) ")
+                && (words.isEmpty || line[place.upperBound...].contains(words))
         }
     }
 }

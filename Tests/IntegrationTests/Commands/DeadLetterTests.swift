@@ -18,40 +18,22 @@ extension ProcessTests {
             try stage.write()
         }
 
-        struct End {
-            let exit: ChildProcess.Exit
-            let output: String
-            let errors: String
-
-            /// The JSON that it printed.
-            func object() throws -> [String: Any] {
-                try #require(try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
-            }
-
-            func number(_ name: String) throws -> Int? {
-                try object()[name] as? Int
-            }
-        }
-
         private func start(_ arguments: [String]) throws -> ChildProcess {
             try ChildProcess(
-                stage.binary,
-                ["dead-letters", arguments[0], "--config", stage.directory.file("harebell.yaml")]
-                    + arguments.dropFirst())
+                stage.binary, ["dead-letters"] + arguments + ["--config", stage.directory.file("harebell.yaml")])
         }
 
         /// Runs it to its end, and until the queue has its unsettled messages back.
         ///
         /// - Parameter left: the number of messages then in the queue, if known.
-        private func run(_ arguments: String..., left: Int? = nil) throws -> End {
-            let process = try start(arguments)
-            let exit = try process.waitForExit(within: .seconds(60))
+        private func run(_ arguments: String..., left: Int? = nil) throws -> ChildProcess {
+            let process = try stage.run(["dead-letters"] + arguments)
             // With 69 it held nothing: there is no queue, or another process has the lock.
-            if exit != .exited(69) {
+            if process.exit != .exited(69) {
                 let queue = arguments.firstIndex(of: "--queue").map { arguments[$0 + 1] } ?? stage.deadLetterQueue
                 try stage.client.waitUntilLeft(queue, by: process, messages: left)
             }
-            return End(exit: exit, output: process.text(), errors: process.text(.errors))
+            return process
         }
 
         /// A private dead-letter queue of either type, and its request queue.
@@ -67,11 +49,6 @@ extension ProcessTests {
             }
             try stage.write(Stage.Settings(queues: [stage.quorumQueue, stage.classicQueue, queues.target]))
             return queues
-        }
-
-        private func remove(_ queues: Queues) throws {
-            for queue in [queues.dead, queues.target] { try stage.client.ask(.deleteQueue(queue)) }
-            try stage.removeQueues()
         }
 
         /// Puts numbered dead letters into a queue, every third with a different reason.
@@ -101,35 +78,34 @@ extension ProcessTests {
             let queues = try queues(type)
             try put(500, into: queues)
             let list = try run("list", "--queue", queues.dead, "--json", left: 500)
-            #expect(list.exit == .exited(0), "\(list)")
-            #expect(try list.number("messages") == 500)
+            #expect(list.exit == .exited(0), "\(list.report)")
+            #expect(try list.object()["messages"] as? Int == 500)
             let groups = try #require(try list.object()["groups"] as? [[String: Any]])
             #expect(groups.map { $0["reason"] as? String } == ["TopicDisallowed", "BadTopic"])
             #expect(groups.map { $0["count"] as? Int } == [333, 167])
             #expect(groups[0]["queue"] as? String == queues.target)
             #expect(groups[0]["first_failed_at"] as? String == "2026-11-21T22:27:40Z")
             let table = try run("list", "--queue", queues.dead, "--reason", "BadTopic", "--limit", "5", left: 500)
-            #expect(table.output.contains("5 of 500 messages"), "\(table)")
+            #expect(table.text().contains("5 of 500 messages"), "\(table.report)")
             let dry = try run(
                 "replay", "--queue", queues.dead, "--reason", "BadTopic", "--dry-run", "--json", left: 500)
-            #expect(dry.exit == .exited(0), "\(dry)")
+            #expect(dry.exit == .exited(0), "\(dry.report)")
             let targets = try #require(try dry.object()["groups"] as? [[String: Any]])
             #expect(targets.map { $0["target"] as? String } == [queues.target])
             let show = try run("show", "--queue", queues.dead, "--id", "7", left: 500)
-            #expect(show.output.contains(#/harebell-reason +TopicDisallowed\n/#), "\(show)")
-            #expect(!show.output.contains("number"), "no body is shown")
+            #expect(show.text().contains(#/harebell-reason +TopicDisallowed\n/#), "\(show.report)")
+            #expect(!show.text().contains("number"), "no body is shown")
             let payload = try run("show", "--queue", queues.dead, "--id", "7", "--show-payloads", left: 500)
-            #expect(payload.output.contains("number"))
+            #expect(payload.text().contains("number"))
             let copy = stage.directory.file("copy.jsonl")
             #expect(try run("export", "--queue", queues.dead, "--file", copy, left: 500).exit == .exited(0))
             #expect(try String(contentsOfFile: copy, encoding: .utf8).split(separator: "\n").count == 500)
             #expect(try numbers(queues.target) == [])
             #expect(try numbers(queues.dead) == Array(0..<500))
-            try remove(queues)
         }
 
         @Test(
-            "a replay killed at any moment loses nothing, and another one continues",
+            "a replay killed at any moment loses nothing, and another one continues, but none at the same time",
             arguments: ["quorum", "classic"])
         func killed(type: String) throws {
             let queues = try queues(type)
@@ -140,17 +116,30 @@ extension ProcessTests {
                 try eventually("a quarter replayed; \(process.report)", within: .seconds(30)) {
                     try stage.client.count(queues.target) >= part * 300 ? true : nil
                 }
+                if part == 1 { try expectLocked(queues.dead) }
                 process.signal(SIGKILL)
                 try process.waitForExit()
                 try waitUntilBack(count, queues, from: process)
             }
             let end = try run("replay", "--queue", queues.dead, "--yes", "--json")
-            #expect(end.exit == .exited(0), "\(end)")
+            #expect(end.exit == .exited(0), "\(end.report)")
             let sent = try numbers(queues.target)
             #expect(Set(sent) == Set(0..<count), "none is lost")
             #expect(sent.count <= count + 3 * 400, "twice is what was under way")
             #expect(try numbers(queues.dead) == [])
-            try remove(queues)
+        }
+
+        /// Another command names the lock, reads nothing, which would count wrong, and leaves no file.
+        private func expectLocked(_ queue: String) throws {
+            let copy = stage.directory.file("copy.jsonl")
+            for command in [["replay", "--yes", "--json"], ["list"], ["export", "--file", copy]] {
+                let process = try stage.run(["dead-letters"] + command + ["--queue", queue])
+                #expect(process.exit == .exited(69), "\(command): \(process.report)")
+                #expect(process.text(.errors).contains("\(queue).replay.lock"), "\(process.report)")
+                #expect(process.text().contains(#/"end": ?"locked"/#) == (command[0] == "replay"), "\(process.report)")
+                #expect(command[0] == "replay" || process.text().isEmpty, "\(process.report)")
+                #expect(!FileManager.default.fileExists(atPath: copy), "\(command)")
+            }
         }
 
         /// Waits until the broker has noticed the killed replay: its messages are requeued, and its lock is released.
@@ -169,33 +158,6 @@ extension ProcessTests {
                     return true
                 }
             }
-        }
-
-        @Test("one run at a time: a second one names the first, which continues")
-        func lock() throws {
-            let queues = try queues("quorum")
-            try put(100, into: queues)
-            let first = try start(["replay", "--queue", queues.dead, "--rate", "20", "--yes", "--json"])
-            try eventually("the first one's start; \(first.report)", within: .seconds(30)) {
-                try stage.client.count(queues.target) > 0 ? true : nil
-            }
-            let second = try run("replay", "--queue", queues.dead, "--yes", "--json")
-            #expect(second.exit == .exited(69), "\(second)")
-            #expect(second.errors.contains("\(queues.dead).replay.lock"), "\(second)")
-            #expect(try second.object()["end"] as? String == "locked")
-            // Reading ones would count wrong: the first one holds the messages.
-            let copy = stage.directory.file("copy.jsonl")
-            for command in [["list"], ["discard", "--all", "--dry-run"], ["export", "--file", copy]] {
-                let process = try start([command[0], "--queue", queues.dead] + command.dropFirst())
-                #expect(try process.waitForExit() == .exited(69), "\(command): \(process.report)")
-                #expect(process.text(.errors).contains("\(queues.dead).replay.lock"), "\(process.report)")
-                #expect(process.text().isEmpty, "\(command): \(process.report)")
-                #expect(!FileManager.default.fileExists(atPath: copy), "\(command)")
-            }
-            #expect(!first.hasEnded, "\(first.report)")
-            #expect(try first.waitForExit() == .exited(0), "\(first.report)")
-            #expect(try numbers(queues.target) == Array(0..<100))
-            try remove(queues)
         }
 
         @Test(
@@ -232,19 +194,17 @@ extension ProcessTests {
             try eventually("the dead letters") { try stage.client.count(queues.dead) == dead ? true : nil }
             let list = try run("list", "--queue", queues.dead, "--json", left: dead)
             let groups = try #require(try list.object()["groups"] as? [[String: Any]])
-            #expect(groups.map { $0["reason"] as? String } == [reason], "\(list)")
-            #expect(groups.map { $0["queue"] as? String } == [work], "\(list)")
+            #expect(groups.map { $0["reason"] as? String } == [reason], "\(list.report)")
+            #expect(groups.map { $0["queue"] as? String } == [work], "\(list.report)")
             // A message that would expire again at once goes elsewhere.
             let end = try run("replay", "--queue", queues.dead, "--reason", reason, "--to", queues.target, "--json")
-            #expect(try end.number("replayed") == dead, "\(end)")
+            #expect(try end.object()["replayed"] as? Int == dead, "\(end.report)")
             let back = try stage.client.takeAll(queues.target)
             #expect(back.count == dead)
             let headers = try #require(try MessageProperties(decoding: back[0].rawProperties).headers)
             #expect(headers["x-death"] == nil && headers["x-delivery-count"] == nil)
             #expect(headers["harebell-queue"] == .string(work))
             #expect(headers["harebell-replays"] == .int32(1))
-            try stage.client.ask(.deleteQueue(work))
-            try remove(queues)
         }
 
         @Test("exported and imported messages are identical byte by byte, and a damaged archive publishes nothing")
@@ -258,24 +218,23 @@ extension ProcessTests {
             try put(3, into: queues)
             let file = stage.directory.file("archive.jsonl")
             let export = try run("export", "--queue", queues.dead, "--file", file, "--discard", "--json")
-            #expect(export.exit == .exited(0), "\(export)")
-            #expect(try export.number("exported") == 3)
+            #expect(export.exit == .exited(0), "\(export.report)")
+            #expect(try export.object()["exported"] as? Int == 3)
             #expect(try contents().isEmpty)
             let attributes = try FileManager.default.attributesOfItem(atPath: file)
             #expect(attributes[.posixPermissions] as? Int == 0o600)
             let taken = try run("export", "--queue", queues.dead, "--file", file)
-            #expect(taken.exit == .exited(64), "a file is not overwritten: \(taken)")
+            #expect(taken.exit == .exited(64), "a file is not overwritten: \(taken.report)")
             let restore = try run("import", "--file", file, "--to", queues.dead, "--json")
-            #expect(restore.exit == .exited(0), "\(restore)")
+            #expect(restore.exit == .exited(0), "\(restore.report)")
             #expect(try contents() == before)
 
             let damaged = try stage.directory.write(
                 try String(contentsOfFile: file, encoding: .utf8) + "{}\n", to: "damaged.jsonl")
             let refused = try run("import", "--file", damaged, "--to", queues.dead)
-            #expect(refused.exit == .exited(65), "\(refused)")
-            #expect(refused.errors.contains("damaged.jsonl:4: the line: expected \"properties\""), "\(refused)")
+            #expect(refused.exit == .exited(65), "\(refused.report)")
+            #expect(refused.errors.contains("damaged.jsonl:4: the line: expected \"properties\""), "\(refused.report)")
             #expect(try contents().isEmpty, "nothing of a damaged file is published")
-            try remove(queues)
         }
 
         /// Runs a replay at a terminal, and types as soon as this run asks.
@@ -311,7 +270,6 @@ extension ProcessTests {
             #expect(interrupted.exit == .exited(128 + SIGINT), "\(interrupted.report)")
             #expect(try numbers(queues.target).isEmpty)
             #expect(try numbers(queues.dead) == Array(0..<3))
-            try remove(queues)
         }
 
         @Test("a wrong command line is 64, a missing queue 69")
@@ -323,21 +281,21 @@ extension ProcessTests {
                 ["replay", "--to", stage.deadLetterQueue], ["replay", "--to", "amq.rabbitmq.reply-to.abc000.def"],
                 ["replay", "--to", ""], ["import", "--file", stage.directory.file("none")],
             ] {
-                let process = try start(arguments)
-                #expect(try process.waitForExit() == .exited(64), "\(arguments): \(process.report)")
+                let process = try stage.run(["dead-letters"] + arguments)
+                #expect(process.exit == .exited(64), "\(arguments): \(process.report)")
             }
             let everything = try run("replay")
-            #expect(everything.exit == .exited(64), "\(everything)")
-            #expect(everything.errors.contains("there is no filter: --yes replays all dead letters"), "\(everything)")
+            #expect(everything.exit == .exited(64), "\(everything.report)")
+            #expect(
+                everything.errors.contains("there is no filter: --yes replays all dead letters"),
+                "\(everything.report)")
             let copy = stage.directory.file("none.jsonl")
             for command in [["list"], ["replay", "--yes"], ["export", "--file", copy]] {
-                let process = try start(command + ["--queue", "\(stage.name).none"])
-                let missing = (exit: try process.waitForExit(), errors: process.text(.errors))
-                #expect(missing.exit == .exited(69), "\(missing)")
-                #expect(missing.errors.contains("no queue '\(stage.name).none'"), "\(missing)")
+                let missing = try stage.run(["dead-letters"] + command + ["--queue", "\(stage.name).none"])
+                #expect(missing.exit == .exited(69), "\(missing.report)")
+                #expect(missing.errors.contains("no queue '\(stage.name).none'"), "\(missing.report)")
                 #expect(!FileManager.default.fileExists(atPath: copy), "a failed export leaves no file")
             }
-            try stage.removeQueues()
         }
     }
 }

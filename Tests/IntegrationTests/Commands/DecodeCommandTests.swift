@@ -1,5 +1,3 @@
-import Foundation
-import System
 import TestSupport
 import Testing
 
@@ -21,11 +19,7 @@ extension ProcessTests {
         }
 
         private func run(_ body: String, _ options: [String]) throws -> ChildProcess {
-            let binary = try #require(TestEnvironment.binary)
-            let file = try directory.write(body, to: "body")
-            let process = try ChildProcess(binary, ["decode", "--file", file] + options)
-            try process.waitForExit()
-            return process
+            try .harebell(["decode", "--file", try directory.write(body, to: "body")] + options)
         }
 
         @Test("It shows a message's notification with its original payload")
@@ -35,13 +29,11 @@ extension ProcessTests {
                 #"{"n":1.50}"#,
                 [
                     "--config", configuration, "--decoder", "orders", "--header", "to=\(Self.token)", "--header",
-                    "p:=5",
-                    "--property", "message-id=m1", "--json",
+                    "p:=5", "--property", "message-id=m1", "--json",
                 ])
             #expect(process.exit == .exited(0))
             #expect(process.text().contains(#""payload":{"aps":{"badge":1.50}}"#))
-            let response = try #require(
-                try JSONSerialization.jsonObject(with: Data(process.text().utf8)) as? [String: Any])
+            let response = try process.object()
             #expect(response["answer"] as? String == "request" && response["version"] as? String == "1.0.0")
             let notification = try #require((response["notifications"] as? [[String: Any]])?.first)
             #expect(notification["device-token"] as? String == Self.token)
@@ -73,9 +65,7 @@ extension ProcessTests {
                 #expect(refused.exit == .exited(65), "\(refused.report)")
                 #expect(refused.text().hasPrefix("invalid: \(complaint)\n"), "\(refused.report)")
                 let json = try run(body.dropLast() + ",\(member)}", configuration + ["--json"])
-                let response = try #require(
-                    try JSONSerialization.jsonObject(with: Data(json.text().utf8)) as? [String: Any])
-                #expect(response["detail"] as? String == complaint, "\(json.report)")
+                #expect(try json.object()["detail"] as? String == complaint, "\(json.report)")
             }
         }
 

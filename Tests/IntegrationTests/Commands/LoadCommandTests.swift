@@ -1,4 +1,3 @@
-import Foundation
 import TestSupport
 import Testing
 
@@ -8,19 +7,12 @@ extension ProcessTests {
         @Test("a fully answered load ends with 0 and prints its ledger as JSON")
         func complete() throws {
             let stage = try Stage(script: "token 7*: delay 2ms..20ms")
-            var settings = Stage.Settings()
-            settings.drainDeadline = 40
-            let worker = try stage.start(settings)
-            let load = try ChildProcess(
-                stage.binary,
-                [
-                    "load", "--config", stage.directory.file("harebell.yaml"), "--queue", stage.quorumQueue,
-                    "--count", "200", "--rate", "1000", "--json",
-                ])
-            #expect(try load.waitForExit(within: .seconds(120)) == .exited(0), "\(load.report)")
+            let worker = try stage.start()
+            let load = try stage.run(
+                ["load", "--queue", stage.quorumQueue, "--count", "200", "--rate", "1000", "--json"])
+            #expect(load.exit == .exited(0), "\(load.report)")
             #expect(load.text(.errors).isEmpty, "\(load.report)")
-            let object = try #require(
-                JSONSerialization.jsonObject(with: Data(load.text().utf8)) as? [String: Any], "\(load.report)")
+            let object = try load.object()
             for (key, count) in [
                 ("published", 200), ("answered", 200), ("missing", 0), ("duplicates", 0), ("strangers", 0),
             ] {
@@ -37,7 +29,6 @@ extension ProcessTests {
             let perSecond = try #require(object["per_second"] as? Double)
             #expect(seconds > 0.15 && abs(perSecond * seconds - 200) < 1)
             try worker.end()
-            try stage.removeQueues()
         }
     }
 }

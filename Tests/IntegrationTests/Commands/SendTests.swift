@@ -6,21 +6,9 @@ import Testing
 extension ProcessTests {
     @Suite("harebell send")
     struct SendTests {
-        private static let payload = "{\"aps\":{\"alert\":\"Hello\"}}"
-
-        private struct End {
-            let exit: ChildProcess.Exit
-            let output: String
-            let errors: String
-        }
-
-        private static func send(_ stage: Stage, _ arguments: [String], payload: String? = nil) throws -> End {
-            let file = try stage.directory.write(payload ?? Self.payload, to: "payload.json")
-            let process = try ChildProcess(
-                stage.binary,
-                ["send", "--config", stage.directory.file("harebell.yaml"), "--payload", file] + arguments)
-            let exit = try process.waitForExit(within: .seconds(60))
-            return End(exit: exit, output: process.text(), errors: process.text(.errors))
+        private static func send(_ stage: Stage, _ arguments: [String]) throws -> ChildProcess {
+            let file = try stage.directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
+            return try stage.run(["send", "--payload", file] + arguments)
         }
 
         @Test("straight to APNs prints the result, and its exit code is 0, 65 or 69")
@@ -30,9 +18,9 @@ extension ProcessTests {
             let accepted = try Self.send(
                 stage,
                 ["--device-token", "00aa", "--topic", Requests.topic, "--id", "123e4567-e89b-12d3-a456-426655440000"])
-            #expect(accepted.exit == .exited(0), "\(accepted)")
+            #expect(accepted.exit == .exited(0), "\(accepted.report)")
             #expect(
-                accepted.output == """
+                accepted.text() == """
                     {"apns-id":"123e4567-e89b-12d3-a456-426655440000","device-token":"00aa",\
                     "apns-topic":"\(Requests.topic)","environment":"production","outcome":"accepted","status":200,\
                     "reason":null,"action":"none","timestamp":null,"apns-unique-id":null,"attempts":1,\
@@ -48,16 +36,15 @@ extension ProcessTests {
                 (["--channel", "QUJD", "--push-type", "liveactivity"], "unregistered"),
             ] {
                 let end = try Self.send(stage, arguments)
-                #expect(end.exit == .exited(65), "\(end)")
-                #expect(end.output.contains("\"outcome\":\"\(outcome)\""), "\(end)")
+                #expect(end.exit == .exited(65), "\(end.report)")
+                #expect(end.text().contains("\"outcome\":\"\(outcome)\""), "\(end.report)")
             }
             let undelivered = try Self.send(stage, ["--device-token", "5e4d"])
-            #expect(undelivered.exit == .exited(69), "\(undelivered)")
-            #expect(undelivered.output.contains("\"reason\":\"ServiceUnavailable\""), "\(undelivered)")
+            #expect(undelivered.exit == .exited(69), "\(undelivered.report)")
+            #expect(undelivered.text().contains("\"reason\":\"ServiceUnavailable\""), "\(undelivered.report)")
             let silent = try Self.send(stage, ["--device-token", "deaf", "--timeout", "1"])
-            #expect(silent.exit == .exited(69), "\(silent)")
-            #expect(silent.output.contains("\"processed\":\"unknown\""), "\(silent)")
-            try stage.removeQueues()
+            #expect(silent.exit == .exited(69), "\(silent.report)")
+            #expect(silent.text().contains("\"processed\":\"unknown\""), "\(silent.report)")
         }
 
         @Test("through a queue prints the worker's result")
@@ -66,42 +53,34 @@ extension ProcessTests {
             let worker = try stage.start()
             for (token, exit, outcome) in [("00aa", Int32(0), "accepted"), ("dead00", 65, "unregistered")] {
                 let end = try Self.send(stage, ["--device-token", token, "--queue", stage.quorumQueue])
-                #expect(end.exit == .exited(exit), "\(end)")
-                #expect(end.output.contains("\"outcome\":\"\(outcome)\""), "\(end)")
+                #expect(end.exit == .exited(exit), "\(end.report)")
+                #expect(end.text().contains("\"outcome\":\"\(outcome)\""), "\(end.report)")
             }
             try worker.end()
             let unread = try Self.send(
                 stage, ["--device-token", "00aa", "--queue", stage.quorumQueue, "--timeout", "2"])
-            #expect(unread.exit == .exited(69), "\(unread)")
-            #expect(unread.errors.contains("no result came in time"), "\(unread)")
+            #expect(unread.exit == .exited(69), "\(unread.report)")
+            #expect(unread.errors.contains("no result came in time"), "\(unread.report)")
             let missing = try Self.send(stage, ["--device-token", "00aa", "--queue", "\(stage.name).none"])
-            #expect(missing.exit == .exited(69), "\(missing)")
-            #expect(missing.errors.contains("does not receive messages"), "\(missing)")
-            for end in [unread, missing] { #expect(end.output.isEmpty) }
+            #expect(missing.exit == .exited(69), "\(missing.report)")
+            #expect(missing.errors.contains("does not receive messages"), "\(missing.report)")
+            for end in [unread, missing] { #expect(end.text().isEmpty) }
             #expect(!(unread.errors + missing.errors).contains("00aa"))
-            try stage.removeQueues()
         }
 
         @Test("an alert needs no file, and its text is sent unchanged")
         func alert() throws {
             let stage = try Stage(script: "")
             try stage.write()
-            func send(_ arguments: [String]) throws -> ChildProcess {
-                let process = try ChildProcess(
-                    stage.binary,
-                    ["send", "--config", stage.directory.file("harebell.yaml"), "--device-token", "00aa"] + arguments)
-                try process.waitForExit(within: .seconds(60))
-                return process
-            }
-            let process = try send(["--title", "A \"b\"", "--body", "d\u{1F980}"])
+            let process = try stage.run(
+                ["send", "--device-token", "00aa", "--title", "A \"b\"", "--body", "d\u{1F980}"])
             #expect(process.exit == .exited(0), "\(process.report)")
             let payload = #"{"aps":{"alert":{"title":"A \"b\"","body":"d🦀"}}}"#
             #expect(stage.simulator.ledger.statistics.payloadBytes == payload.utf8.count)
             for arguments in [["--body", "a", "--payload", "-"], []] {
-                let wrong = try send(arguments)
+                let wrong = try stage.run(["send", "--device-token", "00aa"] + arguments)
                 #expect(wrong.exit == .exited(64), "\(wrong.report)")
             }
-            try stage.removeQueues()
         }
 
         @Test(
@@ -115,20 +94,17 @@ extension ProcessTests {
                 ["--device-token", "c0ffee", "--payload", stage.directory.file("none.json")],
             ] {
                 let end = try Self.send(stage, arguments)
-                #expect(end.exit == .exited(64), "\(arguments): \(end)")
-                #expect(end.output.isEmpty && !end.errors.contains("c0ffee"), "\(end)")
+                #expect(end.exit == .exited(64), "\(arguments): \(end.report)")
+                #expect(end.text().isEmpty && !end.errors.contains("c0ffee"), "\(end.report)")
             }
-            var settings = Stage.Settings()
-            settings.keyFile = stage.directory.file("none.p8")
-            try stage.write(settings)
+            try stage.write(Stage.Settings(keyFile: stage.directory.file("none.p8")))
             let unreadable = try Self.send(stage, ["--device-token", "c0ffee"])
-            #expect(unreadable.exit == .exited(78), "\(unreadable)")
-            #expect(unreadable.errors.contains("cannot read the signing key file"), "\(unreadable)")
+            #expect(unreadable.exit == .exited(78), "\(unreadable.report)")
+            #expect(unreadable.errors.contains("cannot read the signing key file"), "\(unreadable.report)")
             try stage.directory.write("nothing: good\n", to: "harebell.yaml")
             let wrong = try Self.send(stage, ["--device-token", "c0ffee"])
-            #expect(wrong.exit == .exited(78), "\(wrong)")
+            #expect(wrong.exit == .exited(78), "\(wrong.report)")
             for end in [unreadable, wrong] { #expect(!end.errors.contains("c0ffee") && !end.errors.contains("Hello")) }
-            try stage.removeQueues()
         }
     }
 }

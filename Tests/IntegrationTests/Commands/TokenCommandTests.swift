@@ -26,11 +26,7 @@ extension ProcessTests {
         }
 
         private func run(_ topic: String?, _ more: String...) throws -> ChildProcess {
-            let binary = try #require(TestEnvironment.binary)
-            let choice = (topic.map { ["--topic", $0] } ?? []) + more
-            let process = try ChildProcess(binary, ["token", "--config", configuration] + choice)
-            try process.waitForExit()
-            return process
+            try .harebell(["token", "--config", configuration] + (topic.map { ["--topic", $0] } ?? []) + more)
         }
 
         /// One of the first two parts of a token.
@@ -43,8 +39,7 @@ extension ProcessTests {
         func json() throws {
             let process = try run("com.example.app", "--json")
             #expect(process.exit == .exited(0), "\(process.report)")
-            let response = try #require(
-                try JSONSerialization.jsonObject(with: Data(process.text().utf8)) as? [String: String])
+            let response = try #require(try process.object() as? [String: String])
             #expect(
                 response["topic"] == "com.example.app" && response["environment"] == "production"
                     && response["key_id"] == "LEDGER1234" && response["team_id"] == "TEAM123456", "\(response)")

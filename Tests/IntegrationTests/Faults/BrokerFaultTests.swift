@@ -38,7 +38,6 @@ extension ProcessTests {
             try worker.end()
             #expect(stage.simulator.ledger.records.count == 100)
             #expect(!worker.text(.errors).contains("the consuming connection is lost"), "\(worker.report)")
-            try stage.removeQueues()
         }
 
         @Test(
@@ -93,26 +92,6 @@ extension ProcessTests {
             try worker.end()
             #expect(stage.simulator.ledger.records.count == 80, "each once")
             #expect(!worker.text(.errors).contains("in-no-message"), "no password is told")
-        }
-
-        @Test("A20: a request held beyond the broker's consumer timeout is sent once, and its queue continues")
-        func consumerTimeout() throws {
-            let broker = try PrivateBroker([
-                "advanced.config": "[{rabbit, [{consumer_timeout, 1000}, {channel_tick_interval, 500}]}]."
-            ])
-            let stage = try Stage(broker: broker.url, script: "token 51*: delay 4s")
-            let worker = try stage.start()
-            let slow = stage.requests.message(0, to: stage.quorumQueue, body: Requests.body(0, beginning: "51"))
-            try stage.client.publish([slow])
-            if !TestEnvironment.followsConsumerTimeouts {
-                try worker.waitForLine(.errors, within: .seconds(60)) { $0.contains("timed out") }
-            }
-            try stage.collect(0..<1, worker: worker)
-            try Self.exchange(1..<20, through: stage.classicQueue, of: stage, worker: worker)
-            try Self.exchange(20..<40, through: stage.quorumQueue, of: stage, worker: worker)
-            try worker.end()
-            #expect(stage.simulator.ledger.records.count == 40, "each once")
-            #expect(try stage.client.count(stage.quorumQueue) == 0)
         }
     }
 }

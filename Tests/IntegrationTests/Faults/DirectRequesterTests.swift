@@ -12,9 +12,7 @@ extension ProcessTests {
         private static let count = 50
 
         private func settings(_ stage: Stage) -> Stage.Settings {
-            var settings = Stage.Settings(queues: [stage.quorumQueue])
-            settings.more = "results: { routing_key: null }"
-            return settings
+            Stage.Settings(queues: [stage.quorumQueue], more: "results: { routing_key: null }")
         }
 
         /// Sends requests with an independent client.
@@ -40,7 +38,6 @@ extension ProcessTests {
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
             #expect(try stage.client.count(stage.quorumQueue) == 0)
             #expect(stage.simulator.ledger.statistics.accepted == Self.count)
-            try stage.removeQueues()
         }
 
         @Test("The broker drops the results of a closed requester, and their requests are finished")
@@ -55,7 +52,6 @@ extension ProcessTests {
             #expect(try stage.client.count(stage.deadLetterQueue) == 0)
             #expect(try stage.client.count(stage.quorumQueue) == 0)
             #expect(stage.simulator.ledger.statistics.accepted == Self.count, "nothing is sent twice")
-            try stage.removeQueues()
         }
     }
 }

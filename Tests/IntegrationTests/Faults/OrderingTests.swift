@@ -96,7 +96,6 @@ extension ProcessTests {
             }
             let seen = topology.stage.simulator.ledger.statistics
             #expect(seen.resets > 20 && seen.cuts > 3)
-            print("order: 600 requests for \(Self.devices) devices in order, \(seen.repeated) sent again")
         }
 
         @Test("is that of their requests when a worker drains and another takes over, and none is sent twice")

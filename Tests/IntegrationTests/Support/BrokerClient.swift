@@ -10,16 +10,14 @@ final class BrokerClient: LoopOwner {
     private let address: BrokerAddress
     private let loop: EventLoop
     private let network: SocketNetwork
-    private let backoff: Backoff
     private var control: AMQPConnection?
     private var connections: [AMQPConnection] = []
     private var step: () throws -> Bool = { true }
     private var deadline = Instant.distantFuture
     private var failure: (any Error)?
 
-    init(_ url: String, backoff: Backoff = Backoff(limit: AMQPConnection.longestPause)) throws {
+    init(_ url: String) throws {
         address = try BrokerAddress(url)
-        self.backoff = backoff
         loop = try EventLoop()
         network = try SocketNetwork(loop: loop, resolver: Resolver())
     }
@@ -54,14 +52,15 @@ final class BrokerClient: LoopOwner {
 
     /// Waits until a queue delivers a message, which is requeued, or reports that it is empty: the broker accepts
     /// connections before that.
-    ///
-    /// - Returns: when it did.
-    func waitUntilUsable(_ queue: String) throws -> Instant {
+    func waitUntilUsable(_ queue: String) throws {
         try eventually("an answer of \(queue)", within: .seconds(60)) { try? reject(queue, requeue: true) }
-        return now
     }
 
+    /// The queues of ``declare(_:_:)``.
+    private(set) var declared: Set<String> = []
+
     func declare(_ queue: String, _ arguments: FieldTable = FieldTable()) throws {
+        declared.insert(queue)
         try ask(.declareQueue(QueueDeclaration(name: queue, arguments: arguments)))
     }
 
@@ -188,7 +187,8 @@ final class BrokerClient: LoopOwner {
         var configuration = AMQPConfiguration(address: address, role: role)
         configuration.connectionName = "test"
         let connection = AMQPConnection(
-            configuration: configuration, addresses: [address], network: network, backoff: backoff)
+            configuration: configuration, addresses: [address], network: network,
+            backoff: Backoff(limit: AMQPConnection.longestPause))
         connection.start(at: now)
         connections.append(connection)
         return connection

@@ -88,18 +88,11 @@ struct Conservation {
     struct Result: Decodable {
         let apnsID: String?
         let outcome: String
-        let status: Int?
-        let reason: String?
-        let action: String
         let attempts: Int
-        let processed: String
-        let messageID: String?
-        let detail: String?
 
         private enum CodingKeys: String, CodingKey {
             case apnsID = "apns-id"
-            case outcome, status, reason, action, attempts, processed, detail
-            case messageID = "message-id"
+            case outcome, attempts
         }
 
         init(_ delivery: Delivery) throws {

@@ -41,7 +41,6 @@ struct Fault {
         let end = try scene.run.finish()
         let row = scene.run.check(end, name, try limits(scene))
         try check(scene, end)
-        try scene.stage.removeQueues()
         return row
     }
 }

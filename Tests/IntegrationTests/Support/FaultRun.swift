@@ -63,7 +63,7 @@ final class FaultRun {
     /// includes it, unless a killed broker redelivers it.
     ///
     /// - Parameter meanwhile: runs when the broker has the request.
-    func sendOneMore(_ meanwhile: () throws -> Void = {}) throws {
+    func sendOneMore(_ meanwhile: () throws -> Void) throws {
         // A separate device token, too.
         let index = load.count + extras
         extras += 1
@@ -74,21 +74,20 @@ final class FaultRun {
         try stage.client.publish([message])
         try meanwhile()
         try stage.client.consume([replies]) { _ in true }
-        try stage.client.ask(.deleteQueue(replies))
     }
 
-    /// SIGKILL, then a replacement if requested.
-    func killWorker(_ place: Int = 0, isReplaced: Bool = true) throws {
-        workers[place].signal(SIGKILL)
-        try workers[place].waitForExit()
-        if isReplaced { workers[place] = try stage.start(settings[place]) } else { workers.remove(at: place) }
+    /// SIGKILL, then another worker.
+    func killWorker() throws {
+        worker.signal(SIGKILL)
+        try worker.waitForExit()
+        workers[0] = try stage.start(settings[0])
     }
 
     /// SIGTERM, then another worker.
-    func replaceWorker(_ place: Int = 0) throws {
-        try workers[place].end()
-        #expect(try Self.total("unsettled", of: workers[place]) == 0)
-        workers[place] = try stage.start(settings[place])
+    func replaceWorker() throws {
+        try worker.end()
+        #expect(try Self.total("unsettled", of: worker) == 0)
+        workers[0] = try stage.start(settings[0])
     }
 
     /// Waits until every request is accounted for, ends the workers in order, and collects the queues' messages.
@@ -149,10 +148,11 @@ final class FaultRun {
     ) -> LedgerRow {
         let pushes = conservation.pushes(stage.simulator.ledger)
         let row = LedgerRow(
-            fault: fault, published: load.count, results: conservation.results.count,
-            deadLetters: conservation.deadLetters.count, queued: conservation.queued.count,
-            lost: conservation.lost.count, duplicatePushes: pushes.duplicates,
-            duplicateResults: conservation.duplicateResults)
+            fault: fault,
+            numbers: [
+                load.count, conservation.results.count, conservation.deadLetters.count, conservation.queued.count,
+                conservation.lost.count, pushes.duplicates, conservation.duplicateResults,
+            ])
         print(
             """
             ledger: \(row) (at most \(limits.duplicatePushes) and \(limits.duplicateResults)); \

@@ -12,11 +12,15 @@ extension Fault {
 
     private static let held = FaultScene.held
 
+    private static func accepted(_ scene: FaultScene, _ end: Conservation) {
+        #expect(end.outcomes == ["accepted": end.count])
+    }
+
     // MARK: The worker
 
     private static var workers: [Fault] {
         var none = Fault(name: "no fault")
-        none.check = { #expect($1.outcomes == ["accepted": $1.count]) }
+        none.check = accepted
 
         // Only the dead worker knew which of its unsettled requests it had sent.
         var kill = Fault(name: "worker: SIGKILL")
@@ -25,7 +29,7 @@ extension Fault {
 
         var drain = Fault(name: "worker: SIGTERM")
         drain.blow = { try $0.run.replaceWorker() }
-        drain.check = none.check
+        drain.check = accepted
         return [none, kill, drain]
     }
 
@@ -74,7 +78,7 @@ extension Fault {
 
         var alarm = Fault(name: "broker: memory alarm", interval: 2000)
         alarm.blow = { try $0.alarm() }
-        alarm.check = { #expect($1.outcomes == ["accepted": $1.count]) }
+        alarm.check = accepted
         return [reset, halfOpen, blackHole, restart, kill, alarm]
     }
 
@@ -122,7 +126,6 @@ extension Fault {
     // MARK: APNs and its network
 
     private static var apns: [Fault] {
-        let accepted = { (_: FaultScene, end: Conservation) in #expect(end.outcomes == ["accepted": end.count]) }
         // Whether APNs processed an open request is unknown: it is sent again.
         let uncertain = { (scene: FaultScene) in
             FaultRun.Limits(duplicatePushes: try scene.run.total("uncertain"))
@@ -212,8 +215,37 @@ extension Fault {
             let log = scene.run.worker.text(.errors)
             #expect(log.contains("one publish makes the broker close the connection"))
         }
-        return TestEnvironment.closesOverDirectReplies ? [returned, closing] : [returned]
+        return TestEnvironment.closesOverDirectReplies ? [returned, closing, forged] : [returned, forged]
     }
+
+    /// Every tenth request claims to come from a stream. Another tenth are no requests, whose dead letters would be
+    /// routed to more queues, expire, and close the channel.
+    private static var forged: Fault {
+        var forged = Fault(name: "forged headers and properties")
+        forged.load = { stage, load in
+            let copies = FieldValue.array([.string(copies(stage))])
+            load.change = { index, message in
+                if index % 10 == 2 { message.properties.headers = ["x-stream-offset": .int64(7)] }
+                guard index % 10 == 5 else { return }
+                message.properties.headers = ["CC": copies, "BCC": copies]
+                message.properties.userID = Array("guest".utf8)
+                message.properties.expiration = Array("3600000".utf8)
+                message.body = Array("no request".utf8)[...]
+            }
+        }
+        forged.prepare = { try $0.stage.client.declare(copies($0.stage)) }
+        forged.check = { scene, end in
+            let bad = Set((0..<end.count).filter { $0 % 10 == 5 })
+            #expect(end.outcomes == ["accepted": end.count - bad.count, "invalid": bad.count])
+            #expect(Set(end.deadLetters.keys) == bad)
+            #expect(!scene.run.worker.text(.errors).contains("connection is lost"), "\(scene.run.worker.report)")
+            let taken = try scene.stage.client.takeAll(copies(scene.stage))
+            #expect(taken.count == bad.count, "of the requests, not the dead letters")
+        }
+        return forged
+    }
+
+    private static func copies(_ stage: Stage) -> String { "\(stage.name).copies" }
 
     // MARK: Sequences
 

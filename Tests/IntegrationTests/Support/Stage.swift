@@ -13,8 +13,6 @@ import Testing
 /// APNs responds after a few milliseconds, so that requests are in flight during each fault.
 final class Stage {
     static let keyID = "LEDGER1234"
-    /// The key ID of ``otherKeyFile``.
-    static let otherKeyID = "OTHER12345"
     static let teamID = "TEAM123456"
     /// The prefetch of each queue and worker thread.
     static let prefetch = 300
@@ -32,7 +30,6 @@ final class Stage {
     let deadLetterQueue: String
     let binary: String
     private let keyFile: String
-    let otherKeyFile: String
     /// The authority that the simulator's clients must trust.
     let authorityFile: String
 
@@ -53,13 +50,10 @@ final class Stage {
         requests = Requests(run: name, replyTo: resultQueue)
         directory = try TemporaryDirectory()
         let key = SigningKey.generate()
-        let other = SigningKey.generate()
         keyFile = try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
-        otherKeyFile = try directory.write(other.pkcs8PEM, to: "OtherKey.p8")
         var options = SimulatorOptions()
         options.configuration.keys = [
-            ProviderKey(keyID: Self.keyID, teamID: Self.teamID, publicKeyPEM: key.publicKeyPEM),
-            ProviderKey(keyID: Self.otherKeyID, teamID: Self.teamID, publicKeyPEM: other.publicKeyPEM),
+            ProviderKey(keyID: Self.keyID, teamID: Self.teamID, publicKeyPEM: key.publicKeyPEM)
         ]
         options.script = try Script(script, file: "script", &options.configuration)
         simulator = try SimulatorServer(options)
@@ -69,6 +63,8 @@ final class Stage {
     }
 
     deinit {
+        // Only the shared broker lives on.
+        if url == TestEnvironment.broker { try? removeQueues() }
         simulator.stop()
     }
 
@@ -102,10 +98,8 @@ final class Stage {
         [quorumQueue, resultQueue, deadLetterQueue]
     }
 
-    /// Removes the queues, as the broker may be shared.
-    func removeQueues() throws {
-        let retries = retryQueues(of: quorumQueue) + retryQueues(of: classicQueue)
-        for queue in [quorumQueue, classicQueue, resultQueue, deadLetterQueue] + retries {
+    private func removeQueues() throws {
+        for queue in client.declared.union([quorumQueue, deadLetterQueue] + retryQueues(of: quorumQueue)) {
             try client.ask(.deleteQueue(queue))
         }
     }
@@ -139,10 +133,8 @@ final class Stage {
         var prefetch = Stage.prefetch
         var isSingleActive = false
         var decoder = "auto"
-        /// Paths; the correct ones if `nil`.
-        var authorityFile: String?
+        /// A path; the correct one if `nil`.
         var keyFile: String?
-        var keyID = Stage.keyID
         /// `retry.max_attempts`.
         var attempts = 6
         /// The endpoint of APNs; the simulator's if `nil`.
@@ -158,15 +150,12 @@ final class Stage {
     }
 
     /// One app in YAML, on the simulator.
-    func app(
-        _ topic: String, keyFile: String? = nil, keyID: String = keyID, authorityFile: String? = nil,
-        port: UInt16? = nil
-    ) -> String {
+    func app(_ topic: String, keyFile: String? = nil, port: UInt16? = nil) -> String {
         """
           - topic: \(topic)
             endpoint: https://127.0.0.1:\(port ?? simulator.port)
-            ca_file: \(authorityFile ?? self.authorityFile)
-            token: { key_file: \(keyFile ?? self.keyFile), key_id: \(keyID), team_id: \(Self.teamID) }
+            ca_file: \(authorityFile)
+            token: { key_file: \(keyFile ?? self.keyFile), key_id: \(Self.keyID), team_id: \(Self.teamID) }
 
         """
     }
@@ -177,9 +166,7 @@ final class Stage {
             "  - { name: \($0), prefetch: \(settings.prefetch), decoder: \(settings.decoder), "
                 + "single_active_consumer: \(settings.isSingleActive) }\n"
         }
-        let app = self.app(
-            Requests.topic, keyFile: settings.keyFile, keyID: settings.keyID, authorityFile: settings.authorityFile,
-            port: settings.apnsPort)
+        let app = app(Requests.topic, keyFile: settings.keyFile, port: settings.apnsPort)
         return try directory.write(
             """
             broker: { endpoints: ["\(settings.broker ?? url)"], \(settings.moreBroker) }

@@ -22,7 +22,6 @@ package final class FaultRelay: Sendable {
         case behave(Conduct)
         case reset
         case loseTarget
-        case refuse
         case stop
     }
 
@@ -63,11 +62,6 @@ package final class FaultRelay: Sendable {
     /// Ends every connection to the target without closing the clients' ends: they are half-open from then on.
     package func loseTarget() {
         commands.post(.loseTarget)
-    }
-
-    /// Stops listening: the kernel refuses connects. Existing connections continue.
-    package func refuse() {
-        commands.post(.refuse)
     }
 
     /// Ends everything and waits for the thread. Call exactly once.
@@ -150,9 +144,6 @@ private final class Relay: LoopOwner {
                 network.disconnect(peer)
                 end.peer = nil
             }
-        case .refuse:
-            listener?.close()
-            listener = nil
         case .stop:
             for (end, _) in clients { end.part() }
             loop.stop()
