@@ -44,45 +44,10 @@ struct PlacementTests {
         var placement = placement([.init(freeStreams: 9, permits: 9, window: 0, inFlight: 0)])
         #expect((0..<2).map { _ in placement.place(size: 100) } == [0, nil])
     }
-
-    @Test("In random walks no lane gives more than it has")
-    func randomWalk() {
-        let seed = UInt64.random(in: 0...UInt64.max)
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<500 {
-            let capacities = (0..<Int.random(in: 1...6, using: &random)).map { _ in
-                Placement.Capacity(
-                    freeStreams: Int.random(in: 0...5, using: &random), permits: Int.random(in: 0...5, using: &random),
-                    window: Int.random(in: 0...50, using: &random), inFlight: Int.random(in: 0...5, using: &random))
-            }
-            var placement = placement(capacities)
-            var taken = [Int](repeating: 0, count: capacities.count)
-            while let capacity = placement.place(size: 10) { taken[capacity] += 1 }
-            for (capacity, count) in zip(capacities, taken) {
-                #expect(count <= min(capacity.freeStreams, capacity.permits), "seed \(seed)")
-            }
-        }
-    }
 }
 
 @Suite("Dialer")
 struct DialerTests {
-    @Test("Connection attempts never exceed the limit per minute, however fast they are requested")
-    func perMinute() {
-        var dialer = Dialer(maximumPerMinute: 5, backoff: Backoff(), toleratedEarlyCloses: 8)
-        var attempts: [Instant] = []
-        var now = Instant.seconds(0)
-        for _ in 0..<40 {
-            now = max(now, dialer.nextAttempt)
-            dialer.attempted(at: now)
-            attempts.append(now)
-            now = now + .seconds(3)
-        }
-        for (index, instant) in attempts.enumerated() where index >= 5 {
-            #expect(instant - attempts[index - 5] >= .seconds(60))
-        }
-    }
-
     @Test("Half of a minute's attempts are immediate, the others are spread over it, minute after minute")
     func spread() {
         var dialer = Dialer(maximumPerMinute: 6, backoff: Backoff(), toleratedEarlyCloses: 8)
@@ -98,6 +63,7 @@ struct DialerTests {
             #expect(later - earlier >= .seconds(10))
         }
         #expect(attempts[19] - attempts[0] <= .seconds(190))
+        for (earlier, later) in zip(attempts, attempts.dropFirst(6)) { #expect(later - earlier >= .seconds(60)) }
     }
 
     @Test("The next attempt is never later than the gap between two attempts spread over a minute")
@@ -116,9 +82,7 @@ struct DialerTests {
         }
     }
 
-    @Test(
-        "While the breaker is closed, connections that end early delay the next attempt by at most 5 seconds"
-    )
+    @Test("While the breaker is closed, connections that end early delay the next attempt by at most 5 seconds")
     func earlyEnds() {
         let seed = UInt64.random(in: 0...UInt64.max)
         var random = SplitMix64(seed: seed)
@@ -217,5 +181,105 @@ struct ResponseBodyTests {
         let text = Array(#"{"a":[{"b":"\\\""}],"reason":"Unregistered","timestamp":1795300000000}"#.utf8)
         for count in 0..<text.count { #expect(ResponseBody(Array(text.prefix(count))).reason == nil) }
         #expect(ResponseBody(text).reason?.rawValue == "Unregistered")
+    }
+}
+
+@Suite("ErrorBrake")
+struct ErrorBrakeTests {
+    /// One second of a hundred evenly spaced responses.
+    private func second(_ second: Int, refusals: Int, _ brake: inout ErrorBrake, status: UInt16 = 400) {
+        for response in 0..<100 {
+            let now = Instant(nanoseconds: Int64(second) * 1_000_000_000 + Int64(response) * 10_000_000)
+            _ = brake.responded(response < refusals ? status : 200, at: now)
+        }
+    }
+
+    @Test(
+        "The responses that slow APNs down are 4xx other than 410",
+        arguments: [(200, false), (400, true), (403, true), (404, true), (410, false), (429, true), (500, false)]
+            as [(UInt16, Bool)])
+    func statuses(status: UInt16, counts: Bool) {
+        #expect(ErrorBrake.counts(status) == counts)
+    }
+
+    @Test("The rate is halved with each bad window, down to its minimum, and doubled with each good one")
+    func steps() {
+        var brake = ErrorBrake(at: .seconds(0))
+        var divisors: [Int] = []
+        for time in 0..<100 {
+            second(time, refusals: time < 50 ? 20 : 19, &brake)
+            if time % 10 == 0 { divisors.append(brake.divisor) }
+        }
+        #expect(divisors == [1, 2, 4, 8, 8, 8, 4, 2, 1, 1])
+    }
+
+    @Test("A few refusals at a low rate do not trigger the brake")
+    func few() {
+        var brake = ErrorBrake(at: .seconds(0))
+        for time in 0..<1000 {
+            _ = brake.responded(400, at: Instant(nanoseconds: Int64(time) * 1_000_000_000))
+        }
+        #expect(brake.divisor == 1, "10 in each window")
+    }
+
+    @Test("An idle window counts as a good one")
+    func silence() {
+        var brake = ErrorBrake(at: .seconds(0))
+        for time in 0..<41 { second(time, refusals: 100, &brake) }
+        #expect(brake.divisor == 8)
+        let isNews = brake.responded(200, at: Instant(nanoseconds: 75_000_000_000))
+        #expect(isNews && brake.divisor == 2, "the window of the refusals, then two empty ones")
+    }
+}
+
+@Suite("ConnectionTrial")
+struct ConnectionTrialTests {
+    private func ready() -> ConnectionTrial {
+        var trial = ConnectionTrial()
+        trial.becameReady(at: .seconds(10))
+        return trial
+    }
+
+    @Test("The first response is a success, the hundredth is proof, and later ones change nothing")
+    func responses() {
+        var trial = ready()
+        #expect(trial.isUseless(at: .seconds(11)))
+        let progress = (0..<102).map { _ in trial.responded(at: .seconds(11)) }
+        #expect(progress.first == .firstResponse && progress[99] == .proven)
+        #expect(progress.filter { $0 == .none }.count == 100)
+        #expect(!trial.isUseless(at: .seconds(11)) && trial.provenAt == nil)
+    }
+
+    @Test("A minute is proof, with a response or without")
+    func life() {
+        var trial = ready()
+        #expect(trial.provenAt == .seconds(70))
+        #expect(trial.isUseless(at: .seconds(69.999)) && !trial.isUseless(at: .seconds(70)))
+        var responded = trial
+        let byResponse = responded.responded(at: .seconds(70))
+        #expect(byResponse == .proven)
+        trial.provenByAge()
+        let afterwards = trial.responded(at: .seconds(70))
+        #expect(trial.provenAt == nil && afterwards == .none)
+    }
+
+    @Test("An early end counts once, and not for a connection that has lasted or is proven")
+    func ends() {
+        var trial = ready()
+        let ends = [trial.peerClosed(at: .seconds(20)), trial.peerClosed(at: .seconds(21))]
+        #expect(ends == [true, false] && !trial.isEndCounted)
+        trial.countEnd()
+        let response = trial.responded(at: .seconds(22))
+        #expect(trial.isEndCounted && response == .firstResponse, "what was sent before is still answered")
+
+        var old = ready()
+        var proven = ready()
+        proven.provenByAge()
+        var never = ConnectionTrial()
+        #expect(never.provenAt == nil && never.isUseless(at: .seconds(500)))
+        let others = [
+            old.peerClosed(at: .seconds(70)), proven.peerClosed(at: .seconds(20)), never.peerClosed(at: .seconds(500)),
+        ]
+        #expect(others == [false, false, true])
     }
 }

@@ -5,12 +5,6 @@ import Testing
 
 @Suite("ProviderTokenSource")
 struct ProviderTokenSourceTests {
-    private func moment(_ minutes: Double) -> Moment {
-        Moment(
-            instant: .seconds(minutes * 60),
-            wall: WallTime(milliseconds: Fixture.start.wall.milliseconds + Int64(minutes * 60_000)))
-    }
-
     @Test("The token meets RFC 7519 and Apple's requirements")
     func shape() throws {
         let key = SigningKey.generate()

@@ -4,14 +4,13 @@ import Testing
 
 @Suite("APNsConnectionMachine")
 struct ConnectionMachineTests {
-    typealias Action = APNsConnectionMachine.Action
-    typealias Phase = APNsConnectionMachine.Phase
+    typealias Machine = APNsConnectionMachine
 
     enum State: CaseIterable, Sendable {
         case connecting, handshaking, speaking, ready, draining, closed
 
-        func machine() -> APNsConnectionMachine {
-            var machine = APNsConnectionMachine()
+        func machine() -> Machine {
+            var machine = Machine()
             if self == .connecting { return machine }
             _ = machine.transportOpened(handshakeDeadline: .seconds(10))
             if self == .handshaking { return machine }
@@ -24,78 +23,47 @@ struct ConnectionMachineTests {
         }
     }
 
-    enum Input: Sendable, CaseIterable {
-        case transportOpened, agreed, disagreed, settings, goaway, retire, streamsEnded, early, late, failed
-
-        func apply(to machine: inout APNsConnectionMachine) -> Action {
-            switch self {
-            case .transportOpened: machine.transportOpened(handshakeDeadline: .seconds(20))
-            case .agreed: machine.protocolNegotiated(isHTTP2: true)
-            case .disagreed: machine.protocolNegotiated(isHTTP2: false)
-            case .settings: machine.settingsReceived()
-            case .goaway: machine.goawayReceived(drainDeadline: .seconds(20))
-            case .retire: machine.retire(drainDeadline: .seconds(20))
-            case .streamsEnded: machine.streamsEnded()
-            case .early: machine.deadlinePassed(at: .seconds(9.999))
-            case .late: machine.deadlinePassed(at: .seconds(10))
-            case .failed: machine.failed()
-            }
-        }
-    }
-
-    static let table: [(State, Input, Action, Phase)] = [
-        (.connecting, .transportOpened, .startHandshake, .handshaking),
-        (.connecting, .retire, .loseStreams, .closed),
-        (.connecting, .streamsEnded, .none, .connecting),
-        (.connecting, .early, .none, .connecting),
-        (.connecting, .late, .none, .connecting),
-        (.connecting, .failed, .loseStreams, .closed),
-        (.handshaking, .agreed, .none, .handshaking),
-        (.handshaking, .disagreed, .refuseProtocol, .handshaking),
-        (.handshaking, .retire, .loseStreams, .closed),
-        (.handshaking, .streamsEnded, .none, .handshaking),
-        (.handshaking, .early, .none, .handshaking),
-        (.handshaking, .late, .giveUpHandshake, .closed),
-        (.handshaking, .failed, .loseStreams, .closed),
-        (.speaking, .settings, .announceReady, .ready),
-        (.speaking, .goaway, .none, .draining),
-        (.speaking, .retire, .none, .draining),
-        (.speaking, .streamsEnded, .none, .handshaking),
-        (.speaking, .early, .none, .handshaking),
-        (.speaking, .late, .giveUpHandshake, .closed),
-        (.speaking, .failed, .loseStreams, .closed),
-        (.ready, .settings, .none, .ready),
-        (.ready, .goaway, .none, .draining),
-        (.ready, .retire, .none, .draining),
-        (.ready, .streamsEnded, .none, .ready),
-        (.ready, .early, .none, .ready),
-        (.ready, .late, .none, .ready),
-        (.ready, .failed, .loseStreams, .closed),
-        (.draining, .settings, .none, .draining),
-        (.draining, .goaway, .none, .draining),
-        (.draining, .retire, .none, .draining),
-        (.draining, .streamsEnded, .closeGracefully, .closed),
-        (.draining, .early, .none, .draining),
-        (.draining, .late, .giveUpDraining, .closed),
-        (.draining, .failed, .loseStreams, .closed),
-        (.closed, .transportOpened, .none, .closed),
-        (.closed, .agreed, .none, .closed),
-        (.closed, .settings, .none, .closed),
-        (.closed, .goaway, .none, .closed),
-        (.closed, .retire, .none, .closed),
-        (.closed, .streamsEnded, .none, .closed),
-        (.closed, .early, .none, .closed),
-        (.closed, .late, .none, .closed),
-        (.closed, .failed, .none, .closed),
+    static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
+        ("transport opened", { $0.transportOpened(handshakeDeadline: .seconds(20)) }),
+        ("HTTP/2 agreed", { $0.protocolNegotiated(isHTTP2: true) }),
+        ("HTTP/2 refused", { $0.protocolNegotiated(isHTTP2: false) }),
+        ("SETTINGS", { $0.settingsReceived() }),
+        ("GOAWAY", { $0.goawayReceived(drainDeadline: .seconds(20)) }),
+        ("retire", { $0.retire(drainDeadline: .seconds(20)) }),
+        ("streams ended", { $0.streamsEnded() }),
+        ("before the deadline", { $0.deadlinePassed(at: .seconds(9.999)) }),
+        ("at the deadline", { $0.deadlinePassed(at: .seconds(10)) }),
+        ("failed", { $0.failed() }),
     ]
 
-    @Test("Each input has its action and next phase in each state", arguments: table.indices)
-    func transition(row: Int) {
-        let (state, input, action, phase) = Self.table[row]
-        var machine = state.machine()
-        let found = input.apply(to: &machine)
-        #expect(found == action)
-        #expect(machine.phase == phase)
+    /// Each input's action and next phase in each ``State``; `–` if nothing changes, `·` if it cannot come there.
+    static let transitions = [
+        "transport opened": "startHandshake handshaking, ·, ·, ·, ·, –",
+        "HTTP/2 agreed": "·, –, ·, ·, ·, –",
+        "HTTP/2 refused": "·, refuseProtocol handshaking, ·, ·, ·, ·",
+        "SETTINGS": "·, ·, announceReady ready, –, –, –",
+        "GOAWAY": "·, ·, draining, draining, –, –",
+        "retire": "loseStreams closed, loseStreams closed, draining, draining, –, –",
+        "streams ended": "–, –, –, –, closeGracefully closed, –",
+        "before the deadline": "–, –, –, –, –, –",
+        "at the deadline": "–, giveUpHandshake closed, giveUpHandshake closed, –, giveUpDraining closed, –",
+        "failed":
+            "loseStreams closed, loseStreams closed, loseStreams closed, loseStreams closed, loseStreams closed, –",
+    ]
+
+    @Test("Each input has its action and next phase in each state", arguments: inputs.indices)
+    func transition(row: Int) throws {
+        let input = Self.inputs[row]
+        let expected = try #require(Self.transitions[input.name]).split(separator: ", ")
+        try #require(expected.count == State.allCases.count)
+        for (state, expected) in zip(State.allCases, expected) where expected != "·" {
+            var machine = state.machine()
+            let before = machine.phase
+            let action = input.apply(&machine)
+            var found = action == .none ? [] : ["\(action)"]
+            if action != .none || machine.phase != before { found.append("\(machine.phase)") }
+            #expect((found.isEmpty ? "–" : found.joined(separator: " ")) == expected, "\(input.name) in \(state)")
+        }
     }
 
     @Test("A second GOAWAY does not extend the drain deadline")

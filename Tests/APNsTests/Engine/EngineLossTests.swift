@@ -16,9 +16,7 @@ struct EngineLossTests {
 
     /// Request 1 arrived and gets no response; request 2 was not sent.
     private func linkWithUnsentRequest() throws -> Link {
-        let link = try Link()
-        link.open()
-        link.server.onRequest = { _, _ in }
+        let link = try Link(responds: false)
         try link.submit(as: 1)
         link.pump()
         try link.submit(as: 2)
@@ -28,7 +26,6 @@ struct EngineLossTests {
     @Test("A loss says how far the request got, and which GOAWAY came before")
     func phases() throws {
         let link = try Link()
-        link.open()
         link.server.onRequest = { server, received in
             if received.stream == 3 { server.reset(3, .refusedStream) }
             if received.stream == 5 { server.reset(5, .internalError) }
@@ -49,7 +46,6 @@ struct EngineLossTests {
                     + "GOAWAY said NO_ERROR Shutdown",
             ])
         let unsent = try Link()
-        unsent.open()
         try unsent.submit()
         unsent.cut()
         #expect(unsent.losses.map(\.processed) == [.no])
@@ -86,9 +82,7 @@ struct EngineLossTests {
             ),
         ]
         for (word, end) in ends {
-            let link = try Link()
-            link.open()
-            link.server.onRequest = { _, _ in }
+            let link = try Link(responds: false)
             try link.submit()
             link.pump()
             try end(link)
@@ -105,7 +99,6 @@ struct EngineLossTests {
         _ status: UInt16, headers: [HTTP2Header] = [], body: String = "", _ request: APNsRequest = Fixture.request()
     ) throws -> Link {
         let link = try Link()
-        link.open()
         link.server.onRequest = { server, received in
             var response = HTTP2ServerResponse(status: status, headers: headers, body: Array(body.utf8))
             response.ending = .never
@@ -213,7 +206,7 @@ struct EngineLossTests {
     }
 
     private func cutLink() throws -> Link {
-        let link = try Link(usesProviderToken: true)
+        let link = try Link(usesProviderToken: true, opens: false)
         link.server.onRequest = { server, received in
             server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
         }

@@ -1,7 +1,6 @@
 import APNs
 import Core
 import HTTP2
-import TLS
 import TestSupport
 import Testing
 
@@ -9,11 +8,7 @@ import Testing
 struct EngineTimeTests {
     @Test("A request without a response is cancelled at its deadline, and its stream is free again")
     func deadline() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.maxConcurrentStreams = 1
-        let link = try Link(settings: settings)
-        link.open()
-        link.server.onRequest = { _, _ in }
+        let link = try Link(responds: false, streams: 1)
         try link.submit()
         link.pass(.milliseconds(29999))
         #expect(link.news() == ["ready"] && link.engine.freeStreams == 0)
@@ -26,9 +21,7 @@ struct EngineTimeTests {
 
     @Test("A request that SETTINGS held back is reported as not processed when its deadline passes")
     func deadlineUnwritten() throws {
-        let link = try Link()
-        link.open()
-        link.server.onRequest = { _, _ in }
+        let link = try Link(responds: false)
         try link.submit(as: 1)
         link.pump()
         // The limit falls while the next request is not yet sent.
@@ -44,9 +37,7 @@ struct EngineTimeTests {
 
     @Test("A peer that is silent with open requests gets a PING, and is given up when it does not respond")
     func stall() throws {
-        let link = try Link()
-        link.open()
-        link.server.onRequest = { _, _ in }
+        let link = try Link(responds: false)
         link.pass(.seconds(100))
         try link.submit()
         link.pump()
@@ -61,22 +52,10 @@ struct EngineTimeTests {
         #expect(link.news() == ["lost 1: unknown", "closed: stalled"])
     }
 
-    @Test("An idle connection gets one PING an hour, and lasts for days while the peer responds")
-    func idle() throws {
-        let link = try Link()
-        link.open()
-        link.pass(.seconds(3 * 86400))
-        #expect(link.news() == ["ready"])
-        #expect((70...72).contains(link.server.pings))
-        link.server.ignoresInput = true
-        link.pass(.seconds(3605))
-        #expect(link.news() == ["closed: stalled"])
-    }
-
     @Test("A handshake that does not finish is given up")
     func handshakeTimeout() throws {
         for isTLSDone in [false, true] {
-            let link = try Link { $0.handshakeTimeout = .seconds(3) }
+            let link = try Link(opens: false) { $0.handshakeTimeout = .seconds(3) }
             link.server.ignoresInput = !isTLSDone
             link.server.http2.holdsOutput = true
             link.open()
@@ -90,7 +69,7 @@ struct EngineTimeTests {
 
     @Test("A transport that never opened ends as one event")
     func neverOpened() throws {
-        let link = try Link()
+        let link = try Link(opens: false)
         let failure = TransportError(.init(rawValue: "ECONNREFUSED"), "the peer does not listen")
         link.engine.transportClosed(failure, at: link.now)
         link.engine.transportClosed(failure, at: link.now)

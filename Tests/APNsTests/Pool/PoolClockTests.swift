@@ -7,12 +7,6 @@ import Testing
 /// A pool and the simulator, each with its own wall clock.
 @Suite("APNsPool and the wall clock")
 struct PoolClockTests {
-    private func world() throws -> World {
-        let world = try World(tokens: Fixture.tokens())
-        world.simulator = try Fixture.simulator()
-        return world
-    }
-
     /// One request a minute.
     private func send(_ range: Range<Handle>, _ world: World) {
         for handle in range {
@@ -23,18 +17,18 @@ struct PoolClockTests {
 
     @Test("For a day, APNs accepts every token that is sent")
     func steady() throws {
-        let world = try world()
+        let world = try World(script: "")
         send(0..<1440, world)
         #expect(world.responses.count == 1440 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.alarms.isEmpty && world.dialledAt.count == 1)
-        #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 0)
+        #expect(world.counters[.renewals] == 0)
     }
 
     @Test(
         "A wall clock that jumps and is corrected an hour later does no harm beyond 20 minutes after",
         arguments: [-120, -61, -30, 30, 61, 120])
     func jump(minutes: Int) throws {
-        let world = try world()
+        let world = try World(script: "")
         send(0..<30, world)
         world.skew = .seconds(minutes * 60)
         send(30..<90, world)

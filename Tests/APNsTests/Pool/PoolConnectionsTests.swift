@@ -8,14 +8,6 @@ import Testing
 /// The number of a pool's connections, and when it changes.
 @Suite("APNsPool and its connections")
 struct PoolConnectionsTests {
-    private func counters(_ world: World) -> PoolCounters {
-        world.pool.statistics(at: world.now.instant).counters
-    }
-
-    private func ready(_ world: World) -> Int {
-        world.pool.statistics(at: world.now.instant).ready
-    }
-
     // MARK: Growing and shrinking
 
     @Test("Surplus connections are retired one by one, and reopened when the load needs them")
@@ -25,24 +17,24 @@ struct PoolConnectionsTests {
         world.onRequest = { _, _ in }
         world.submit(0..<30)
         world.pass(.seconds(1))
-        #expect(ready(world) == 3)
+        #expect(world.statistics.ready == 3)
         for server in world.servers {
             server.onRequest = { $0.respond($1.stream) }
             for received in server.received { server.respond(received.stream) }
         }
         world.pass(.seconds(599))
-        #expect(ready(world) == 3)
+        #expect(world.statistics.ready == 3)
         world.pass(.seconds(2))
-        #expect(ready(world) == 2)
+        #expect(world.statistics.ready == 2)
         world.pass(.seconds(700))
-        #expect(ready(world) == 1 && counters(world).disconnects == ["none": 2] && world.dialledAt.count == 3)
+        #expect(world.statistics.ready == 1 && world.counters.disconnects == ["none": 2] && world.dialledAt.count == 3)
         world.pass(.seconds(3000))
-        #expect(ready(world) == 1 && world.responses.count == 30 && world.losses.isEmpty)
+        #expect(world.statistics.ready == 1 && world.responses.count == 30 && world.losses.isEmpty)
         world.onRequest = { _, _ in }
         for server in world.servers { server.onRequest = { _, _ in } }
         world.submit(100..<120)
         world.pass(.seconds(1))
-        #expect(ready(world) == 2)
+        #expect(world.statistics.ready == 2)
     }
 
     @Test(
@@ -55,8 +47,7 @@ struct PoolConnectionsTests {
         var watch = PoolShrinkPolicy(period: .seconds(10), at: .seconds(0))
         for _ in 0..<rate * 10 { watch.sent() }
         func check(at now: Instant) -> Bool {
-            watch.check(
-                (connections, minimum), inFlight: inFlight, streams: connections * 1000, permits: 1000, at: now)
+            watch.check((connections, minimum), inFlight: inFlight, streams: connections * 1000, permits: 1000, at: now)
         }
         let early = check(at: .seconds(9.9))
         let late = check(at: .seconds(10))
@@ -74,6 +65,7 @@ struct PoolConnectionsTests {
         #expect(world.servers.count == 1)
         world.pass(.seconds(1))
         #expect(world.servers.count == 2 && world.responses.count == 9)
+        #expect(world.counters[.warmUpTimeouts] == 1)
     }
 
     // MARK: A host that is down
@@ -104,11 +96,11 @@ struct PoolConnectionsTests {
         world.onRequest = { _, _ in }
         world.submit(0..<20)
         world.pass(.seconds(1))
-        #expect(ready(world) == 3)
+        #expect(world.statistics.ready == 3)
         world.onRequest = { $0.respond($1.stream) }
         for server in world.servers { server.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
         world.pass(.seconds(3))
-        #expect(world.responses.count == 20 && world.losses.isEmpty && counters(world)[.resends] == 15)
+        #expect(world.responses.count == 20 && world.losses.isEmpty && world.counters[.resends] == 15)
     }
 
     @Test("A GOAWAY on every new connection is damped: hours of it cost a few hundred connects, and nothing is lost")
@@ -125,11 +117,12 @@ struct PoolConnectionsTests {
         }
         #expect((200...520).contains(world.dialledAt.count), "\(world.dialledAt.count)")
         #expect(world.alarms.contains(.unreachable(failures: 10)))
+        #expect(world.counters[.earlyEnds] >= 1 && world.counters.goaways.keys.sorted() == ["Shutdown"])
         isStorm = false
         world.pass(.seconds(900))
         world.submit(2400..<2401)
         world.pass(.seconds(60))
-        #expect(world.alarms.last == .reachable && ready(world) >= 2)
+        #expect(world.alarms.last == .reachable && world.statistics.ready >= 2)
         #expect(world.responses.count + world.losses.count == 2401 && world.pool.waitingCount == 0)
         #expect(world.losses.values.allSatisfy { $0.processed == .no })
     }
@@ -155,13 +148,13 @@ struct PoolConnectionsTests {
         let world = try World { $0.connections = 3...3 }
         world.submit(0..<3)
         world.pass(.seconds(1))
-        #expect(ready(world) == 3)
+        #expect(world.statistics.ready == 3)
         for server in world.servers { server.goaway(last: .max, #"{"reason":"Shutdown"}"#) }
         world.pass(.milliseconds(100))
         for server in world.servers.prefix(3) { server.goaway(last: 1, #"{"reason":"Shutdown"}"#) }
         world.pass(.seconds(1))
-        #expect(ready(world) == 3 && world.servers.count == 6)
-        #expect(counters(world)[.earlyEnds] == 0 && counters(world)[.failures] == 0)
+        #expect(world.statistics.ready == 3 && world.servers.count == 6)
+        #expect(world.counters[.earlyEnds] == 0 && world.counters[.failures] == 0)
     }
 
     @Test("The pool grows up to its maximum while queued requests lack permits")
@@ -173,7 +166,7 @@ struct PoolConnectionsTests {
         }
         world.submit(0..<400)
         world.pass(.seconds(5))
-        #expect(ready(world) == 3 && counters(world)[.turnsWithoutPermit] > 0)
+        #expect(world.statistics.ready == 3 && world.counters[.turnsWithoutPermit] > 0)
         let before = world.responses.count
         world.pass(.seconds(4))
         #expect((115...125).contains(world.responses.count - before))
@@ -187,7 +180,7 @@ struct PoolConnectionsTests {
         #expect(world.alarms == [.unreachable(failures: 10)])
         world.refusesConnects = false
         world.pass(.seconds(120))
-        #expect(world.alarms == [.unreachable(failures: 10), .reachable] && ready(world) == 1)
+        #expect(world.alarms == [.unreachable(failures: 10), .reachable] && world.statistics.ready == 1)
     }
 
     // MARK: Falling stream limits
@@ -208,30 +201,26 @@ struct PoolConnectionsTests {
         world.pass(.milliseconds(500))
         world.submit(50..<1000)
         world.pass(.milliseconds(500))
-        #expect(world.servers.count == 1 && ready(world) == 1)
+        #expect(world.servers.count == 1 && world.statistics.ready == 1)
         world.pass(.seconds(2))
         #expect(world.responses.count == 1000 && world.losses.isEmpty)
         #expect(world.servers.count == 2 && world.servers[0].received.count < 100)
         #expect(world.alarms == [.streamsCut(from: 1000, to: 1)])
-        #expect(counters(world).disconnects == ["none": 1] && counters(world)[.resends] == 1)
+        #expect(world.counters.disconnects == ["none": 1] && world.counters[.resends] == 1)
     }
 
     @Test("Nothing is lost where every connection starts with one stream and falls back to one after a failure")
     func streamCuts() throws {
-        let world = try World(tokens: Fixture.tokens()) {
+        let world = try World(script: "every 50 requests on connection: rst REFUSED_STREAM, settings streams=1") {
             $0.connections = 1...2
             $0.permitsPerSecond = 200
         }
-        world.simulator = try Fixture.simulator(
-            """
-            every 50 requests on connection: rst REFUSED_STREAM, settings streams=1
-            """)
         world.submit(0..<2000)
         world.pass(.seconds(60))
         #expect(world.responses.count == 2000 && world.losses.isEmpty)
         #expect(world.responses.values.allSatisfy { $0.status == 200 })
         let cuts = world.alarms.count { if case .streamsCut = $0 { true } else { false } }
-        #expect(counters(world)[.resends] >= 39 && cuts >= 2)
+        #expect(world.counters[.resends] >= 39 && cuts >= 2)
         #expect(world.dialledAt.count <= 60, "\(world.dialledAt.count)")
     }
 }

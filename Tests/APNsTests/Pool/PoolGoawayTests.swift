@@ -9,10 +9,6 @@ import Testing
 struct PoolGoawayTests {
     private static let shutdown = #"{"reason":"Shutdown"}"#
 
-    private func statistics(_ world: World) -> PoolStatistics {
-        world.pool.statistics(at: world.now.instant)
-    }
-
     /// The indices of the requests that a server has received.
     private func numbers(_ server: TestServer) -> [Int] {
         server.received.compactMap { $0.header("apns-id")?.last?.hexDigitValue }
@@ -61,9 +57,9 @@ struct PoolGoawayTests {
         for stream in [Int32(3), 5, 7] { world.servers[3].respond(stream) }
         world.pass(.seconds(1))
         #expect(world.responses.count == 8 && world.losses.isEmpty && world.endings == 8)
-        #expect(statistics(world).ready == 1 && statistics(world).draining == 0)
-        #expect(statistics(world).counters.goaways == [reason.isEmpty ? "NO_ERROR" : reason: 4])
-        #expect(statistics(world).counters[.resends] == 4)
+        #expect(world.statistics.ready == 1 && world.statistics.draining == 0)
+        #expect(world.counters.goaways == [reason.isEmpty ? "NO_ERROR" : reason: 4])
+        #expect(world.counters[.resends] == 4)
     }
 
     // MARK: The replacement
@@ -78,12 +74,12 @@ struct PoolGoawayTests {
         let old = world.servers[0]
         old.goaway(last: .max)
         world.pass(.milliseconds(250))
-        #expect(statistics(world).connecting == 1 && statistics(world).draining == 1)
+        #expect(world.statistics.connecting == 1 && world.statistics.draining == 1)
         world.onRequest = { $0.respond($1.stream) }
         old.goaway(last: 3, Self.shutdown)
         old.hangsUp = true
         world.pass(.milliseconds(110))
-        #expect(statistics(world).connecting == 1 && statistics(world).draining == 0)
+        #expect(world.statistics.connecting == 1 && world.statistics.draining == 0)
         world.pass(.seconds(2))
         #expect(world.responses.keys.sorted() == [2, 3] && world.losses.keys.sorted() == [0, 1])
         #expect(world.losses.values.allSatisfy { $0.processed == .unknown && $0.detail.contains("NO_ERROR Shutdown") })
@@ -107,26 +103,7 @@ struct PoolGoawayTests {
         #expect(world.servers.count == 6)
         #expect(
             world.responses.keys.sorted() == [1, 2] && world.losses.keys.sorted() == [0], "0 met the drain deadline")
-        #expect(statistics(world).counters.goaways == ["Shutdown": 5] && statistics(world).counters[.failures] == 5)
-    }
-
-    @Test("The client closes after an open-ended GOAWAY: at once when nothing is open, else at the drain deadline")
-    func withoutClosing() throws {
-        for promised in [false, true] {
-            let world = try World()
-            world.onRequest = { _, _ in }
-            world.submit(0..<1)
-            world.pass(.seconds(1))
-            let old = world.servers[0]
-            world.onRequest = { $0.respond($1.stream) }
-            old.goaway(last: promised ? 1 : 0, Self.shutdown)
-            world.pass(.seconds(14))
-            #expect(old.isTransportClosed == !promised && world.servers.count == 2)
-            world.pass(.seconds(2))
-            #expect(old.isTransportClosed)
-            #expect(world.losses.values.map(\.processed) == (promised ? [.unknown] : []))
-            #expect(world.responses.count == (promised ? 0 : 1))
-        }
+        #expect(world.counters.goaways == ["Shutdown": 5] && world.counters[.failures] == 5)
     }
 
     @Test(
@@ -149,7 +126,7 @@ struct PoolGoawayTests {
         #expect(world.responses.count == (isUnknown ? 2 : 4) && world.endings == 4)
         #expect(
             world.losses.values.allSatisfy { $0.processed == .unknown } && world.losses.count == (isUnknown ? 2 : 0))
-        #expect(statistics(world).counters[.resends] == (isUnknown ? 0 : 2))
+        #expect(world.counters[.resends] == (isUnknown ? 0 : 2))
     }
 
     @Test("A draining pool dials nothing for a GOAWAY, and returns the excluded requests")

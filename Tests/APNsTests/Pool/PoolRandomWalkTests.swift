@@ -48,7 +48,7 @@ struct PoolRandomWalkTests {
         var cancelled = 0
         var isConserved = true
         world.check = { [unowned world] in
-            let counters = world.pool.statistics(at: world.now.instant).counters
+            let counters = world.counters
             isConserved =
                 isConserved
                 && counters[.submitted] == world.endings + cancelled + world.pool.waitingCount + world.pool.inFlight

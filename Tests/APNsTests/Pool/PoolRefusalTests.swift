@@ -45,7 +45,7 @@ struct PoolRefusalTests {
         world.pass(.seconds(1))
         #expect(world.responses.count == 201 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(seen.count == 2 && world.servers.count == 1 && world.alarms.isEmpty)
-        #expect(world.pool.statistics(at: world.now.instant).counters[.renewals] == 200)
+        #expect(world.counters[.renewals] == 200)
         let attempts = world.resends.values.flatMap(\.self)
         #expect(attempts.count == 200)
         let response = APNsResponse(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken"))
@@ -111,7 +111,7 @@ struct PoolRefusalTests {
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.servers[0].received.count == 201 && world.servers[1].received.count == 200)
         #expect(world.alarms == alarms)
-        let counters = world.pool.statistics(at: world.now.instant).counters
+        let counters = world.counters
         #expect(counters[.resends] == 0, "APNs processed them all")
         #expect(counters[.renewals] == 0 && counters[.rebinds] == 200)
     }
@@ -146,8 +146,7 @@ struct PoolRefusalTests {
         #expect(world.servers.map(\.received.count) == [2, 1, 0])
     }
 
-    @Test(
-        "Two hundred requests in flight with a bad key cost two connections, however slow the responses")
+    @Test("Two hundred requests in flight with a bad key cost two connections, however slow the responses")
     func stragglers() throws {
         let world = try usedWorld { $0.engine.drainTimeout = .seconds(60) }
         world.servers[0].onRequest = { _, _ in }
@@ -198,7 +197,7 @@ struct PoolRefusalTests {
         world.pass(.seconds(1))
         #expect(world.responses[0]?.status == 200)
         #expect(world.servers.map(\.received.count) == [2, 1, 1])
-        #expect(world.pool.statistics(at: world.now.instant).ready == 1)
+        #expect(world.statistics.ready == 1)
     }
 
     @Test("Requests that wait for a fresh connection can be cancelled, expire, and are returned by a drain")
@@ -300,7 +299,7 @@ struct PoolRefusalTests {
         world.submit(2..<3)
         world.pass(.seconds(60))
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
-        #expect(world.alarms == [.serverErrors])
+        #expect(world.alarms == [.serverErrors] && world.counters[.serverErrorLimitHits] == 1)
         #expect(world.responses.values.filter { $0.status == 500 }.count == 3, "they are the owner's")
     }
 

@@ -15,7 +15,7 @@ struct PoolTests {
         world.pass(.seconds(1))
         #expect(world.responses.count == 100 && world.responses.values.allSatisfy { $0.status == 200 })
         #expect(world.servers.count == 1 && world.pool.waitingCount == 0 && world.pool.inFlight == 0)
-        let statistics = world.pool.statistics(at: world.now.instant)
+        let statistics = world.statistics
         #expect(statistics.ready == 1 && statistics.counters[.submitted] == 100)
     }
 
@@ -127,21 +127,12 @@ struct PoolTests {
         world.submit(0..<20)
         world.pass(.seconds(1))
         #expect(world.responses.count == 20 && world.endings == 20)
-        #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 5)
+        #expect(world.counters[.resends] == 5)
         let attempts = world.resends.values.flatMap(\.self)
         #expect(attempts.count == 5 && world.resends.count == 5)
         let detail = "APNs did not process the request"
         #expect(attempts.allSatisfy { $0.end == .lost(Loss(processed: .no, detail: detail, isRefused: true)) })
         #expect(attempts.allSatisfy { $0.endedAt - $0.sentAt == world.latency * 2 })
-    }
-
-    @Test("A request that is always refused is returned as not processed")
-    func refusedForEver() throws {
-        let world = try World { $0.maximumResends = 3 }
-        world.onRequest = { $0.reset($1.stream, .refusedStream) }
-        world.submit(0..<1)
-        world.pass(.seconds(1))
-        #expect(world.losses[0]?.processed == .no && world.servers[0].received.count == 4)
     }
 
     @Test("Requests that GOAWAY excluded are resent first on another connection, while the old one ends in order")
@@ -155,7 +146,7 @@ struct PoolTests {
         world.onRequest = { $0.respond($1.stream) }
         old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
         world.pass(.seconds(1))
-        #expect(world.servers.count == 2 && world.pool.statistics(at: world.now.instant).draining == 1)
+        #expect(world.servers.count == 2 && world.statistics.draining == 1)
         let ids = world.servers[1].received.compactMap { $0.header("apns-id")?.last }
         #expect(Set(ids.prefix(3)) == ["3", "4", "5"] && ids.dropFirst(3) == ["6", "7", "8", "9"])
         for stream in [Int32(1), 3, 5] { old.respond(stream) }
@@ -165,7 +156,7 @@ struct PoolTests {
         for case .lost(let loss) in world.resends.values.flatMap(\.self).map(\.end) {
             #expect(loss.processed == .no && loss.isRefused && loss.goawayReason?.rawValue == "Shutdown")
         }
-        let statistics = world.pool.statistics(at: world.now.instant)
+        let statistics = world.statistics
         #expect(statistics.draining == 0 && statistics.ready == 1)
         #expect(statistics.counters.goaways == ["Shutdown": 1] && statistics.counters[.resends] == 3)
     }
@@ -213,27 +204,7 @@ struct PoolTests {
         world.pass(.seconds(1))
         #expect(world.responses[0]?.status == 200)
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
-        #expect(world.pool.statistics(at: world.now.instant).counters[.resends] == 1)
-    }
-
-    // MARK: Connecting
-
-    @Test("A host that is down is tried with backoff, one attempt at a time, until it is back")
-    func backoff() throws {
-        let world = try World {
-            $0.connections = 3...3
-            $0.backoff = Backoff(base: .seconds(1), limit: .seconds(20))
-        }
-        world.refusesConnects = true
-        world.submit(0..<10)
-        world.pass(.seconds(600))
-        let attempts = world.dialledAt.count
-        #expect((20...150).contains(attempts), "\(attempts)")
-        #expect(world.disconnects.count == attempts && world.pool.waitingCount == 10)
-        world.refusesConnects = false
-        world.pass(.seconds(30))
-        #expect(world.responses.count == 10)
-        #expect(world.pool.statistics(at: world.now.instant).ready == 3)
+        #expect(world.counters[.resends] == 1)
     }
 
     // MARK: Draining

@@ -49,14 +49,11 @@ struct PoolThroughputTests {
         let pool = APNsPool.Configuration(
             engine: APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: true))
         let second = 1_000_000_000 / 86_400
-        let time = try time(
-            for: second, permits: pool.permitsPerSecond, burst: pool.burst, latency: .milliseconds(50))
+        let time = try time(for: second, permits: pool.permitsPerSecond, burst: pool.burst, latency: .milliseconds(50))
         #expect(time <= .milliseconds(1100), "the last of them need a round trip more")
     }
 
-    @Test(
-        "A GOAWAY every 500 requests on each of four connections costs less than a tenth and loses nothing"
-    )
+    @Test("A GOAWAY every 500 requests on each of four connections costs less than a tenth and loses nothing")
     func goaways() throws {
         let calm = try time(latency: .milliseconds(5))
         let stormy = try time(latency: .milliseconds(5), goawayEvery: 500)

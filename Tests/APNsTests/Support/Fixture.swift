@@ -12,29 +12,21 @@ enum Fixture {
     private static let authority = CertificateAuthority(commonName: "A test authority", now: start.wall)
     private static let server = authority.issue(names: [endpoint.host], usage: .server)
 
-    static func clientContext(trust: TLSContext.Trust? = nil) throws -> TLSContext {
-        try TLSContext(
-            role: .client, trust: trust ?? .pem(authority.certificatePEM), protocols: ["h2"], checkedAt: start.wall)
+    static func clientContext() throws -> TLSContext {
+        try TLSContext(role: .client, trust: .pem(authority.certificatePEM), protocols: ["h2"], checkedAt: start.wall)
     }
 
-    /// - Parameters:
-    ///   - names: other hosts than the endpoint's.
-    ///   - validUntil: the certificate's lifetime from the start.
-    ///   - client: the authority whose client certificates the server requires.
-    static func serverContext(
-        protocols: [String] = ["h2"], names: [String]? = nil, validUntil: Duration? = nil,
-        issuer: CertificateAuthority? = nil, clientsOf client: CertificateAuthority? = nil,
-        versions: ClosedRange<TLSContext.Version> = .tls12 ... .tls13
-    ) throws -> TLSContext {
+    /// - Parameter validUntil: the certificate's lifetime from the start.
+    static func serverContext(protocols: [String] = ["h2"], validUntil: Duration? = nil) throws -> TLSContext {
         var identity = server
-        if names != nil || validUntil != nil || issuer != nil {
-            let end = validUntil.map { WallTime(milliseconds: start.wall.milliseconds + $0.nanoseconds / 1_000_000) }
-            identity = (issuer ?? authority).issue(names: names ?? [endpoint.host], validUntil: end, usage: .server)
+        if let validUntil {
+            let end = WallTime(milliseconds: start.wall.milliseconds + validUntil.nanoseconds / 1_000_000)
+            identity = authority.issue(names: [endpoint.host], validUntil: end, usage: .server)
         }
         return try TLSContext(
-            role: .server, trust: client.map { .pem($0.certificatePEM) } ?? .none,
+            role: .server, trust: .none,
             identity: .pemText(certificates: identity.certificatePEM, privateKey: identity.privateKeyPEM),
-            protocols: protocols, requiresPeerCertificate: client != nil, versions: versions)
+            protocols: protocols)
     }
 
     /// An APNs with Apple's rules.
@@ -67,6 +59,13 @@ enum Fixture {
             Notification(target: .device(token), content), topic: ArraySlice("com.example.app".utf8),
             id: NotificationID(high: 0x1234, low: UInt64(number.value)))
     }
+}
+
+/// Minutes after the start; the wall clock may be elsewhere.
+func moment(_ minutes: Double, wall: Double? = nil) -> Moment {
+    Moment(
+        instant: .seconds(minutes * 60),
+        wall: WallTime(milliseconds: Fixture.start.wall.milliseconds + Int64((wall ?? minutes) * 60_000)))
 }
 
 extension Instant {

@@ -21,17 +21,23 @@ final class Link {
     /// The engine's events so far.
     private(set) var log: [APNsEngine.Event] = []
 
+    /// - Parameters:
+    ///   - opens: whether the wire is open.
+    ///   - responds: whether the server answers requests by itself.
+    ///   - streams: the server's limit.
     init(
-        usesProviderToken: Bool = false, settings: HTTP2ServerSession.Settings = .init(),
-        trust: TLSContext.Trust? = nil, protocols: [String] = ["h2"],
+        usesProviderToken: Bool = false, opens: Bool = true, responds: Bool = true, streams: UInt32? = nil,
         configure: (inout APNsEngine.Configuration) -> Void = { _ in }
     ) throws {
-        var configuration = APNsEngine.Configuration(
-            endpoint: Fixture.endpoint, usesProviderToken: usesProviderToken)
+        var configuration = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: usesProviderToken)
         configure(&configuration)
-        client = APNsLink(try APNsEngine(configuration: configuration, tls: Fixture.clientContext(trust: trust)))
-        server = try TestServer(context: Fixture.serverContext(protocols: protocols), settings: settings)
+        client = APNsLink(try APNsEngine(configuration: configuration, tls: Fixture.clientContext()))
+        var settings = HTTP2ServerSession.Settings()
+        if let streams { settings.initial.maxConcurrentStreams = streams }
+        server = try TestServer(context: Fixture.serverContext(), settings: settings)
+        if !responds { server.onRequest = { _, _ in } }
         tokens = usesProviderToken ? Fixture.tokens() : nil
+        if opens { open() }
     }
 
     var engine: APNsEngine {
@@ -91,11 +97,6 @@ final class Link {
         log.compactMap { event in
             if case .lost(_, let loss) = event { loss } else { nil }
         }
-    }
-
-    /// Why the connection ended.
-    var closing: APNsError? {
-        if case .closed(let error) = log.last { error } else { nil }
     }
 
     private var told = 0

@@ -1,37 +1,18 @@
 import Core
 
-/// A peer that replies to the first bytes with fixed bytes, whatever they were.
+/// A peer that closes the connection at the first bytes, whatever they are.
 final class Stranger: Engine {
-    private let response: [UInt8]
-    private var hasHeard = false
-    private var hasSpoken = false
-    private let hangsUp: Bool
-
-    init(_ response: [UInt8], hangsUp: Bool = true) {
-        self.response = response
-        self.hangsUp = hangsUp
-    }
+    private(set) var wantsDisconnect = false
+    let isEstablished = true
+    let nextDeadline: Instant? = nil
 
     func transportOpened(at now: Instant) {}
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        hasHeard = true
+        wantsDisconnect = true
     }
 
     func transportClosed(_ failure: TransportError?, at now: Instant) {}
-
-    func drain(into output: inout ByteQueue) {
-        guard hasHeard, !hasSpoken else { return }
-        hasSpoken = true
-        output.append(response)
-    }
-
-    var isEstablished: Bool { true }
-    var wantsDisconnect: Bool {
-        hasSpoken && hangsUp
-    }
-
-    var nextDeadline: Instant? { nil }
-
+    func drain(into output: inout ByteQueue) {}
     func expire(at now: Instant) {}
 }

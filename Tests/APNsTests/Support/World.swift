@@ -7,22 +7,6 @@ import TestSupport
 
 /// A pool, the network it dials and the servers, on one virtual clock.
 final class World {
-    private final class Wire {
-        let client: APNsLink
-        let server: any Engine
-        let opensAt: Instant
-        var isOpen = false
-        var isClosed = false
-        /// Bytes in flight: when they arrive, and at which end.
-        var pieces: [(due: Instant, toServer: Bool, bytes: [UInt8])] = []
-
-        init(client: APNsLink, server: any Engine, opensAt: Instant) {
-            self.client = client
-            self.server = server
-            self.opensAt = opensAt
-        }
-    }
-
     /// A failed attempt whose request was sent again.
     struct Resend {
         let end: APNsPool.AttemptEnd
@@ -30,22 +14,7 @@ final class World {
         let endedAt: Instant
     }
 
-    /// The pool's network: the world owns the pool, so the pool must not own the world.
-    private final class Line: Network {
-        unowned var world: World!
-
-        func connect(
-            _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
-        ) {
-            world.connect(engine)
-        }
-
-        func disconnect(_ engine: any Engine) {
-            world.disconnect(engine)
-        }
-    }
-
-    private(set) var now = Fixture.start
+    private let network: MemoryNetwork
     var pool: APNsPool
     /// All servers that were dialled, in order.
     private(set) var servers: [TestServer] = []
@@ -64,7 +33,6 @@ final class World {
     /// Replaces all servers.
     var stranger: (() -> any Engine)?
     var refusesConnects = false
-    var latency = Duration.milliseconds(5)
     /// The pool's events.
     private(set) var responses: [Handle: APNsResponse] = [:]
     private(set) var losses: [Handle: Loss] = [:]
@@ -78,9 +46,6 @@ final class World {
     /// Called after every step.
     var check: () -> Void = {}
 
-    private var wires: [Wire] = []
-    private var refused: [APNsLink] = []
-
     init(
         tokens: ProviderTokenSource? = nil, seed: UInt64 = 1,
         configure: (inout APNsPool.Configuration) -> Void = { _ in }
@@ -90,38 +55,35 @@ final class World {
         var configuration = APNsPool.Configuration(engine: engine)
         configuration.connections = 1...1
         configure(&configuration)
-        let line = Line()
+        network = MemoryNetwork(start: Fixture.start) { _ in nil }
+        network.latency = .milliseconds(5)
         pool = try APNsPool(
-            configuration: configuration, context: Fixture.clientContext(), tokens: tokens, network: line,
-            random: SplitMix64(seed: seed), at: now.instant)
-        line.world = self
+            configuration: configuration, context: Fixture.clientContext(), tokens: tokens, network: network,
+            random: SplitMix64(seed: seed), at: network.now)
+        network.accept = { [unowned self] _ in accept() }
     }
 
-    // MARK: Network
+    /// A pool with provider tokens, and the simulator with a script.
+    convenience init(script: String, configure: (inout APNsPool.Configuration) -> Void = { _ in }) throws {
+        try self.init(tokens: Fixture.tokens(), configure: configure)
+        simulator = try Fixture.simulator(script)
+    }
 
-    private func connect(_ engine: any Engine) {
-        guard let client = engine as? APNsLink else { preconditionFailure("a pool dials with its connections") }
-        dialledAt.append(now.instant)
-        if refusesConnects { return refused.append(client) }
+    private func accept() -> (any Engine)? {
+        dialledAt.append(network.now)
+        guard !refusesConnects else { return nil }
         do {
-            let server = try makeServer()
-            wires.append(Wire(client: client, server: server, opensAt: now.instant + latency))
+            if let stranger { return stranger() }
+            if let simulator { return try simulator.makeEngine() }
+            let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in
+                onRequest($0, $1)
+            }
+            servers.append(server)
+            onDial(server)
+            return server
         } catch {
             preconditionFailure("a server needs only memory: \(error)")
         }
-    }
-
-    private func makeServer() throws -> any Engine {
-        if let stranger { return stranger() }
-        if let simulator { return try simulator.makeEngine() }
-        let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in onRequest($0, $1) }
-        servers.append(server)
-        onDial(server)
-        return server
-    }
-
-    private func disconnect(_ engine: any Engine) {
-        for wire in wires where wire.client === engine { wire.isClosed = true }
     }
 
     // MARK: Test actions
@@ -130,109 +92,44 @@ final class World {
     func submit(_ range: Range<Handle>, payload: Int = 20) {
         for handle in range {
             let device = DeviceToken(String(handle.value + 0x1000_0000, radix: 16))
-            pool.submit(Fixture.request(handle, payload: payload, device: device), handle: handle, at: now.instant)
+            pool.submit(Fixture.request(handle, payload: payload, device: device), handle: handle, at: network.now)
         }
     }
+
+    var statistics: PoolStatistics { pool.statistics(at: network.now) }
+    var counters: PoolCounters { statistics.counters }
 
     func cancel(_ handle: Handle) -> Bool { pool.cancel(handle) }
 
     var isDrained: Bool { pool.isDrained }
 
-    /// Cuts a server's wire; both ends see the close.
+    /// Cuts a server's connection; both ends see the close.
     func cut(_ server: TestServer) {
-        for wire in wires where wire.server === server && wire.isOpen && !wire.isClosed {
-            close(wire, TransportError(.init(rawValue: "ECONNRESET"), "the connection was reset"))
-        }
+        for link in network.links where link.server === server { network.cut(link) }
+    }
+
+    var latency: Duration {
+        get { network.latency }
+        set { network.latency = newValue }
+    }
+
+    /// The pool's clocks.
+    var now: Moment {
+        let passed = (network.now - Fixture.start.instant).nanoseconds + skew.nanoseconds
+        return Moment(
+            instant: network.now, wall: WallTime(milliseconds: Fixture.start.wall.milliseconds + passed / 1_000_000))
     }
 
     /// Advances time and runs all events at their instants.
     func pass(_ duration: Duration) {
-        let end = now.instant + duration
-        settle()
-        while let next = nextInstant, next <= end {
-            set(max(next, now.instant))
-            settle()
-        }
-        set(end)
+        network.advance(by: duration, deadline: { pool.nextDeadline }, turn: turn)
     }
 
-    // MARK: Time
-
-    private var nextInstant: Instant? {
-        var instants = [pool.nextDeadline].compactMap { $0 }
-        for wire in wires {
-            if wire.isOpen { instants += wire.pieces.map(\.due) } else { instants.append(wire.opensAt) }
-            for end in [wire.client, wire.server] as [any Engine] {
-                if let deadline = end.nextDeadline { instants.append(deadline) }
-            }
-        }
-        return instants.min()
-    }
-
-    private func set(_ instant: Instant) {
-        now = Moment(
-            instant: instant,
-            wall: WallTime(
-                milliseconds: Fixture.start.wall.milliseconds + (instant.nanoseconds + skew.nanoseconds) / 1_000_000))
-    }
-
-    /// Runs turns until nothing moves: first the network, then the pool.
-    private func settle() {
-        repeat {
-            refuse()
-            for wire in wires where !wire.isClosed { turn(wire) }
-            pool.step(at: now)
-            listen()
-            check()
-        } while wires.map({ !$0.isClosed && flush($0) }).contains(true) || !refused.isEmpty
-            || (pool.nextDeadline.map { $0 <= now.instant } ?? false)
-        wires.removeAll { $0.isClosed }
-    }
-
-    private func refuse() {
-        let clients = refused
-        refused = []
-        for client in clients {
-            let error = TransportError(.init(rawValue: "ECONNREFUSED"), "the peer does not listen")
-            client.transportClosed(error, at: now.instant)
-        }
-    }
-
-    private func turn(_ wire: Wire) {
-        if !wire.isOpen, wire.opensAt <= now.instant {
-            wire.isOpen = true
-            wire.client.transportOpened(at: now.instant)
-            wire.server.transportOpened(at: now.instant)
-        }
-        for end in [wire.client, wire.server] as [any Engine] {
-            if let deadline = end.nextDeadline, deadline <= now.instant { end.expire(at: now.instant) }
-        }
-        while let piece = wire.pieces.first, piece.due <= now.instant, !wire.isClosed {
-            wire.pieces.removeFirst()
-            let receiver: any Engine = piece.toServer ? wire.server : wire.client
-            receiver.receive(piece.bytes.span, at: now.instant)
-        }
-    }
-
-    /// - Returns: Whether something is due at this instant.
-    private func flush(_ wire: Wire) -> Bool {
-        guard wire.isOpen else { return false }
-        for (sender, toServer) in [(wire.client, true), (wire.server, false)] as [(any Engine, Bool)] {
-            var queue = ByteQueue()
-            sender.drain(into: &queue)
-            if !queue.isEmpty { wire.pieces.append((now.instant + latency, toServer, queue.copy())) }
-        }
-        if wire.pieces.isEmpty, wire.client.wantsDisconnect || wire.server.wantsDisconnect {
-            close(wire, nil)
-            return true
-        }
-        return wire.pieces.first.map { $0.due <= now.instant } ?? false
-    }
-
-    private func close(_ wire: Wire, _ error: TransportError?) {
-        wire.isClosed = true
-        wire.client.transportClosed(error, at: now.instant)
-        wire.server.transportClosed(error, at: now.instant)
+    private func turn() -> Bool {
+        pool.step(at: now)
+        listen()
+        check()
+        return pool.nextDeadline.map { $0 <= network.now } ?? false
     }
 
     private func listen() {
