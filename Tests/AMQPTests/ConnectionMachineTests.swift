@@ -55,8 +55,7 @@ struct ConnectionMachineTests {
                     }
                 let isEnding = machine.state == .closing || machine.state == .closed
                 #expect(next.state == expected?.0 ?? machine.state, "\(input.name) in \(machine.state)")
-                #expect(
-                    action == expected?.1 ?? (isEnding ? .ignore : .refuse), "\(input.name) in \(machine.state)")
+                #expect(action == expected?.1 ?? (isEnding ? .ignore : .refuse), "\(input.name) in \(machine.state)")
             }
         }
     }

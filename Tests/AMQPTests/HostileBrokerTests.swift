@@ -19,16 +19,10 @@ struct HostileBrokerTests {
     private static func stream() throws -> [UInt8] {
         let broker = Broker()
         for size in [40, 5000] { try broker.put(pattern(size), into: "work") }
-        let recorder = Recorder(broker)
-        let network = MemoryNetwork { _ in recorder }
-        network.connect(
-            AMQPLink(AMQPEngine(configuration: configuration("work"), epoch: 1)), to: endpoint, timeout: .seconds(1))
-        network.settle()
-        return recorder.sent
+        return Recorder.stream(of: broker, to: configuration("work"))
     }
 
-    @Test(
-        "A connection cut anywhere, even inside a body, yields complete messages and one end without an error")
+    @Test("A connection cut anywhere, even inside a body, yields complete messages and one end without an error")
     func cutAnywhere() throws {
         let stream = try Self.stream()
         let now = Instant(nanoseconds: 0)

@@ -5,11 +5,16 @@ import Testing
 
 @Suite("Publishing")
 struct PublishingTests {
-    @Test("A message reaches its queue unchanged, and is confirmed once")
-    func publish() throws {
+    /// A connection to a broker with a queue of results.
+    private func pair() -> Pair {
         let broker = Broker()
         broker.declare("results")
-        let pair = Pair(.publisher, broker: broker)
+        return Pair(.publisher, broker: broker)
+    }
+
+    @Test("A message reaches its queue unchanged, and is confirmed once")
+    func publish() throws {
+        let pair = pair()
         var properties = MessageProperties()
         properties.contentType = bytes("application/json")
         properties.correlationID = bytes("c")
@@ -25,18 +30,12 @@ struct PublishingTests {
         let confirmations = pair.takeConfirmations()
         #expect(confirmations.map(\.0) == [1])
         #expect(confirmations.map(\.1) == [.acked])
-        let message = try #require(broker.messages(in: "results").first)
+        let message = try #require(pair.broker.messages(in: "results").first)
         #expect(message.body == pattern(300_000))
-        let decoded = try #require(message.decodedProperties)
-        #expect(decoded.contentType == bytes("application/json"))
-        #expect(decoded.correlationID == bytes("c"))
-        #expect(decoded.messageID == bytes("m"))
-        #expect(decoded.type == bytes("harebell.result"))
-        #expect(decoded.timestamp == 5)
-        #expect(decoded.priority == 1)
-        #expect(decoded.deliveryMode == 2)
-        #expect(decoded.headers == ConsumingTests.everyType)
-        #expect(broker.violations.isEmpty)
+        // Published as persistent.
+        properties.deliveryMode = 2
+        #expect(message.decodedProperties == properties)
+        #expect(pair.broker.violations.isEmpty)
     }
 
     @Test("Bodies around the frame size are split correctly", arguments: [0, 1, 4087, 4088, 4089, 8176, 12_264])
@@ -54,10 +53,8 @@ struct PublishingTests {
 
     @Test("Confirms in any order, and multiple ones, end each publish once")
     func confirms() throws {
-        let broker = Broker()
-        broker.declare("results")
-        broker.holdsConfirms = true
-        let pair = Pair(.publisher, broker: broker)
+        let pair = pair()
+        pair.broker.holdsConfirms = true
         for number: UInt8 in 1...6 { try pair.publish([number], to: "results") }
         pair.settle()
         #expect(pair.takeConfirmations().isEmpty)
@@ -75,9 +72,7 @@ struct PublishingTests {
 
     @Test("An unroutable message is returned and ends once, and the others are not affected")
     func returned() throws {
-        let broker = Broker()
-        broker.declare("results")
-        let pair = Pair(.publisher, broker: broker)
+        let pair = pair()
         try pair.publish([1], to: "results", messageID: "a")
         try pair.publish([2], to: "nowhere", messageID: "b")
         try pair.publish([3], to: "results", messageID: "c")
@@ -103,32 +98,23 @@ struct PublishingTests {
         pair.settle()
         pair.server.releaseConfirms(2, multiple: true)
         pair.settle()
-        #expect(
-            pair.takeConfirmations().map(\.1) == [.acked, AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")])
+        #expect(pair.takeConfirmations().map(\.1) == [.acked, AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")])
     }
 
     @Test("A blocked broker stops publishing until it is unblocked")
     func blocked() throws {
-        let broker = Broker()
-        broker.declare("results")
-        let pair = Pair(.publisher, broker: broker)
-        broker.setAlarm(true)
+        let pair = pair()
+        pair.broker.setAlarm(true)
         #expect(pair.engine.canPublish == true, "the broker tells at the first publish")
         try pair.publish([1], to: "results")
         pair.settle()
-        guard case .blocked("low on memory")? = pair.takeEvents().last else {
-            Issue.record("not told")
-            return
-        }
+        #expect(pair.takeEvents().contains { if case .blocked("low on memory") = $0 { true } else { false } })
         #expect(pair.engine.canPublish == false)
         pair.advance(by: .seconds(20))
-        broker.setAlarm(false)
+        pair.broker.setAlarm(false)
         pair.settle()
         #expect(pair.engine.canPublish == true)
-        guard case .unblocked? = pair.takeEvents().last else {
-            Issue.record("not told")
-            return
-        }
+        #expect(pair.takeEvents().names == ["unblocked"])
     }
 
     @Test("The number of unconfirmed publishes is limited")
@@ -147,9 +133,7 @@ struct PublishingTests {
 
     @Test("Strings over 255 bytes and properties over one frame are refused before a byte is written")
     func refused() throws {
-        let broker = Broker()
-        broker.declare("results")
-        let pair = Pair(.publisher, broker: broker)
+        let pair = pair()
         let long = [UInt8](repeating: 97, count: 256)[...]
         var properties = MessageProperties()
         let fields: [WritableKeyPath<MessageProperties, [UInt8]?>] = [

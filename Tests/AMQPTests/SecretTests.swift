@@ -89,9 +89,7 @@ struct SecretTests {
         #expect(setup.connection.isOpen && setup.connection.epoch == 1)
         setup.connection.setPassword("bad", expires: true, at: setup.network.now)
         setup.advance(by: .seconds(30))
-        let codes = setup.takeEvents().compactMap { event in
-            if case .disconnected(_, let error, _) = event { error.code } else { nil }
-        }
+        let codes = setup.takeErrors().map(\.code)
         #expect(codes.first == .secretRefused && codes.count > 1)
         #expect(codes.dropFirst().allSatisfy { $0 == .accessRefused })
         // The right password is tried at once.

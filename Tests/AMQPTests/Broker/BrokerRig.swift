@@ -25,13 +25,12 @@ final class BrokerRig: LoopOwner {
     }
 
     func open(
-        _ role: AMQPRole, address: BrokerAddress? = nil, others: [BrokerAddress] = [],
-        _ configure: (inout AMQPConfiguration) -> Void = { _ in }
+        _ role: AMQPRole, address: BrokerAddress? = nil, _ configure: (inout AMQPConfiguration) -> Void = { _ in }
     ) throws -> AMQPConnection {
         let address = try address ?? Self.address()
         var configuration = AMQPConfiguration(address: address, role: role)
         configure(&configuration)
-        let connection = AMQPConnection(configuration: configuration, addresses: [address] + others, network: network)
+        let connection = AMQPConnection(configuration: configuration, addresses: [address], network: network)
         connections.append(connection)
         events.append([])
         connection.start(at: loop.now.instant)

@@ -5,7 +5,7 @@ import TLS
 import TestSupport
 import Testing
 
-/// Private RabbitMQ nodes: one with certificates, and two to choose from.
+/// A private RabbitMQ node with certificates.
 @Suite(
     "With a private RabbitMQ node", .enabled(if: TestEnvironment.brokerScript != nil, "\(TestEnvironment.hint)"),
     .serialized)
@@ -101,33 +101,5 @@ struct PrivateBrokerTests {
         let plain = try BrokerAddress(node.broker.url + "?auth_mechanism=external")
         let offered = try rig.failure(of: try rig.open(.control, address: plain))
         #expect([.accessRefused, .protocolMismatch].contains(offered.code), "\(offered)")
-    }
-
-    @Test("Of two brokers, the running one is used, and a connection fails over when its broker stops")
-    func failover() throws {
-        let brokers = [try PrivateBroker(), try PrivateBroker()]
-        let addresses = try brokers.map { try BrokerAddress($0.url) }
-        let rig = try BrokerRig()
-        let controls = try addresses.map { try rig.open(.control, address: $0) }
-        for control in controls { _ = try rig.ask(control, .declareQueue(QueueDeclaration(name: "q"))) }
-        // With this many connections, each broker is tried first by at least one.
-        let publishers = try (0..<12).map { _ in try rig.open(.publisher, address: addresses[0], others: [addresses[1]])
-        }
-        try rig.run { publishers.allSatisfy(\.isOpen) }
-        let used = Set(publishers.map { $0.address.endpoint.port })
-        #expect(used == Set(addresses.map { $0.endpoint.port }), "the order is random")
-        try brokers[0].kill()
-        try rig.run { publishers.allSatisfy { $0.isOpen && $0.address.endpoint == addresses[1].endpoint } }
-        for publisher in publishers {
-            _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: bytes("x")[...]))
-        }
-        try rig.run { publishers.allSatisfy { $0.unconfirmed == 0 } }
-        guard case .declared(_, messages: 12, _)? = try rig.ask(controls[1], .inspectQueue("q")).first else {
-            Issue.record("messages are missing")
-            return
-        }
-        try brokers[0].start()
-        try brokers[1].stop()
-        try rig.run { publishers.allSatisfy { $0.isOpen && $0.address.endpoint == addresses[0].endpoint } }
     }
 }

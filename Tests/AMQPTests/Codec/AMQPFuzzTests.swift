@@ -20,24 +20,20 @@ struct AMQPFuzzTests {
         properties.headers = ConsumingTests.everyType
         properties.messageID = bytes("m")
         for size in [0, 10, 200] { try broker.put(pattern(size), properties: properties, into: "work") }
-        let recorder = Recorder(broker)
         let configuration = AMQPConfiguration(
             address: BrokerAddress(endpoint: Endpoint(host: "b", port: 1)),
             role: .consumer([ConsumerQueue(name: "work", prefetch: 9)]))
-        let network = MemoryNetwork { _ in recorder }
-        network.connect(
-            AMQPLink(AMQPEngine(configuration: configuration, epoch: 1)), to: Endpoint(host: "b", port: 1),
-            timeout: .seconds(1))
-        network.settle()
+        let sent = Recorder.stream(of: broker, to: configuration)
+        let now = Instant(nanoseconds: 0)
         var ended = 0
         for _ in 0..<Mutator.inputs(2000) {
-            var stream = recorder.sent
+            var stream = sent
             mutator.damage(&stream)
             var engine = AMQPEngine(configuration: configuration, epoch: 1)
-            engine.transportOpened(at: network.now)
+            engine.transportOpened(at: now)
             for start in stride(from: 0, to: stream.count, by: 100) {
                 let part = stream[start..<min(start + 100, stream.count)]
-                engine.receive(part.span, at: network.now)
+                engine.receive(part.span, at: now)
             }
             var closes = 0
             while let event = engine.nextEvent() {

@@ -8,14 +8,20 @@ import Testing
 struct AcknowledgementFlushTests {
     private typealias Setup = ConnectionTests.Setup
 
-    @Test("A flush ends when each queue has confirmed both the new consumer and its cancellation")
-    func flush() {
+    /// Two queues, whose consumers are cancelled.
+    private func stopped() -> Setup {
         let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
         for queue in ["a", "b"] { setup.broker.declare(queue) }
         setup.start()
         setup.connection.cancelConsumers(at: setup.network.now)
         setup.settle()
         _ = setup.takeEvents()
+        return setup
+    }
+
+    @Test("A flush ends when each queue has confirmed both the new consumer and its cancellation")
+    func flush() {
+        let setup = stopped()
         var flush = AcknowledgementFlush([0, 1], on: setup.connection, at: setup.network.now)
         for isLast in [false, true] {
             setup.settle()
@@ -27,12 +33,7 @@ struct AcknowledgementFlushTests {
 
     @Test("A flush registers consumers on its queues only")
     func flushOfOne() throws {
-        let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
-        for queue in ["a", "b"] { setup.broker.declare(queue) }
-        setup.start()
-        setup.connection.cancelConsumers(at: setup.network.now)
-        setup.settle()
-        _ = setup.takeEvents()
+        let setup = stopped()
         try setup.broker.put([1], into: "b")
         var flush = AcknowledgementFlush([0], on: setup.connection, at: setup.network.now)
         while !flush.isOver {
