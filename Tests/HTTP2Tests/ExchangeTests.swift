@@ -36,9 +36,7 @@ struct ExchangeTests {
 
     @Test("survive any splitting of the bytes", arguments: [1, 2, 3, 7, 9, 10, 64, 1000])
     func splitAnywhere(chunk: Int) throws {
-        var settings = HTTP2ClientSession.Settings()
-        settings.wantedHeaders = ["apns-unique-id"]
-        let pair = try Pair(client: settings)
+        let pair = try Pair(client: { $0.wantedHeaders = ["apns-unique-id"] })
         pair.chunk = chunk
         for handle in 0..<5 { try pair.post(Handle(handle), body: payload(700 * handle)) }
         try pair.settle()
@@ -71,9 +69,7 @@ struct ExchangeTests {
 
     @Test("ignore interim responses and trailers")
     func interimAndTrailers() throws {
-        var settings = HTTP2ClientSession.Settings()
-        settings.wantedHeaders = ["apns-id"]
-        let pair = try Pair(client: settings)
+        let pair = try Pair(client: { $0.wantedHeaders = ["apns-id"] })
         try pair.post(1)
         try pair.settle()
         try pair.server.inform(stream: 1, status: 100, headers: [.init("apns-id", "interim")])
@@ -97,10 +93,7 @@ struct ExchangeTests {
 
     @Test("end when the response comes before the whole request was sent")
     func earlyResponse() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.initialWindow = 10
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.initialWindow = 10 })
         // The server refills the window as it receives, so it must respond before that.
         try pair.server.updateSettings(.init(initialWindow: 0))
         try pair.settle()
@@ -116,10 +109,7 @@ struct ExchangeTests {
 
     @Test("count even if the stream is reset after the response but before the end of the request")
     func resetAfterResponse() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.initialWindow = 0
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.initialWindow = 0 })
         try pair.post(1, body: payload(100))
         try pair.settle()
         try pair.server.respond(stream: 1, status: 200)
@@ -135,10 +125,10 @@ struct ExchangeTests {
 
     @Test("may be far larger than the part that is kept")
     func boundedBody() throws {
-        var settings = HTTP2ClientSession.Settings()
-        settings.maximumResponseBody = 100
-        settings.connectionWindow = 65_535
-        let pair = try Pair(client: settings)
+        let pair = try Pair(client: {
+            $0.maximumResponseBody = 100
+            $0.connectionWindow = 65_535
+        })
         try pair.post(1, body: payload(200_000))
         try pair.settle()
         let requests = pair.requests()
@@ -168,10 +158,10 @@ struct ExchangeTests {
 
     @Test("are reset when the wanted headers are too large")
     func boundedHeaders() throws {
-        var settings = HTTP2ClientSession.Settings()
-        settings.wantedHeaders = ["apns-id"]
-        settings.maximumHeaderList = 200
-        let pair = try Pair(client: settings)
+        let pair = try Pair(client: {
+            $0.wantedHeaders = ["apns-id"]
+            $0.maximumHeaderList = 200
+        })
         try pair.post(1)
         try pair.settle()
         try pair.server.respond(

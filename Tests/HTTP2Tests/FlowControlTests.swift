@@ -7,11 +7,10 @@ import Testing
 struct FlowControlTests {
     @Test("arrives whole through any window", arguments: [0, 1, 100, 65_535] as [UInt32], [1, 99, 4096, 70_000])
     func windows(window: UInt32, size: Int) throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.initialWindow = window
-        settings.maximumRequestBody = 100_000
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled {
+            $0.initial.initialWindow = window
+            $0.maximumRequestBody = 100_000
+        }
         #expect(pair.client.remoteInitialWindow == Int(window))
         for handle in 0..<3 { try pair.post(Handle(handle), body: payload(size)) }
         try pair.settle()
@@ -35,8 +34,7 @@ struct FlowControlTests {
 
     @Test("waits for the connection's window")
     func connectionWindow() throws {
-        let pair = try Pair()
-        try pair.settle()
+        let pair = try Pair.settled()
         #expect(pair.client.remoteConnectionWindow == 65_535)
         for handle in 0..<3 { try pair.post(Handle(handle), body: payload(30_000)) }
         var bytes = ByteQueue()
@@ -51,10 +49,7 @@ struct FlowControlTests {
 
     @Test("survives a window that shrinks below zero")
     func negativeWindow() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.maximumRequestBody = 100_000
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.maximumRequestBody = 100_000 })
         try pair.post(1, body: payload(60_000))
         var bytes = ByteQueue()
         // Part of the body is in flight when the window shrinks.
@@ -75,8 +70,7 @@ struct FlowControlTests {
 
     @Test("leaves in parts as large as the caller allows")
     func limitedDrain() throws {
-        let pair = try Pair()
-        try pair.settle()
+        let pair = try Pair.settled()
         for handle in 0..<100 { try pair.post(Handle(handle), body: payload(400)) }
         var total = 0
         while pair.client.wantsWrite {

@@ -50,8 +50,7 @@ struct HostilePeerTests {
 
     @Test("may send long debug data, of which a part is kept")
     func debugData() throws {
-        let pair = try Pair()
-        try pair.settle()
+        let pair = try Pair.settled()
         try pair.server.goaway(code: .enhanceYourCalm, debugData: payload(16_000))
         try pair.settle()
         let debugData = pair.clientEvents().compactMap { event in

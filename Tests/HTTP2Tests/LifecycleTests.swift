@@ -99,10 +99,7 @@ struct LifecycleTests {
 
     @Test("refuses queued requests on GOAWAY, even when no stream is allowed")
     func goawayWithUnwritten() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.maxConcurrentStreams = 0
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.maxConcurrentStreams = 0 })
         try pair.post(1)
         try pair.post(2, body: payload(10))
         try pair.settle()
@@ -116,10 +113,7 @@ struct LifecycleTests {
 
     @Test("ends a cancelled request at once, written or not")
     func cancel() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.maxConcurrentStreams = 1
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.maxConcurrentStreams = 1 })
         let written = try pair.post(1)
         let waiting = try pair.post(2)
         try pair.settle()
@@ -164,9 +158,7 @@ struct LifecycleTests {
 
     @Test("runs out of stream identifiers")
     func exhaustion() throws {
-        var settings = HTTP2ClientSession.Settings()
-        settings.firstStreamID = .max - 2
-        let pair = try Pair(client: settings)
+        let pair = try Pair(client: { $0.firstStreamID = .max - 2 })
         #expect(try pair.post(1) == .max - 2)
         #expect(pair.client.remainingStreamIDs == 1)
         #expect(try pair.post(2) == .max)
@@ -197,8 +189,7 @@ struct LifecycleTests {
 
     @Test("sends a ping, and answers the server's")
     func ping() throws {
-        let pair = try Pair()
-        try pair.settle()
+        let pair = try Pair.settled()
         _ = (pair.clientEvents(), pair.serverEvents())
         try pair.client.ping(0x0102_0304_0506_0708)
         try pair.server.ping(99)

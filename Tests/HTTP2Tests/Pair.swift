@@ -18,10 +18,23 @@ final class Pair {
     private var toClient = ByteQueue()
 
     init(
-        client: HTTP2ClientSession.Settings = .init(), server: HTTP2ServerSession.Settings = .init()
+        client editClient: (inout HTTP2ClientSession.Settings) -> Void = { _ in },
+        server editServer: (inout HTTP2ServerSession.Settings) -> Void = { _ in }
     ) throws(HTTP2Error) {
-        self.client = try HTTP2ClientSession(settings: client)
-        self.server = try HTTP2ServerSession(settings: server)
+        var (clientSettings, serverSettings) = (HTTP2ClientSession.Settings(), HTTP2ServerSession.Settings())
+        editClient(&clientSettings)
+        editServer(&serverSettings)
+        client = try HTTP2ClientSession(settings: clientSettings)
+        server = try HTTP2ServerSession(settings: serverSettings)
+    }
+
+    /// Both ends have exchanged their SETTINGS.
+    static func settled(
+        server edit: (inout HTTP2ServerSession.Settings) -> Void = { _ in }
+    ) throws(HTTP2Error) -> Pair {
+        let pair = try Pair(server: edit)
+        try pair.settle()
+        return pair
     }
 
     /// One direction, then the other; false when nothing was in flight.

@@ -9,10 +9,7 @@ import Testing
 struct SettingsTests {
     @Test("make streams wait, whenever the limit changes")
     func concurrency() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.maxConcurrentStreams = 1
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.maxConcurrentStreams = 1 })
         #expect(pair.client.remoteMaxConcurrentStreams == 1)
         for handle in 0..<10 { try pair.post(Handle(handle)) }
         try pair.settle()
@@ -33,8 +30,7 @@ struct SettingsTests {
 
     @Test("that reduce the limit end requests in flight as REFUSED_STREAM")
     func lateLimit() throws {
-        let pair = try Pair()
-        try pair.settle()
+        let pair = try Pair.settled()
         for handle in 0..<3 { try pair.post(Handle(handle)) }
         try pair.server.updateSettings(.init(maxConcurrentStreams: 1))
         try pair.settle()
@@ -45,10 +41,7 @@ struct SettingsTests {
 
     @Test("control HPACK's table", arguments: [0, 4096, 65_536] as [UInt32])
     func headerTable(size: UInt32) throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.headerTableSize = size
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.headerTableSize = size })
         try pair.post(1)
         try pair.settle()
         try pair.post(2)
@@ -77,10 +70,7 @@ struct SettingsTests {
 
     @Test("may allow larger frames")
     func frameSize() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.initial.maxFrameSize = 16_777_215
-        let pair = try Pair(server: settings)
-        try pair.settle()
+        let pair = try Pair.settled(server: { $0.initial.maxFrameSize = 16_777_215 })
         try pair.post(1, body: payload(60_000))
         try pair.server.updateSettings(.init(maxFrameSize: 16_384))
         try pair.settle()
@@ -89,9 +79,7 @@ struct SettingsTests {
 
     @Test("do not let a header block grow without end")
     func headerLimits() throws {
-        var settings = HTTP2ServerSession.Settings()
-        settings.maximumHeaderList = 500
-        let pair = try Pair(server: settings)
+        let pair = try Pair(server: { $0.maximumHeaderList = 500 })
         try pair.post(1, path: String(repeating: "x", count: 1000))
         try pair.post(2)
         try pair.settle()
