@@ -2,10 +2,9 @@
 
 Usage: aioapns_client.py PLAN
 
-PLAN is a JSON file: {"port", "ca", "key", "key_id", "team_id", "topic", "clock", "steps"}. "clock" is how far the
-client's clock is off, in seconds. "steps" is an array of arrays of requests; those of one step are sent at once. A
-request has "token", "payload" and whatever else a NotificationRequest takes. Each result is a line of JSON, in the
-order of the requests.
+PLAN is a JSON file: {"port", "ca", "key", "key_id", "team_id", "topic", "steps"}. "steps" is an array of arrays of
+requests; those of one step are sent at once. A request has "token", "payload" and whatever else a NotificationRequest
+takes. Each result is a line of JSON, in the order of the requests.
 """
 
 import asyncio
@@ -13,20 +12,8 @@ import json
 import logging
 import ssl
 import sys
-import time
 
 import aioapns
-import aioapns.connection
-
-
-class Clock:
-    """The module `time` for aioapns."""
-
-    def __init__(self, offset):
-        self.offset = offset
-
-    def time(self):
-        return time.time() + self.offset
 
 
 def request(fields):
@@ -50,7 +37,6 @@ async def send(client, fields):
 
 
 async def main(plan):
-    aioapns.connection.time = Clock(plan.get("clock", 0))
     with open(plan["key"]) as file:
         key = file.read()
     client = aioapns.APNs(

@@ -235,8 +235,7 @@ struct BehaviourTests {
 
     @Test("GOAWAY in two steps lets requests through until the second")
     func goawayInTwoSteps() throws {
-        let provider = try Provider(
-            script: "token 01*: delay 1s\nafter 3 requests: goaway Shutdown announced=100ms")
+        let provider = try Provider(script: "token 01*: delay 1s\nafter 3 requests: goaway Shutdown announced=100ms")
         try provider.send()
         // An outstanding response keeps the client listening for the second GOAWAY.
         let late = try provider.send(token: "01")

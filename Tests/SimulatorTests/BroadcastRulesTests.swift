@@ -110,8 +110,7 @@ struct BroadcastRulesTests {
         #expect(
             manage(.read, channel: channelID).content
                 == "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}")
-        #expect(
-            manage(.list).content == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
+        #expect(manage(.list).content == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
         #expect(manage(.delete, channel: channelID) == SimulatedResponse(204))
         #expect(manage(.read, channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
         #expect(manage(.delete, channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))

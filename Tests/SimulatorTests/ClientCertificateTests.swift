@@ -11,12 +11,13 @@ struct ClientCertificateTests {
 
     private static let authority = CertificateAuthority(commonName: "Clients", now: Samples.start.wall)
 
-    /// For an app, its VoIP service and its complication.
+    /// For an app, its VoIP service and its complication, and for two push types that need a provider token.
     private static let universal = authority.issueProvider(
         bundleID: "com.example.MyApp",
         topics: [
             Topic("com.example.MyApp", kinds: ["app"]), Topic("com.example.MyApp.voip", kinds: ["voip"]),
             Topic("com.example.MyApp.complication", kinds: ["complication"]),
+            Topic("com.example.MyApp.location-query"), Topic("com.example.MyApp.push-type.liveactivity"),
         ])
 
     /// Without a list, as Apple issued them before topics were listed.
@@ -29,9 +30,7 @@ struct ClientCertificateTests {
         let context = try Provider.context(script) {
             $0.environment = environment
             $0.clientAuthorityPEM = Self.authority.certificatePEM
-            $0.keys = [
-                ProviderKey(keyID: Samples.keyID, teamID: Samples.teamID, publicKeyPEM: Samples.signingKey)
-            ]
+            $0.keys = [ProviderKey(keyID: Samples.keyID, teamID: Samples.teamID, publicKeyPEM: Samples.signingKey)]
         }
         return try Provider(
             context,
@@ -75,7 +74,7 @@ struct ClientCertificateTests {
     }
 
     @Test(
-        "A push type is accepted if its topic is listed",
+        "A push type is accepted if its topic is listed; Live Activities and location are refused even then",
         arguments: [
             ("alert", "", true), ("background", "", true), ("voip", ".voip", true),
             ("complication", ".complication", true), ("widgets", ".push-type.widgets", false),
@@ -83,25 +82,13 @@ struct ClientCertificateTests {
             ("controls", ".push-type.controls", false), ("location", ".location-query", false),
             ("liveactivity", ".push-type.liveactivity", false),
         ])
-    func listed(type: String, suffix: String, isListed: Bool) throws {
+    func listed(type: String, suffix: String, isAccepted: Bool) throws {
         let provider = try provider(Self.universal)
         let handle = try provider.send([
             "authorization": nil, "apns-push-type": type, "apns-topic": "com.example.MyApp\(suffix)",
             "apns-priority": "5",
         ])
-        #expect(provider.reason(handle) == (isListed ? "200 " : Self.refused(400, "TopicDisallowed")))
-    }
-
-    @Test("Live Activities and location are refused even where their topics are listed")
-    func tokenOnly() throws {
-        let suffixes = ["liveactivity": ".push-type.liveactivity", "location": ".location-query"]
-        let issued = Self.authority.issueProvider(
-            bundleID: "com.example.MyApp", topics: suffixes.values.map { Topic("com.example.MyApp" + $0) })
-        for (type, suffix) in suffixes {
-            #expect(
-                try response(provider(issued), type: type, topic: "com.example.MyApp\(suffix)")
-                    == Self.refused(400, "TopicDisallowed"))
-        }
+        #expect(provider.reason(handle) == (isAccepted ? "200 " : Self.refused(400, "TopicDisallowed")))
     }
 
     @Test("Without a list the subject is the only topic")
@@ -173,6 +160,9 @@ struct ClientCertificateTests {
             return provider.reason(handle)
         }
         #expect(try reason([:]) == "200 ")
+        #expect(
+            try reason([":path": "/1/apps/com.example.MyApp/all-channels", ":method": "GET"])
+                == "200 {\"channels\":[\"\(Samples.channelID)\"]}")
         let other = "/4/broadcasts/apps/com.example.Other"
         #expect(try reason([":path": other]) == Self.refused(403, "TopicMismatch"))
         #expect(

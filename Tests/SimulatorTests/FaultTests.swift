@@ -33,7 +33,7 @@ struct FaultTests {
         let provider = try Provider(script: "token 01*: 200 then=CANCEL")
         let handle = try provider.send(token: "01")
         #expect(provider.responses[handle] == nil)
-        #expect(provider.reset(handle) == .cancel)
+        #expect(provider.resets[handle] == .cancel)
         #expect(provider.status(try provider.send()) == 200)
     }
 

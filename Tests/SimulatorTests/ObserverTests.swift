@@ -26,47 +26,6 @@ struct ObserverTests {
         #expect(observer.times == [Samples.moment(.seconds(2)).wall])
     }
 
-    @Test(
-        "Each refusal has its exact cause",
-        arguments: [
-            (["apns-topic": nil], "apns-topic is missing"),
-            (
-                ["apns-topic": "com.example.MyApp.voip"],
-                #"apns-topic is "com.example.MyApp.voip", which has the suffix"#
-            ),
-            (["apns-push-type": "voip"], #"apns-topic is "com.example.MyApp"; a topic of voip ends with .voip"#),
-            (["apns-push-type": "loud"], #"apns-push-type is "loud", not one of Apple's"#),
-            (["apns-priority": "7"], #"apns-priority is "7"; allowed: 10, 5, 1"#),
-            (["apns-push-type": "background"], #"apns-priority is "10"; allowed: 5"#),
-            (["apns-expiration": "soon"], #"apns-expiration is "soon", not seconds since 1970"#),
-            (["apns-id": "7"], #"apns-id is "7", not a UUID in lower case"#),
-            (["apns-collapse-id": String(repeating: "x", count: 65)], "apns-collapse-id has 65 bytes; at most 64"),
-            ([":path": "/3/device/00f"], "the device token is not an even number of hexadecimal digits"),
-            ([":path": "/3/devices/00ff"], "the path is none of /3/device/TOKEN"),
-            ([":method": "PUT"], #"the method is "PUT", not POST"#),
-            (["authorization": nil], "authorization is missing"),
-        ] as [([String: String?], String)])
-    func refused(changes: [String: String?], cause: String) throws {
-        try provider().send(changes)
-        let found = try #require(observer.records.first?.cause)
-        #expect(found.hasPrefix(cause), "\(found)")
-    }
-
-    @Test(
-        "Each refused payload has its exact cause",
-        arguments: [
-            ("", "there is no payload"), ("[]", "the payload is not a JSON object"),
-            ("{\"a\":1}", "the payload has no aps dictionary"),
-            (
-                "{\"aps\":\"\(String(repeating: "x", count: 4096))\"}",
-                "the payload has 4106 bytes; at most 4096 are allowed"
-            ),
-        ])
-    func refusedPayload(payload: String, cause: String) throws {
-        try provider().send([:], Array(payload.utf8))
-        #expect(observer.records.map(\.cause) == [cause])
-    }
-
     @Test("An outcome that the script or a built-in device token chose names it")
     func chosen() throws {
         let provider = try provider("type voip: 200\ntoken 01*: 503 ServiceUnavailable\n")

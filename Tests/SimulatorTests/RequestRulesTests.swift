@@ -10,6 +10,13 @@ struct RequestRulesTests {
     func response(
         _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload, topics: [String]? = nil, keyTopics: [String] = []
     ) -> SimulatedResponse? {
+        refusal(headers, body, topics: topics, keyTopics: keyTopics)?.withoutCause
+    }
+
+    /// Likewise, with its cause.
+    private func refusal(
+        _ headers: [HTTP2Header], _ body: [UInt8] = Samples.payload, topics: [String]? = nil, keyTopics: [String] = []
+    ) -> SimulatedResponse? {
         var rules = RequestRules()
         rules.topics = topics?.map { Array($0.utf8) }
         rules.keyTopics = keyTopics.map { Array($0.utf8) }
@@ -19,7 +26,7 @@ struct RequestRulesTests {
                 throw SimulatedResponse(599, "not a device's path")
             }
             try rules.check(device: token, fields, body: body)
-        }?.withoutCause
+        }
     }
 
     @Test("Apple's sample request is accepted")
@@ -32,49 +39,71 @@ struct RequestRulesTests {
     }
 
     @Test(
-        "Every invalid header is refused with Apple's status and reason",
+        "Every invalid header is refused with Apple's status and reason, and a cause that names it",
         arguments: [
-            (":method", "GET", 405, "MethodNotAllowed"),
-            (":method", "PUT", 405, "MethodNotAllowed"),
-            (":path", "/3/devices/00ff", 404, "BadPath"),
-            (":path", "/", 404, "BadPath"),
-            (":path", "/2/device/00ff", 404, "BadPath"),
-            (":path", "/3/device/00ff/00ff", 404, "BadPath"),
-            (":path", "/4/broadcasts/apps/", 404, "BadPath"),
-            (":path", "/3/device/", 400, "MissingDeviceToken"),
-            (":path", "/3/device", 400, "MissingDeviceToken"),
-            (":path", "/3/device/00f", 400, "BadDeviceToken"),
-            (":path", "/3/device/slow", 400, "BadDeviceToken"),
-            (":path", "/3/device/00ff?a=b", 400, "BadDeviceToken"),
-            ("apns-id", "123E4567-e89b-12d3-a456-426655440000", 400, "BadMessageId"),
-            ("apns-id", "123e4567e89b12d3a456426655440000", 400, "BadMessageId"),
-            ("apns-id", "", 400, "BadMessageId"),
-            ("apns-expiration", "tomorrow", 400, "BadExpirationDate"),
-            ("apns-expiration", "-1", 400, "BadExpirationDate"),
-            ("apns-expiration", "1.5", 400, "BadExpirationDate"),
-            ("apns-expiration", "", 400, "BadExpirationDate"),
-            ("apns-priority", "7", 400, "BadPriority"),
-            ("apns-priority", "010", 400, "BadPriority"),
-            ("apns-priority", "", 400, "BadPriority"),
-            ("apns-push-type", "Alert", 400, "InvalidPushType"),
-            ("apns-push-type", "silent", 400, "InvalidPushType"),
-            ("apns-push-type", "", 400, "InvalidPushType"),
-            ("apns-push-type", "background", 400, "BadPriority"),
-            ("apns-topic", "", 400, "MissingTopic"),
-            ("apns-topic", "com example", 400, "BadTopic"),
-            ("apns-topic", "com..example", 400, "BadTopic"),
-            ("apns-topic", "com.example.", 400, "BadTopic"),
-            ("apns-topic", "com.example.MyApp.voip", 400, "BadTopic"),
-            ("apns-push-type", "voip", 400, "BadTopic"),
-            ("apns-collapse-id", String(repeating: "x", count: 65), 400, "BadCollapseId"),
-        ])
-    func brokenHeader(name: String, value: String, status: Int, reason: String) {
-        #expect(response(Samples.headers([name: value])) == SimulatedResponse(UInt16(status), reason))
+            (":method", "GET", 405, "MethodNotAllowed", nil),
+            (":method", "PUT", 405, "MethodNotAllowed", #"the method is "PUT", not POST"#),
+            (":path", "/3/devices/00ff", 404, "BadPath", "the path is none of /3/device/TOKEN"),
+            (":path", "/", 404, "BadPath", nil),
+            (":path", "/2/device/00ff", 404, "BadPath", nil),
+            (":path", "/3/device/00ff/00ff", 404, "BadPath", nil),
+            (":path", "/4/broadcasts/apps/", 404, "BadPath", nil),
+            (":path", "/3/device/", 400, "MissingDeviceToken", nil),
+            (":path", "/3/device", 400, "MissingDeviceToken", nil),
+            (
+                ":path", "/3/device/00f", 400, "BadDeviceToken",
+                "the device token is not an even number of hexadecimal digits"
+            ),
+            (":path", "/3/device/slow", 400, "BadDeviceToken", nil),
+            (":path", "/3/device/00ff?a=b", 400, "BadDeviceToken", nil),
+            ("apns-id", "123E4567-e89b-12d3-a456-426655440000", 400, "BadMessageId", nil),
+            (
+                "apns-id", "123e4567e89b12d3a456426655440000", 400, "BadMessageId",
+                #"apns-id is "123e4567e89b12d3a456426655440000", not a UUID in lower case"#
+            ),
+            ("apns-id", "", 400, "BadMessageId", nil),
+            (
+                "apns-expiration", "tomorrow", 400, "BadExpirationDate",
+                #"apns-expiration is "tomorrow", not seconds since 1970"#
+            ),
+            ("apns-expiration", "-1", 400, "BadExpirationDate", nil),
+            ("apns-expiration", "1.5", 400, "BadExpirationDate", nil),
+            ("apns-expiration", "", 400, "BadExpirationDate", nil),
+            ("apns-priority", "7", 400, "BadPriority", #"apns-priority is "7"; allowed: 10, 5, 1"#),
+            ("apns-priority", "010", 400, "BadPriority", nil),
+            ("apns-priority", "", 400, "BadPriority", nil),
+            ("apns-push-type", "Alert", 400, "InvalidPushType", nil),
+            ("apns-push-type", "silent", 400, "InvalidPushType", #"apns-push-type is "silent", not one of Apple's"#),
+            ("apns-push-type", "", 400, "InvalidPushType", nil),
+            ("apns-push-type", "background", 400, "BadPriority", #"apns-priority is "10"; allowed: 5"#),
+            ("apns-topic", "", 400, "MissingTopic", nil),
+            ("apns-topic", "com example", 400, "BadTopic", nil),
+            ("apns-topic", "com..example", 400, "BadTopic", nil),
+            ("apns-topic", "com.example.", 400, "BadTopic", nil),
+            (
+                "apns-topic", "com.example.MyApp.voip", 400, "BadTopic",
+                #"apns-topic is "com.example.MyApp.voip", which has the suffix"#
+            ),
+            (
+                "apns-push-type", "voip", 400, "BadTopic",
+                #"apns-topic is "com.example.MyApp"; a topic of voip ends with .voip"#
+            ),
+            (
+                "apns-collapse-id", String(repeating: "x", count: 65), 400, "BadCollapseId",
+                "apns-collapse-id has 65 bytes; at most 64"
+            ),
+        ] as [(String, String, Int, String, String?)])
+    func brokenHeader(name: String, value: String, status: Int, reason: String, cause: String?) throws {
+        let found = try #require(refusal(Samples.headers([name: value])))
+        #expect(found.withoutCause == SimulatedResponse(UInt16(status), reason))
+        if let cause { #expect(found.cause?.hasPrefix(cause) == true, "\(found)") }
     }
 
     @Test("Provider tokens require a topic")
     func missingTopic() {
-        #expect(response(Samples.headers(["apns-topic": nil])) == SimulatedResponse(400, "MissingTopic"))
+        let found = refusal(Samples.headers(["apns-topic": nil]))
+        #expect(found?.withoutCause == SimulatedResponse(400, "MissingTopic"))
+        #expect(found?.cause == "apns-topic is missing")
     }
 
     @Test(
@@ -141,9 +170,7 @@ struct RequestRulesTests {
 
     @Test(
         "A repeated header is refused, an unknown one may repeat",
-        arguments: [
-            "apns-id", "apns-topic", "apns-priority", "apns-expiration", "apns-push-type", "authorization",
-        ])
+        arguments: ["apns-id", "apns-topic", "apns-priority", "apns-expiration", "apns-push-type", "authorization"])
     func repeatedHeader(name: String) {
         let headers = Samples.headers()
         let twin = headers.filter { $0.nameText == name }
@@ -171,6 +198,14 @@ struct RequestRulesTests {
     func payloadForm() {
         for bad in ["[]", "{\"aps\":1}", "{}", "{\"aps\":{}", "hello", "\u{1F}\u{8B}", "{\"aps\":{}} x"] {
             #expect(response(Samples.headers(), Array(bad.utf8)) == SimulatedResponse(400, "PayloadEmpty"), "\(bad)")
+        }
+        let large = "{\"aps\":\"\(String(repeating: "x", count: 4096))\"}"
+        for (payload, cause) in [
+            ("", "there is no payload"), ("[]", "the payload is not a JSON object"),
+            ("{\"a\":1}", "the payload has no aps dictionary"),
+            (large, "the payload has 4106 bytes; at most 4096 are allowed"),
+        ] {
+            #expect(refusal(Samples.headers(), Array(payload.utf8))?.cause == cause)
         }
         let mdm = Samples.headers(["apns-push-type": "mdm", "apns-topic": "com.apple.mgmt.External.0"])
         #expect(response(mdm, Array("{\"mdm\":\"magic\"}".utf8)) == nil)

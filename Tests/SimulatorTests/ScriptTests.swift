@@ -83,8 +83,7 @@ struct ScriptTests {
                 == [.goaway(goaway)])
         let settings = ServerSettings(
             maxConcurrentStreams: 1, initialWindow: 100, headerTableSize: 0, maxFrameSize: 65536)
-        #expect(
-            try rule("connect: settings streams=1 window=100 table=0 frame=65536").actions == [.settings(settings)])
+        #expect(try rule("connect: settings streams=1 window=100 table=0 frame=65536").actions == [.settings(settings)])
         #expect(try rule("connect: hold 5s, ping 3").actions == [.hold(.seconds(5)), .ping(3)])
         #expect(
             try rule("token 00*: 200 then=silence, cut").actions == [
@@ -115,9 +114,7 @@ struct ScriptTests {
         let script = try Script(text, file: "demo.script", &configuration)
         #expect(configuration.environment == .development)
         #expect(configuration.streamsBeforeToken == 2)
-        #expect(
-            configuration.topics
-                == [.init("com.example.MyApp"), .init("com.example.New", after: .seconds(10))])
+        #expect(configuration.topics == [.init("com.example.MyApp"), .init("com.example.New", after: .seconds(10))])
         var rotated = ProviderKey(keyID: "ABC123DEFH", teamID: "DEF123GHIJ")
         rotated.relatedKeyID = "ABC123DEFG"
         rotated.issuedAfter = .seconds(10)
@@ -147,10 +144,7 @@ struct ScriptTests {
                 "demo.script:1: \"Unregisterd\" is not one of Apple's reasons (put others in quotes); did you "
                     + "mean \"Unregistered\"?"
             ),
-            (
-                "token dead*: statsu 410",
-                "demo.script:1: \"statsu\" is not an action; did you mean \"status\"?"
-            ),
+            ("token dead*: statsu 410", "demo.script:1: \"statsu\" is not an action; did you mean \"status\"?"),
             ("token dead* silence", "demo.script:1: the line needs \":\""),
             ("token dead*:", "demo.script:1: the line needs an action"),
             ("token dead*: delay soon", "demo.script:1: \"soon\" is not a duration"),
@@ -158,10 +152,7 @@ struct ScriptTests {
             ("token dead*: rst REFUSED", "demo.script:1: \"REFUSED\" is not an HTTP/2 error code"),
             ("token dead*: 99", "demo.script:1: 99 is not a status from 200 to 599"),
             ("token dead*: 410 time=1", "demo.script:1: \"time\" is not known here"),
-            (
-                "token dead*: goaway last=2",
-                "demo.script:1: last is one of all, this, before, none, not \"2\""
-            ),
+            ("token dead*: goaway last=2", "demo.script:1: last is one of all, this, before, none, not \"2\""),
             ("token dead*: goaway close=soon", "demo.script:1: close is one of answered, now, never, not \"soon\""),
             ("token dead*: silence cut", "demo.script:1: expected the end of the line before \"cut\""),
             ("token dead*: settings", "demo.script:1: the line needs streams=, window=, table= or frame="),
@@ -178,10 +169,7 @@ struct ScriptTests {
             ),
             ("set key ABC team=DEF123GHIJ", "demo.script:1: \"ABC\" does not have ten characters"),
             ("set key ABC123DEFG", "demo.script:1: the line needs team="),
-            (
-                "set key ABC123DEFG team=DEF123GHIJ file=/none.pem",
-                "demo.script:1: cannot read /none.pem: No such file"
-            ),
+            ("set key ABC123DEFG team=DEF123GHIJ file=/none.pem", "demo.script:1: cannot read /none.pem: No such file"),
             ("set key ABC123DEFG team=DEF123GHIJ related=ABC", "demo.script:1: \"ABC\" does not have ten characters"),
             ("set topic com.example.New later=5s", "demo.script:1: \"later\" is not known here"),
             ("set device-limit 5 10s", "demo.script:1: the line needs \"per\""),

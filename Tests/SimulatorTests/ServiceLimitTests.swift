@@ -75,8 +75,7 @@ struct ServiceLimitTests {
 
     @Test("A key is unknown before it is issued and after it is revoked, on open connections too")
     func keyTimes() throws {
-        let context = try Provider.context(
-            "set key \(Samples.keyID) team=\(Samples.teamID) after=10s until=20s")
+        let context = try Provider.context("set key \(Samples.keyID) team=\(Samples.teamID) after=10s until=20s")
         let provider = try Provider(context)
         #expect(try provider.reasonOfFirst() == "403 {\"reason\":\"InvalidProviderToken\"}")
         try provider.advance(by: .seconds(10))
@@ -95,8 +94,7 @@ struct ServiceLimitTests {
                 """)
         func send(_ key: String, after: Duration) throws -> String? {
             let issued = Samples.moment(after).wall.seconds
-            return provider.reason(
-                try provider.send(["authorization": Samples.bearer(key: key, issuedAt: issued)]))
+            return provider.reason(try provider.send(["authorization": Samples.bearer(key: key, issuedAt: issued)]))
         }
         #expect(try send(Samples.keyID, after: .zero) == "200 ")
         try provider.advance(by: .seconds(1200))

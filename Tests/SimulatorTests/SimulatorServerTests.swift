@@ -111,15 +111,6 @@ struct SimulatorServerTests {
         #expect(fixture.server.ledger.statistics.responses == [200: 1, 403: 1])
     }
 
-    @Test("curl with HTTP/1.1 is disconnected", .enabled(if: Tools.haveCurl, "curl is not installed"))
-    func curlWithHTTP1() throws {
-        let fixture = try Fixture()
-        #expect(try fixture.curl(["00fc"], [], ["--no-alpn", "--http1.1"]) == [" 000 0"])
-        _ = try eventually("the failure to be counted") {
-            fixture.server.ledger.statistics.failedConnections == 1 ? true : nil
-        }
-    }
-
     @Test(
         "nghttp posts many notifications at once and its PRIORITY frames are counted",
         .enabled(if: Tools.haveNghttp, "nghttp (Debian: nghttp2-client) is not installed"))
@@ -138,46 +129,17 @@ struct SimulatorServerTests {
         #expect(fixture.server.ledger.statistics.priorityFrames > 0)
     }
 
-    @Test(
-        "An expired client certificate, or one of another authority, ends the handshake",
-        .enabled(if: Tools.haveCurl, "curl is not installed"))
-    func clientCertificates() throws {
-        let now = SystemClock.now().wall
-        let authority = CertificateAuthority(commonName: "Clients", now: now)
-        let fixture = try Fixture { $0.configuration.clientAuthorityPEM = authority.certificatePEM }
-        let past = WallTime(milliseconds: now.milliseconds - 3_600_000)
-        for issued in [
-            authority.issueProvider(bundleID: "com.example.MyApp", validUntil: past),
-            CertificateAuthority(commonName: "Strangers", now: now).issueProvider(bundleID: "com.example.MyApp"),
-        ] {
-            let certificate = try fixture.folder.write(issued.certificatePEM, to: "client.pem")
-            let key = try fixture.folder.write(issued.privateKeyPEM, to: "client.key")
-            #expect(try fixture.curl(["00fc"], [], ["--cert", certificate, "--key", key]) == [" 000 0"])
-        }
-        #expect(fixture.server.ledger.statistics.requests == 0)
-        #expect(fixture.server.ledger.failures.count == 2)
-        #expect(fixture.server.ledger.failures.first?.contains("expired") == true)
-    }
-
     @Test("A bad certificate or address is reported, and does not trap")
     func badOptions() throws {
-        #expect(throws: Complaint.self) {
-            try SimulatorServer(
-                { () -> SimulatorOptions in
-                    var options = SimulatorOptions()
-                    options.identity = .pemText(certificates: "none", privateKey: "none")
-                    return options
-                }())
-        }
-        #expect(throws: EventLoopError.self) {
+        func start(_ edit: (inout SimulatorOptions) -> Void) throws {
             var options = SimulatorOptions()
-            options.address = "nowhere"
-            return try SimulatorServer(options)
+            edit(&options)
+            _ = try SimulatorServer(options)
         }
         #expect(throws: Complaint.self) {
-            var options = SimulatorOptions()
-            options.authorityFile = "/no/such/folder/ca.pem"
-            return try SimulatorServer(options)
+            try start { $0.identity = .pemText(certificates: "none", privateKey: "none") }
         }
+        #expect(throws: EventLoopError.self) { try start { $0.address = "nowhere" } }
+        #expect(throws: Complaint.self) { try start { $0.authorityFile = "/no/such/folder/ca.pem" } }
     }
 }

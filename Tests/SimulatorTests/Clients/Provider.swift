@@ -98,8 +98,6 @@ final class Provider {
 
     func status(_ handle: Handle) -> UInt16? { responses[handle]?.status }
 
-    func body(_ handle: Handle) -> [UInt8] { responses[handle]?.body ?? [] }
-
     func reset(_ handle: Handle) -> HTTP2ErrorCode? { resets[handle] }
 
     private static func indexing(_ name: String) -> HTTP2ClientSession.Indexing {

@@ -13,8 +13,7 @@ struct InboxRingTests {
     }
 
     private static func ids(_ ring: InboxRing, _ parameters: [(String, String)] = []) throws -> [Int] {
-        let query = try InboxQuery(
-            parameters.map { (name: $0.0, value: $0.1) }, names: InboxQuery.waitNames, size: 10)
+        let query = try InboxQuery(parameters.map { (name: $0.0, value: $0.1) }, names: InboxQuery.waitNames, size: 10)
         return ring.matches(query).newest.map(\.id)
     }
 
@@ -54,8 +53,7 @@ struct InboxRingTests {
         let payload = "{\"aps\":{\"alert\":\"\(String(repeating: "x", count: 4070))\"}}"
         for index in 0..<10_001 {
             let token = String(format: "%08x", index)
-            ring.append(
-                try #require(InboxSamples.entry(InboxSamples.record(token: token, payload: payload))))
+            ring.append(try #require(InboxSamples.entry(InboxSamples.record(token: token, payload: payload))))
         }
         let query = try InboxQuery([], names: [], size: 10_000)
         // Processor time, and the least of several runs: other programs do not count.
@@ -87,7 +85,9 @@ struct InboxEntryTests {
         ])
     func kind(pushType: String, topic: String, bundleID: String, kind: String) throws {
         var ring = InboxRing(size: 1)
-        ring.append(try #require(InboxSamples.entry(InboxSamples.record(topic: topic, pushType: pushType))))
+        var record = InboxSamples.record(topic: topic)
+        record.fields.pushType = Array(pushType.utf8)
+        ring.append(try #require(InboxSamples.entry(record)))
         let json = String(decoding: ring.json(try InboxQuery([], names: [], size: 1)), as: UTF8.self)
         #expect(json.contains("\"bundle-id\":\"\(bundleID)\",\"kind\":\"\(kind)\""), "\(json)")
     }

@@ -20,12 +20,6 @@ enum InboxSamples {
         return record
     }
 
-    static func record(topic: String, pushType: String) -> SimulatorLedger.Record {
-        var record = record(topic: topic)
-        record.fields.pushType = Array(pushType.utf8)
-        return record
-    }
-
     static func entry(_ record: SimulatorLedger.Record = record()) -> InboxEntry? {
         InboxEntry(record, at: WallTime(milliseconds: 1_795_219_200_000))
     }

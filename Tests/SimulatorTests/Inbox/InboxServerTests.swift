@@ -119,10 +119,7 @@ struct InboxServerTests {
             ("device-token", "xyz1", #"device-token is "xyz1", not an even number of hexadecimal digits"#),
             ("device-token", "abc", #"device-token is "abc", not an even number of hexadecimal digits"#),
             ("topic", "", "topic is empty"),
-            (
-                "count", "1",
-                #"unknown parameter "count"; it has device-token, topic, limit, after, before"#
-            ),
+            ("count", "1", #"unknown parameter "count"; it has device-token, topic, limit, after, before"#),
         ])
     func wrongParameter(name: String, value: String, sentence: String) throws {
         let response = try #require(try rig.ask("/notifications", "GET", [(name, value)]))
