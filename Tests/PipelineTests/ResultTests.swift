@@ -200,8 +200,7 @@ struct ResultTests {
             let result = encoder.encode(
                 Report(outcome: .invalid, detail: strange), id: nil, notification: nil,
                 delivery: try delivery(properties(messageID: strange)))
-            let json = try #require(
-                JSONSerialization.jsonObject(with: Data(result.body)) as? [String: Any])
+            let json = try #require(JSONSerialization.jsonObject(with: Data(result.body)) as? [String: Any])
             #expect(json["detail"] as? String == strange)
             #expect(json["message-id"] as? String == strange)
             #expect(text(result.body)?.contains("\\u0000\\u0001\\u0008\\u000c\\u001f\\n\\r\\t é😀") == true)
@@ -217,8 +216,7 @@ struct ResultTests {
         func rerouted() throws {
             let result = encoder.encode(
                 Report(outcome: .accepted, status: 200), id: id, notification: nil, delivery: try delivery())
-            let other = result.rerouted(
-                to: PublishRoute(Configuration.Route(exchange: "x", routingKey: "y")))
+            let other = result.rerouted(to: PublishRoute(Configuration.Route(exchange: "x", routingKey: "y")))
             #expect(text(other.exchange) == "x")
             #expect(text(other.routingKey) == "y")
             #expect(other.body == result.body)
@@ -334,25 +332,18 @@ struct ResultTests {
             original.appID = Array("a".utf8)
             original.priority = 3
             original.deliveryMode = 1
-            original.headers = [
-                "traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])]),
-            ]
+            original.headers = ["traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])])]
             let found = encode(
                 try delivery(original, exchange: "work", routingKey: "push.a", body: "{\"a\" : 1}"), rejected)
             #expect(text(found.exchange) == "dlx")
             #expect(text(found.routingKey) == "push.dead")
             #expect(found.mandatory)
             #expect(text(found.body) == "{\"a\" : 1}")
-            #expect(found.properties.deliveryMode == 2)
-            #expect(text(found.properties.contentType) == "application/json")
-            #expect(text(found.properties.contentEncoding) == "utf-8")
-            #expect(text(found.properties.correlationID) == "c")
-            #expect(text(found.properties.replyTo) == "replies")
-            #expect(text(found.properties.messageID) == "m")
-            #expect(found.properties.timestamp == 1_795_300_000)
-            #expect(text(found.properties.type) == "t")
-            #expect(text(found.properties.appID) == "a")
-            #expect(found.properties.priority == 3)
+            var expected = original
+            // It survives a restart of the broker, whatever the request was.
+            expected.deliveryMode = 2
+            expected.headers = found.properties.headers
+            #expect(found.properties == expected)
             #expect(
                 headers(found.properties) == [
                     "traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])]),
@@ -427,9 +418,7 @@ struct ResultTests {
 
         @Test(
             "Headers beyond a frame are removed: the detail first, then all foreign ones",
-            arguments: [
-                (110_000, true, true), (110_500, true, false), (131_000, false, false),
-            ])
+            arguments: [(110_000, true, true), (110_500, true, false), (131_000, false, false)])
         func tooLarge(size: Int, keepsForeign: Bool, keepsDetail: Bool) throws {
             var report = rejected
             report.detail = String(repeating: "d", count: 600)
@@ -553,8 +542,7 @@ struct ResultTests {
                 #expect(history.attempts == 0 && history.parkings == 0)
                 #expect(history.processed == .no && history.expiresAt == nil)
             }
-            let large = properties(
-                headers: ["harebell-attempts": .int64(.max), "harebell-parked": .int64(.max)])
+            let large = properties(headers: ["harebell-attempts": .int64(.max), "harebell-parked": .int64(.max)])
             #expect(RequestHistory(try delivery(large)).attempts == Int(Int32.max))
         }
 

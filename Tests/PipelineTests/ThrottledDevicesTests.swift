@@ -42,21 +42,4 @@ struct ThrottledDevicesTests {
         let later = devices.throttle(try device(4), until: second(11), at: second(6))
         #expect(!later && devices.count == 1, "devices whose time is over make room first")
     }
-
-    @Test("A random walk agrees with a list of refusals", arguments: 1...20)
-    func randomWalk(seed: UInt64) throws {
-        var random = SplitMix64(seed: seed)
-        var devices = ThrottledDevices(limit: 1000)
-        var ends: [Int: Int64] = [:]
-        for now in Int64(0)..<500 {
-            let number = Int.random(in: 0..<50, using: &random)
-            if Int.random(in: 0..<3, using: &random) == 0 {
-                ends[number] = now + 10
-                _ = devices.throttle(try device(number), until: second(now + 10), at: second(now))
-            }
-            let asked = Int.random(in: 0..<50, using: &random)
-            let isThrottled = devices.contains(try device(asked), at: second(now))
-            try #require(isThrottled == (ends[asked, default: 0] > now), "seed \(seed)")
-        }
-    }
 }

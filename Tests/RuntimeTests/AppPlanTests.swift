@@ -40,6 +40,14 @@ struct AppPlanTests {
         #expect(try plan.makeContexts().allSatisfy { $0 != nil })
     }
 
+    @Test("A connection belongs to one environment, even if both have one endpoint and one key")
+    func environments() {
+        var apps = world.configuration.apps
+        apps[1].environment = .development
+        let plans = (apps + [apps[0]]).map { PoolPlan($0, for: .notifications, world.configuration.apns) }
+        #expect(!plans[0].isAlike(plans[1]) && plans[0].isAlike(plans[2]))
+    }
+
     @Test("Only changes create new pools")
     func changes() throws {
         #expect(try newContexts { _ in } == [false, false])
@@ -65,11 +73,8 @@ struct AppPlanTests {
         #expect(try changes { _ in } == ["added": [], "changed": [], "removed": []])
         #expect(try changes { $0.apps.removeFirst() } == ["added": [], "changed": [], "removed": [app]])
         #expect(
-            try changes { $0.apps[1].credential = world.otherKey } == [
-                "added": [], "changed": [other], "removed": [],
-            ])
-        #expect(
-            try changes { $0.apps[0].topic = "com.example.new" }["added"] == ["com.example.new (production)"])
+            try changes { $0.apps[1].credential = world.otherKey } == ["added": [], "changed": [other], "removed": []])
+        #expect(try changes { $0.apps[0].topic = "com.example.new" }["added"] == ["com.example.new (production)"])
     }
 
     @Test("A key is identified by its content, not its path: it keeps its provider token, a new key does not")
@@ -97,8 +102,7 @@ struct AppPlanTests {
     @Test("An unreadable key fails the plan")
     func unreadable() throws {
         var configuration = world.configuration
-        configuration.apps[0].credential = .token(
-            keyFile: "/nowhere.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
+        configuration.apps[0].credential = .token(keyFile: "/nowhere.p8", keyID: "ABC123DEFG", teamID: "DEF123GHIJ")
         #expect(throws: TLSError.self) { try AppPlan(configuration) }
     }
 
@@ -116,9 +120,7 @@ struct AppPlanTests {
         new.log.format = .json
         let fixed = Reload(new, after: old)
         #expect(
-            fixed.needsRestart.map(\.description) == [
-                "broker", "queues", "workers", "admin", "tracing", "log.format",
-            ])
+            fixed.needsRestart.map(\.description) == ["broker", "queues", "workers", "admin", "tracing", "log.format"])
         #expect(fixed.configuration == old)
         new.log.level = .critical
         new.drainDeadline = .seconds(99)

@@ -29,8 +29,7 @@ struct LineLogHandlerTests {
     func json() throws {
         let text = line(.json, "it \"happened\"", [("a", "1"), ("b\\", "two\nlines")])
         #expect(text.hasSuffix("}\n"))
-        let object = try #require(
-            JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+        let object = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
         #expect(
             object == [
                 "time": Self.time.rfc3339, "level": "warning", "logger": "harebell", "message": "it \"happened\"",
@@ -53,9 +52,7 @@ struct LineLogHandlerTests {
         #expect(throws: Never.self) { try JSONSerialization.jsonObject(with: Data(text.utf8)) }
     }
 
-    @Test(
-        "Any event is one line, and JSON restores it",
-        arguments: [Configuration.Log.Format.text, .json])
+    @Test("Any event is one line, and JSON restores it", arguments: [Configuration.Log.Format.text, .json])
     func hostile(format: Configuration.Log.Format) throws {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)

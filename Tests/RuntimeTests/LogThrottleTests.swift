@@ -81,12 +81,8 @@ struct LogThrottleTests {
 
     @Test("20,000 GOAWAY frames make 31 lines, and the metric counts the others")
     func goaways() throws {
-        let world = try World(script: "topic *: silence")
-        world.log = Logger(label: "test") { [lines] _ in lines }
-        try world.start()
-        try world.request(
-            "{\"device-token\":\"7abc\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}",
-            id: "m0")
+        let world = try World.started(script: "topic *: silence", log: lines)
+        try world.request(World.body(), id: "m0")
         world.pass(.seconds(1))
         var goaway = ScriptGoaway(reason: "Shutdown")
         goaway.closing = .never

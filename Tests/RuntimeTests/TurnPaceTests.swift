@@ -5,22 +5,15 @@ import Testing
 @Suite("Turn pace")
 struct TurnPaceTests {
     @Test(
-        "turns are spaced only while many deliveries are unsettled",
+        "turns are spaced while many deliveries are unsettled, at most by the time that a token bucket takes to fill",
         arguments: [
-            (0, Duration.zero), (TurnPace.busyDeliveries - 1, .zero), (TurnPace.busyDeliveries, .milliseconds(2)),
-            (1_000_000, .milliseconds(2)),
-        ])
-    func interval(unsettled: Int, interval: Duration) {
-        #expect(TurnPace(permitsPerSecond: 4000, burst: 500).interval(unsettled: unsettled) == interval)
-    }
-
-    @Test(
-        "the interval between turns is at most the time that a token bucket takes to fill",
-        arguments: [
-            (20_000, 25, Duration.microseconds(1250)), (10_000, 1, .microseconds(100)), (1, 1, .milliseconds(2)),
-        ])
-    func buckets(permitsPerSecond: Int, burst: Int, longest: Duration) {
+            (4000, 500, 0, .zero), (4000, 500, TurnPace.busyDeliveries - 1, .zero),
+            (4000, 500, TurnPace.busyDeliveries, .milliseconds(2)), (4000, 500, 1_000_000, .milliseconds(2)),
+            (20_000, 25, 2000, .microseconds(1250)), (10_000, 1, 2000, .microseconds(100)),
+            (1, 1, 2000, .milliseconds(2)),
+        ] as [(Int, Int, Int, Duration)])
+    func interval(permitsPerSecond: Int, burst: Int, unsettled: Int, interval: Duration) {
         let pace = TurnPace(permitsPerSecond: permitsPerSecond, burst: burst)
-        #expect(pace.interval(unsettled: 2000) == longest)
+        #expect(pace.interval(unsettled: unsettled) == interval)
     }
 }

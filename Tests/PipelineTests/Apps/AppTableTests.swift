@@ -19,21 +19,6 @@ struct AppTableTests {
     private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0))]
     )
 
-    /// The app of a notification: its number and full topic, or the error.
-    private func resolve(
-        _ table: AppTable, topic: String?, _ type: PushType = .alert, _ environment: Environment? = nil
-    ) throws -> String {
-        let token = try #require(DeviceToken("00fc"))
-        let notification = Core.Notification(
-            target: .device(token),
-            Core.Notification.Content(
-                topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: []))
-        return switch table.resolve(notification) {
-        case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
-        case .failure(let failure): failure.detail
-        }
-    }
-
     @Test(
         "Broadcasts and channels belong to the bundle ID, even if the request's topic has the suffix",
         arguments: ["com.example.app", "com.example.app.push-type.liveactivity"])
@@ -42,10 +27,7 @@ struct AppTableTests {
             .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), .management(.list),
         ]
         for target in targets {
-            let notification = Core.Notification(
-                target: target,
-                Core.Notification.Content(topic: ArraySlice(requested.utf8), pushType: .liveactivity, payload: []))
-            #expect(try Self.one.resolve(notification).get().topic.elementsEqual("com.example.app".utf8))
+            #expect(try resolve(Self.one, topic: requested, .liveactivity, target: target) == "0 com.example.app")
         }
         #expect(Self.one.apps[0].pools.pool(for: targets[1]) == 10)
     }
@@ -70,8 +52,7 @@ struct AppTableTests {
     @Test("The topic of mdm requires an app with the UID of an MDM certificate")
     func mdm() throws {
         let uid = "com.apple.mgmt.External.0f1e2d3c"
-        let table = AppTable(
-            Self.one.apps + [PipelineApp(topic: uid, environment: .production, pools: Self.pools(0))])
+        let table = AppTable(Self.one.apps + [PipelineApp(topic: uid, environment: .production, pools: Self.pools(0))])
         #expect(try resolve(table, topic: uid, .mdm) == "1 \(uid)")
         #expect(
             try resolve(table, topic: "com.example.app", .mdm)
@@ -111,8 +92,7 @@ struct AppTableTests {
     @Test("A topic of no app is unknown, even if it begins like one")
     func unknown() throws {
         for topic in ["com.example", "com.example.apps", "com.example.app.", "com.example.app.watch", ""] {
-            #expect(
-                try resolve(Self.two, topic: topic).hasPrefix("apns-topic: no app \"\(topic)\" is configured"))
+            #expect(try resolve(Self.two, topic: topic).hasPrefix("apns-topic: no app \"\(topic)\" is configured"))
         }
     }
 
@@ -139,8 +119,7 @@ struct AppTableTests {
             for topic in [bundleID, bundleID + ".voip"] {
                 #expect(table.candidates(for: ArraySlice(topic.utf8)) == [AppID(2 * number), AppID(2 * number + 1)])
                 #expect(try resolve(table, topic: topic, .voip) == "\(2 * number) \(bundleID).voip")
-                #expect(
-                    try resolve(table, topic: topic, .voip, .development) == "\(2 * number + 1) \(bundleID).voip")
+                #expect(try resolve(table, topic: topic, .voip, .development) == "\(2 * number + 1) \(bundleID).voip")
             }
         }
         #expect(table.candidates(for: ArraySlice("com.example.app500".utf8)).isEmpty)
@@ -168,7 +147,21 @@ struct AppTableTests {
         #expect(
             try resolve(Self.one, topic: nil, .alert, .development)
                 == "environment: no app is configured for development")
-        #expect(
-            try resolve(Self.two, topic: nil) == "apns-topic: missing, and more than one app is configured")
+        #expect(try resolve(Self.two, topic: nil) == "apns-topic: missing, and more than one app is configured")
+    }
+}
+
+/// The app of a notification: its number and full topic, or the error.
+func resolve(
+    _ table: AppTable, topic: String?, _ type: PushType = .alert, _ environment: Environment? = nil,
+    target: Core.Notification.Target? = nil
+) throws -> String {
+    let notification = Core.Notification(
+        target: try target ?? .device(#require(DeviceToken("00fc"))),
+        Core.Notification.Content(
+            topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: []))
+    return switch table.resolve(notification) {
+    case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
+    case .failure(let failure): failure.detail
     }
 }

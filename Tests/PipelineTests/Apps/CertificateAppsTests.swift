@@ -3,9 +3,7 @@ import TLS
 import TestSupport
 import Testing
 
-@testable import Configuration
 @testable import Pipeline
-@testable import Runtime
 
 @Suite("Apps with certificates")
 struct CertificateAppsTests {
@@ -25,70 +23,44 @@ struct CertificateAppsTests {
             pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0), certificate: certificate)
     }
 
-    private static func resolve(
-        _ apps: [PipelineApp], topic: String?, _ type: PushType, _ environment: Environment? = nil,
-        channel: String? = nil
-    ) throws -> String {
-        let token = try #require(DeviceToken("00fc"))
-        let notification = Core.Notification(
-            target: channel.map { .channel(ArraySlice($0.utf8)) } ?? .device(token),
-            Core.Notification.Content(
-                topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: []))
-        return switch AppTable(apps).resolve(notification) {
-        case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
-        case .failure(let failure): failure.detail
-        }
-    }
-
-    @Test("A push type is sent with a certificate only if its topic is listed", arguments: PushType.allCases)
+    @Test(
+        "A push type is sent with a certificate only if its topic is listed, some only with a provider token",
+        arguments: PushType.allCases)
     func listed(type: PushType) throws {
         let certificate = try Self.certificate(
-            "com.example.app", ["com.example.app", "com.example.app.voip", "com.example.app.complication"])
-        let found = try Self.resolve([Self.app("com.example.app", .production, certificate)], topic: nil, type)
+            "com.example.app",
+            ["", ".voip", ".complication", ".location-query", ".push-type.liveactivity"].map { "com.example.app\($0)" })
+        let found = try resolve(AppTable([Self.app("com.example.app", .production, certificate)]), topic: nil, type)
         let full = "com.example.app\(type.topicSuffix)"
         switch type {
         case .alert, .background, .voip, .complication: #expect(found == "0 \(full)")
         case .mdm: #expect(found.hasPrefix("apns-push-type: the topic of mdm is the UID of an MDM certificate"))
         case .location, .liveactivity:
-            #expect(
-                found
-                    == "apns-push-type: \(type) cannot be sent with a certificate, only with a provider token")
+            #expect(found == "apns-push-type: \(type) cannot be sent with a certificate, only with a provider token")
         case .controls, .fileprovider, .pushtotalk, .widgets:
-            #expect(
-                found == "apns-push-type: the app's certificate does not list \"\(full)\", the topic of \(type)")
-        }
-    }
-
-    @Test("Location and Live Activities need a provider token even where a certificate lists their topics")
-    func never() throws {
-        let certificate = try Self.certificate(
-            "com.example.app", ["com.example.app.location-query", "com.example.app.push-type.liveactivity"])
-        for type in [PushType.location, .liveactivity] {
-            #expect(
-                try Self.resolve([Self.app("com.example.app", .production, certificate)], topic: nil, type)
-                    .contains("only with a provider token"))
+            #expect(found == "apns-push-type: the app's certificate does not list \"\(full)\", the topic of \(type)")
         }
     }
 
     @Test("A broadcast is sent on a connection with a certificate: it has no separate topic")
     func broadcast() throws {
         let certificate = try Self.certificate("com.example.app")
-        let found = try Self.resolve(
-            [Self.app("com.example.app", .production, certificate)], topic: "com.example.app", .liveactivity,
-            channel: "dHN0LXNyY2gtY2hubA==")
+        let found = try resolve(
+            AppTable([Self.app("com.example.app", .production, certificate)]), topic: "com.example.app", .liveactivity,
+            target: .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)))
         #expect(found.hasPrefix("0 com.example.app"))
     }
 
     @Test("A certificate without a list is for its subject only")
     func subjectOnly() throws {
         let apps = [try Self.app("com.example.app", .production, Self.certificate("com.example.app"))]
-        #expect(try Self.resolve(apps, topic: nil, .alert) == "0 com.example.app")
+        #expect(try resolve(AppTable(apps), topic: nil, .alert) == "0 com.example.app")
         #expect(
-            try Self.resolve(apps, topic: nil, .voip)
+            try resolve(AppTable(apps), topic: nil, .voip)
                 == "apns-push-type: the app's certificate does not list \"com.example.app.voip\", the topic of voip")
         let voIP = [try Self.app("com.example.app", .production, Self.certificate("com.example.app.voip"))]
-        #expect(try Self.resolve(voIP, topic: nil, .voip) == "0 com.example.app.voip")
-        #expect(try Self.resolve(voIP, topic: nil, .alert).contains("does not list \"com.example.app\""))
+        #expect(try resolve(AppTable(voIP), topic: nil, .voip) == "0 com.example.app.voip")
+        #expect(try resolve(AppTable(voIP), topic: nil, .alert).contains("does not list \"com.example.app\""))
     }
 
     @Test("The topic of MDM is the user ID of the certificate's subject")
@@ -96,33 +68,16 @@ struct CertificateAppsTests {
         let uid = "com.apple.mgmt.External.0f1e2d3c"
         let certificate = try Self.certificate(uid)
         let named = [Self.app(uid, .production, certificate)]
-        #expect(try Self.resolve(named, topic: uid, .mdm) == "0 \(uid)")
-        #expect(try Self.resolve(named, topic: nil, .mdm) == "0 \(uid)")
+        #expect(try resolve(AppTable(named), topic: uid, .mdm) == "0 \(uid)")
+        #expect(try resolve(AppTable(named), topic: nil, .mdm) == "0 \(uid)")
         // The configured topic may be another that the certificate lists.
         let listed = try Self.certificate(uid, ["com.example.app"])
         let apps = [Self.app("com.example.app", .production, listed)]
-        #expect(try Self.resolve(apps, topic: "com.example.app", .mdm) == "0 \(uid)")
-        #expect(try Self.resolve(apps, topic: uid, .mdm) == "0 \(uid)")
-        #expect(try Self.resolve(apps, topic: "com.example.app", .alert) == "0 com.example.app")
+        #expect(try resolve(AppTable(apps), topic: "com.example.app", .mdm) == "0 \(uid)")
+        #expect(try resolve(AppTable(apps), topic: uid, .mdm) == "0 \(uid)")
+        #expect(try resolve(AppTable(apps), topic: "com.example.app", .alert) == "0 com.example.app")
         // With a provider token it is the configured one.
-        #expect(try Self.resolve([Self.app(uid)], topic: nil, .mdm) == "0 \(uid)")
-    }
-
-    @Test("A connection belongs to one environment, even if both have one endpoint and one key")
-    func connections() throws {
-        let directory = try TemporaryDirectory()
-        let token = "token: { key_file: a.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
-        let file = try directory.write(
-            """
-            apps:
-              - { topic: com.example.one, endpoint: "https://localhost:8443", \(token) }
-              - { topic: com.example.one, environment: development, endpoint: "https://localhost:8443", \(token) }
-              - { topic: com.example.two, endpoint: "https://localhost:8443", \(token) }
-            """, to: "harebell.yaml")
-        let configuration = try ConfigurationDocument.load(path: file).configuration
-        let plans = configuration.apps.map { PoolPlan($0, for: .notifications, configuration.apns) }
-        #expect(!plans[0].isAlike(plans[1]))
-        #expect(plans[0].isAlike(plans[2]))
+        #expect(try resolve(AppTable([Self.app(uid)]), topic: nil, .mdm) == "0 \(uid)")
     }
 
     @Test("Among several apps a missing topic means the one whose certificate names one topic")
@@ -135,13 +90,14 @@ struct CertificateAppsTests {
         let apps = [
             token, Self.app("com.example.one", .production, one), Self.app("com.example.many", .production, many),
         ]
-        #expect(try Self.resolve(apps, topic: nil, .alert) == "1 com.example.one")
-        #expect(try Self.resolve([apps[0], apps[2]], topic: nil, .alert) == missing)
-        #expect(try Self.resolve(apps + [Self.app("com.example.two", .production, two)], topic: nil, .alert) == missing)
+        #expect(try resolve(AppTable(apps), topic: nil, .alert) == "1 com.example.one")
+        #expect(try resolve(AppTable([apps[0], apps[2]]), topic: nil, .alert) == missing)
+        let another = Self.app("com.example.two", .production, two)
+        #expect(try resolve(AppTable(apps + [another]), topic: nil, .alert) == missing)
 
         let both = apps + [Self.app("com.example.one", .development, one)]
-        #expect(try Self.resolve(both, topic: nil, .alert) == "1 com.example.one")
-        #expect(try Self.resolve(both, topic: nil, .alert, .development) == "3 com.example.one")
-        #expect(try Self.resolve(apps, topic: nil, .alert, .development) == missing)
+        #expect(try resolve(AppTable(both), topic: nil, .alert) == "1 com.example.one")
+        #expect(try resolve(AppTable(both), topic: nil, .alert, .development) == "3 com.example.one")
+        #expect(try resolve(AppTable(apps), topic: nil, .alert, .development) == missing)
     }
 }

@@ -14,8 +14,7 @@ struct OwnHeadersTests {
     private let own: OwnHeaders
 
     init() throws {
-        var settings = PipelineSettings(
-            try World.configuration { $0.retry.maximumAttempts = 6 }, worker: "w")
+        var settings = PipelineSettings(try World.configuration { $0.retry.maximumAttempts = 6 }, worker: "w")
         settings.queues.append(PipelineQueue(name: "push.other", decoder: AutoDecoder(), prefetch: 1))
         own = OwnHeaders(settings)
     }
