@@ -1,4 +1,4 @@
-import AMQP
+package import AMQP
 package import Configuration
 package import Core
 package import Logging
@@ -81,14 +81,16 @@ package final class World {
 
     /// A world with one running worker.
     ///
-    /// - Parameter log: takes the worker's log.
+    /// - Parameters:
+    ///   - log: takes the worker's log.
+    ///   - before: called before the worker starts.
     package static func started(
         script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true, log: LogLines? = nil,
-        configure: (inout Configuration) -> Void = { _ in }
+        configure: (inout Configuration) -> Void = { _ in }, before: (World) -> Void = { _ in }
     ) throws -> World {
-        let world = try World(
-            script: script, declares: declares, hasRetryQueues: hasRetryQueues, configure: configure)
+        let world = try World(script: script, declares: declares, hasRetryQueues: hasRetryQueues, configure: configure)
         if let log { world.log = Logger(label: "test") { _ in log } }
+        before(world)
         try world.start()
         return world
     }
@@ -213,6 +215,9 @@ package final class World {
     /// The number of notifications that APNs handled, with any outcome.
     package var sent: Int { ledger.statistics.requests }
 
+    /// The number of open connections to APNs.
+    package var openToAPNs: Int { network.links.count { $0.endpoint == Self.apns } }
+
     // MARK: Test actions
 
     /// The number of workers ever started.
@@ -268,6 +273,31 @@ package final class World {
         running = []
         cut(Self.broker)
         cut(Self.apns)
+    }
+
+    /// Releases the confirms that were held before holding was turned off.
+    package func releaseConfirms() {
+        for engine in broker.engines {
+            if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
+        }
+    }
+
+    /// Lets the only worker drain.
+    ///
+    /// - Returns: the worker, which has ended within the limit.
+    @discardableResult
+    package func drain(by deadline: Duration = .seconds(30), within limit: Duration) throws -> RunningWorker {
+        guard let worker else { throw TestSupportError("there is no worker") }
+        worker.startDrain(deadline: network.now + deadline)
+        guard pass(atMost: limit, until: { worker.hasEnded }) else { throw TestSupportError("it does not end") }
+        return worker
+    }
+
+    /// The number of connects during an action.
+    package func attempts(during action: () throws -> Void) rethrows -> Int {
+        let before = network.attempts
+        try action()
+        return network.attempts - before
     }
 
     package func cut(_ endpoint: Endpoint) {
@@ -346,6 +376,10 @@ package final class World {
         let hasEnded = programs.endStopped()
         return hasEnded || nextDeadline.map { $0 <= network.now } ?? false
     }
+}
+
+extension Broker.Message {
+    package func header(_ name: String) -> FieldValue? { decodedProperties?.headers?[name] }
 }
 
 /// A server's certificate, and what its clients need to trust it.

@@ -10,8 +10,7 @@ import Testing
 /// The effect on a queue when a process repeatedly crashes on one message.
 @Suite("Crash loops")
 struct CrashLoopTests {
-    @Test(
-        "Only the message that kills a process is redelivered at each crash, not the whole prefetch")
+    @Test("Only the message that kills a process is redelivered at each crash, not the whole prefetch")
     func slowStart() throws {
         let world = try World { $0.queues[0].prefetch = 100 }
         world.startsSlowly = true

@@ -10,7 +10,7 @@ import Testing
 @testable import Configuration
 @testable import Runtime
 
-/// One test for each row of the table in `docs/operate/guarantees.md`.
+/// The rows of the table in `docs/operate/guarantees.md` in which more than one part of a worker takes part.
 @Suite("Delivery semantics")
 struct DeliverySemanticsTests {
     // MARK: The worker
@@ -23,9 +23,7 @@ struct DeliverySemanticsTests {
 
     @Test("worker dies before a notification is sent: nothing is lost, nothing is repeated")
     func diesBeforeSending() throws {
-        let world = try World()
-        world.isAPNsDown = true
-        try world.start()
+        let world = try World.started(before: { $0.isAPNsDown = true })
         try world.request(World.body(), id: "m1")
         #expect(world.broker.unsettledCount == 1)
         world.kill()
@@ -38,9 +36,7 @@ struct DeliverySemanticsTests {
 
     @Test("worker dies after sending, before the acknowledgement: notification and result are repeated under their ids")
     func diesAfterSending() throws {
-        let world = try World()
-        world.broker.holdsConfirms = true
-        try world.start()
+        let world = try World.started(before: { $0.broker.holdsConfirms = true })
         try world.request(World.body(extra: "\"apns-collapse-id\":\"c1\","), id: "m1")
         #expect(world.published(in: "push.results").count == 1)
         world.kill()
@@ -87,22 +83,6 @@ struct DeliverySemanticsTests {
         #expect(world.sent == 3)
         #expect(world.ledger.statistics.accepted == 2)
         #expect(world.worker?.counters[.uncertain] == 0)
-    }
-
-    @Test("A request that was never written is sent once there is a connection, and not counted")
-    func neverWritten() throws {
-        let world = try World()
-        world.isAPNsDown = true
-        try world.start()
-        try world.request(World.body(), id: "m1")
-        world.pass(.seconds(300))
-        #expect(world.broker.unsettledCount == 1)
-        world.isAPNsDown = false
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.sent == 1)
-        let result = try #require(world.published(in: "push.results").first)
-        #expect(result.outcome == "accepted")
-        #expect(result.body.contains("\"attempts\":1,"))
     }
 
     @Test("APNs connection lost with the stream open: sent again")
@@ -174,8 +154,7 @@ struct DeliverySemanticsTests {
         try world.start()
         try world.request(World.body(token: "1a7e"), id: "m1")
         #expect(world.running.map { $0.counters.deliveries } == [[1], [0]])
-        let link = try #require(
-            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
         world.network.cut(link)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.sent == 2 })
         #expect(world.running.map { $0.counters.deliveries } == [[1], [1]])
@@ -186,14 +165,11 @@ struct DeliverySemanticsTests {
 
     @Test("consuming connection lost before a request was sent, another worker takes it: it is sent once")
     func otherWorkerAndUnsent() throws {
-        let world = try World()
-        world.isAPNsDown = true
-        try world.start()
+        let world = try World.started(before: { $0.isAPNsDown = true })
         try world.start()
         try world.request(World.body(token: "1a7e"), id: "m1")
         world.pass(.seconds(1))
-        let link = try #require(
-            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
         world.network.cut(link)
         world.pass(.seconds(1))
         #expect(world.running.map { $0.counters.unsettled } == [0, 1])
@@ -212,8 +188,7 @@ struct DeliverySemanticsTests {
         try world.request(World.fanOut(["1a", "1b", "1c"]), id: "m2")
         world.pass(.seconds(1))
         try world.start()
-        let link = try #require(
-            world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 2 })
+        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 2 })
         try world.setScript("")
         world.network.cut(link)
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
@@ -252,33 +227,6 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters.unsettled == 0)
     }
 
-    @Test("A request published again under the same message id is sent, though its first copy finished here")
-    func republished() throws {
-        let world = try World.started()
-        try world.request(World.body(), id: "m1")
-        world.cut(consuming: true)
-        world.pass(.seconds(60))
-        try world.request(World.body(), id: "m1")
-        #expect(world.isQuiet)
-        #expect(world.sent == 2)
-        #expect(world.published(in: "push.results").count == 2)
-    }
-
-    @Test("A look-alike without a message id that was lost in flight is sent, though the first one has finished")
-    func lostLookAlike() throws {
-        let world = try World.started()
-        try world.request(World.body())
-        #expect(world.isQuiet)
-        // The second one is in flight when the connection breaks.
-        world.network.latency = .milliseconds(50)
-        try world.broker.put(Array(World.body().utf8), into: "push.requests")
-        world.cut(consuming: true)
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.sent == 2)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
-        #expect(world.worker?.counters[.duplicatesAvoided] == 0)
-    }
-
     @Test("Oversize messages without a message id are never mistaken for one another")
     func oversizeLookAlikes() throws {
         let world = try World.started()
@@ -297,9 +245,7 @@ struct DeliverySemanticsTests {
 
     @Test("publishing connection lost before a confirm: the result is repeated with the same message_id")
     func publisherLost() throws {
-        let world = try World()
-        world.broker.holdsConfirms = true
-        try world.start()
+        let world = try World.started(before: { $0.broker.holdsConfirms = true })
         try world.request(World.body(), id: "m1")
         world.cut(consuming: false)
         world.broker.holdsConfirms = false
@@ -312,9 +258,7 @@ struct DeliverySemanticsTests {
 
     @Test("broker refuses a publish (nack): it is repeated with backoff, the request stays unacknowledged")
     func refused() throws {
-        let world = try World()
-        world.broker.queues["push.results"]?.rejectsPublishes = true
-        try world.start()
+        let world = try World.started(before: { $0.broker.queues["push.results"]?.rejectsPublishes = true })
         try world.request(World.body(), id: "m1")
         world.pass(.seconds(14))
         #expect(world.broker.unsettledCount == 1)
@@ -347,18 +291,6 @@ struct DeliverySemanticsTests {
             #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet }, "\(name)")
             #expect(world.sent == (name.contains("retry") ? 2 : 1), "\(name)")
             #expect(world.published(in: "push.results").count == 1, "\(name)")
-        }
-    }
-
-    @Test("a 200 whose stream does not end: accepted, and not sent again")
-    func acceptedWithoutEnd() throws {
-        for ending in ["200 then=silence", "200 then=CANCEL", "200 then=silence, cut"] {
-            let world = try World.started(script: "token *: \(ending)")
-            try world.request(World.body(), id: "m1")
-            #expect(world.pass(atMost: .seconds(120)) { world.isQuiet }, "\(ending)")
-            #expect(world.sent == 1, "\(ending)")
-            #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"], "\(ending)")
-            #expect(world.worker?.counters[.uncertain] == 0, "\(ending)")
         }
     }
 
@@ -420,8 +352,10 @@ struct DeliverySemanticsTests {
     func blocked() throws {
         let world = try World.started()
         world.broker.setAlarm(true)
+        let attempts = world.network.attempts
         for number in 0..<30 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(60))
+        #expect(world.network.attempts == attempts && world.worker?.counters[.divertedResults] == 0, "nothing is slow")
         let prefetch = Int(world.configuration.queues[0].prefetch)
         // The alarm is reported at the first publish, which is still accepted.
         #expect(world.published(in: "push.results").count == 1)
@@ -435,9 +369,8 @@ struct DeliverySemanticsTests {
 
     @Test("While publishers are blocked, confirmed requests are acknowledged, and admit the next ones")
     func blockedAcknowledgements() throws {
-        let world = try World { $0.queues[0].prefetch = 2 }
+        let world = try World.started { $0.queues[0].prefetch = 2 }
         world.broker.holdsConfirms = true
-        try world.start()
         for number in 0..<4 { try world.request(World.body(), id: "m\(number)") }
         #expect(world.broker.unsettledCount == 2)
         world.broker.setAlarm(true)
@@ -450,61 +383,12 @@ struct DeliverySemanticsTests {
         #expect(world.broker.unsettledCount == 2)
         world.broker.holdsConfirms = false
         world.broker.setAlarm(false)
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet || releaseAll(world) })
+        world.releaseConfirms()
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 4)
     }
 
-    /// Releases the confirms held before holding was turned off.
-    private func releaseAll(_ world: World) -> Bool {
-        for engine in world.broker.engines {
-            if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
-        }
-        return false
-    }
-
     // MARK: Pauses
-
-    @Test("wrong key, topic or environment: the app pauses, and one probe at a time tests whether it works again")
-    func paused() throws {
-        let world = try World.started(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
-        for number in 0..<5 { try world.request(World.body(), id: "m\(number)") }
-        // The first one is refused before the others arrive.
-        #expect(world.sent == 1)
-        try world.request(World.body(topic: "com.example.other"), id: "other")
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        world.pass(.seconds(14))
-        #expect(world.sent == 2)
-        world.pass(.seconds(2))
-        #expect(world.sent == 3)
-        world.pass(.seconds(28))
-        #expect(world.sent == 3)
-        world.pass(.seconds(2))
-        #expect(world.sent == 4)
-        #expect(world.broker.unsettledCount == 5)
-        try world.setScript("")
-        world.cut(World.apns)
-        world.pass(.seconds(57))
-        #expect(world.sent == 4)
-        world.pass(.seconds(2))
-        #expect(world.isQuiet)
-        #expect(world.sent == 9)
-        let results = world.published(in: "push.results")
-        #expect(results.map(\.outcome) == Array(repeating: "accepted", count: 6))
-        #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
-    }
-
-    @Test("A request that expires while its app is paused does not delay the others")
-    func expiresWhilePaused() throws {
-        let world = try World.started(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 30 }
-        let expiration = world.network.moment.wall.seconds + 5
-        for number in 0..<2 {
-            try world.request(World.body(extra: "\"apns-expiration\":\(expiration),"), id: "expires\(number)")
-        }
-        try world.request(World.body(), id: "stays")
-        #expect(world.sent == 1)
-        #expect(world.pass(atMost: .seconds(16)) { world.isQuiet })
-        #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired", "accepted"])
-    }
 
     @Test("A lifetime beyond all clocks does not expire")
     func endlessExpiration() throws {
@@ -578,9 +462,7 @@ struct DeliverySemanticsTests {
 
     @Test("A drain ends when a busy quorum queue has applied its acknowledgements, which a closing channel would lose")
     func drainFlushes() throws {
-        let world = try World()
-        world.broker.putsAcksAside = true
-        try world.start()
+        let world = try World.started(before: { $0.broker.putsAcksAside = true })
         for number in 0..<3 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(1))
         let worker = try #require(world.worker)
@@ -628,9 +510,7 @@ struct DeliverySemanticsTests {
         let world = try World.started(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
         for number in 0..<5 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(20))
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(3600))
-        #expect(world.pass(atMost: .seconds(6)) { worker.hasEnded })
+        try world.drain(by: .seconds(3600), within: .seconds(6))
         #expect(world.broker.messages(in: "push.requests").count == 5)
     }
 
@@ -639,9 +519,7 @@ struct DeliverySemanticsTests {
         let world = try World.started(script: "token e4e4*: 403 TopicMismatch")
         try world.request(World.fanOut(["900d", "e4e4", "no token"]), id: "m1")
         world.pass(.seconds(5))
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(3600))
-        #expect(world.pass(atMost: .seconds(6)) { worker.hasEnded })
+        let worker = try world.drain(by: .seconds(3600), within: .seconds(6))
         #expect(worker.counters.unsettled == 0 && world.broker.messages(in: "push.requests").isEmpty)
         #expect(world.parked.map { World.Published($0).headers["harebell-done"] } == ["05"])
         try world.setScript("")

@@ -108,25 +108,24 @@ struct AppShareTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    // MARK: Now or never
-
     @Test("apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")
     func nowOrNever() throws {
         let world = try Self.world(
-            "topic com.example.other: 403 InvalidProviderToken\ntype voip: 503 ServiceUnavailable")
+            "topic com.example.other: 403 InvalidProviderToken\ntype voip: 503 ServiceUnavailable\n"
+                + "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\ntype liveactivity: 503 ServiceUnavailable")
         try world.request(World.body(1, topic: "com.example.other", extra: "\"apns-expiration\":0,"), id: "paused")
+        try world.request(World.body(2, extra: "\"apns-push-type\":\"voip\",\"apns-expiration\":0,"), id: "unavailable")
         try world.request(
-            World.body(2, extra: "\"apns-push-type\":\"voip\",\"apns-expiration\":0,"), id: "unavailable")
+            #"{"apns-channel-id":"dHN0LXNyY2gtY2hubA==","apns-topic":"com.example.app","apns-expiration":0,"#
+                + #""payload":{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}}"#, id: "broadcast")
         world.pass(.seconds(25))
-        #expect(world.published(in: "push.results").map(\.messageID).count == 1)
+        #expect(world.published(in: "push.results").count == 2)
         world.pass(.seconds(10))
         let results = world.published(in: "push.results")
-        #expect(results.map(\.outcome) == ["expired", "expired"])
+        #expect(results.map(\.outcome) == ["expired", "expired", "expired"])
         #expect(results[0].body.contains("\"status\":503") && world.worker?.counters[.parked] == 0)
         #expect(world.published(in: "push.dead").isEmpty && world.broker.unsettledCount == 0)
     }
-
-    // MARK: Probes
 
     @Test("A probe of a topic that is withdrawn because the credential is refused does not keep the topic closed")
     func withdrawnProbe() throws {

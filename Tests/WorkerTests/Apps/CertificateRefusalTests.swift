@@ -32,22 +32,22 @@ struct CertificateRefusalTests {
     private var taken: String { "set client-ca \(folder.file("authority.pem"))" }
     private var refused: String { "set client-ca \(folder.file("others.pem"))" }
 
-    private func world(_ script: String) throws -> World {
-        try World(script: script) {
-            $0.queues[0].prefetch = 30
-            $0.apps[0].credential = .certificate(
-                .pem(
-                    certificateFile: FilePath(folder.file("client.pem")),
-                    privateKeyFile: FilePath(folder.file("client.key"))))
-        }
+    private func world(_ script: String, log: LogLines? = nil) throws -> World {
+        try World.started(script: script, log: log, configure: configure)
+    }
+
+    private func configure(_ configuration: inout Configuration) {
+        configuration.queues[0].prefetch = 30
+        configuration.apps[0].credential = .certificate(
+            .pem(
+                certificateFile: FilePath(folder.file("client.pem")),
+                privateKeyFile: FilePath(folder.file("client.key"))))
     }
 
     @Test("Its app pauses, is reported once, loses nothing, and resumes when a connection opens")
     func revoked() throws {
         let lines = LogLines()
-        let world = try world(taken)
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
+        let world = try world(taken, log: lines)
         try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
 
@@ -75,7 +75,6 @@ struct CertificateRefusalTests {
     @Test("Its app pauses even without waiting requests, and not while another connection is open")
     func idle() throws {
         let world = try world(refused)
-        try world.start()
         world.pass(.seconds(5))
         #expect(world.worker?.paused.map(\.held) == [0])
         try world.setScript(taken)
@@ -89,7 +88,7 @@ struct CertificateRefusalTests {
 
     @Test("A direct request ends as a refused one")
     func direct() throws {
-        let world = try world(refused)
+        let world = try World(script: refused, configure: configure)
         let app = world.configuration.apps[0]
         let request = APNsRequest(
             Notification(.list), topic: ArraySlice(app.topic.utf8), id: NotificationID(high: 1, low: 2))

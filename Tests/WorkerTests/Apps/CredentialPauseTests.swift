@@ -21,8 +21,9 @@ struct CredentialPauseTests {
         "GOAWAY for the credential pauses the app, with any last-stream-id, and no request is dead-lettered",
         arguments: reasons, ["last=before", "last=this close=now"])
     func goaway(reason: String, last: String) throws {
-        let world = try World(script: "topic *: silence, goaway \(reason) \(last)") { $0.queues[0].prefetch = 50 }
-        try world.start()
+        let world = try World.started(script: "topic *: silence, goaway \(reason) \(last)") {
+            $0.queues[0].prefetch = 50
+        }
         for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
         world.pass(.seconds(1000))
         let worker = try #require(world.worker)
@@ -59,17 +60,16 @@ struct CredentialPauseTests {
 
     @Test("A bad credential is one pause with one alarm and one probe at a time, for any number of topics")
     func oneGate() throws {
-        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 250 }
         let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
+        let world = try World.started(script: "topic com.example.*: 403 BadCertificate", log: lines) {
+            $0.queues[0].prefetch = 250
+        }
         for type in ["alert", "voip", "background", "complication", "pushtotalk"] {
             for number in 0..<5 { try world.request(Self.body(number, type: type), id: "\(type) \(number)") }
         }
         world.pass(.seconds(100))
-        let worker = try #require(world.worker)
-        #expect(worker.paused.map(\.held) == [25])
-        #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
+        #expect(world.worker?.paused.map(\.held) == [25])
+        #expect(world.worker?.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
         #expect(lines.all.filter { $0.metadata["cause"] != nil }.map(\.level) == [.error])
         // Those already in flight, and probes at 15 and 45 s.
         let sent = world.sent
@@ -101,8 +101,9 @@ struct CredentialPauseTests {
 
     @Test("Many requests that expire while they are held end a few at a time")
     func expiredWhileHeld() throws {
-        let world = try World(script: "topic com.example.*: 403 BadCertificate") { $0.queues[0].prefetch = 15000 }
-        try world.start()
+        let world = try World.started(script: "topic com.example.*: 403 BadCertificate") {
+            $0.queues[0].prefetch = 15000
+        }
         let expiration = World.start.wall.seconds + 5
         for number in 0..<1500 {
             let body = Self.body(number).dropLast() + ",\"apns-expiration\":\(expiration)}"

@@ -11,10 +11,6 @@ import Testing
 /// The limit on waiting in a worker: `docs/operate/retries.md`, "Hold time".
 @Suite("Hold time")
 struct HoldTimeTests {
-    private static func other(_ number: Int) -> String {
-        World.body(1000 + number, topic: "com.example.other")
-    }
-
     private static func consumers(_ world: World) -> Int? {
         world.broker.queues["push.requests"]?.consumerCount
     }
@@ -24,7 +20,7 @@ struct HoldTimeTests {
     @Test("Requests that waited too long for one app are parked without an attempt, which frees the prefetch")
     func onePausedApp() throws {
         let world = try World.started(script: "topic com.example.other: 403 TopicMismatch") { $0.hold = .seconds(60) }
-        for number in 0..<10 { try world.request(Self.other(number), id: "other\(number)") }
+        try world.put(0..<10, topic: "com.example.other")
         // A tenth of the prefetch is one request: it waits as the next probe, and the others are parked at once.
         try world.request(World.body(0), id: "app0")
         world.pass(.seconds(1))
@@ -37,7 +33,7 @@ struct HoldTimeTests {
         // The one is parked after the hold time.
         world.pass(.seconds(3000))
         #expect(world.parked.count >= 9 && world.broker.unsettledCount <= 1)
-        for number in 10..<30 { try world.request(Self.other(number), id: "other\(number)") }
+        try world.put(10..<30, topic: "com.example.other")
         for number in 1..<20 { try world.request(World.body(number), id: "app\(number)") }
         world.pass(.seconds(2))
         #expect(world.published(in: "push.results").count == 20)
@@ -61,7 +57,7 @@ struct HoldTimeTests {
             $0.hold = .seconds(20)
             $0.retry.delays = [.seconds(100), .seconds(5000)]
         }
-        for number in 0..<8 { try world.request(Self.other(number), id: "other\(number)") }
+        try world.put(0..<8, topic: "com.example.other")
         #expect(world.pass(atMost: .seconds(400)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 8)
     }
@@ -71,7 +67,7 @@ struct HoldTimeTests {
         let world = try World.started(script: "topic com.example.other: 403 TopicMismatch", hasRetryQueues: false) {
             $0.hold = .seconds(60)
         }
-        for number in 0..<5 { try world.request(Self.other(number), id: "other\(number)") }
+        try world.put(0..<5, topic: "com.example.other")
         for number in 0..<5 { try world.request(World.body(number), id: "app\(number)") }
         world.pass(.seconds(3600))
         #expect(world.published(in: "push.results").count == 5 && world.published(in: "push.dead").isEmpty)
@@ -109,9 +105,7 @@ struct HoldTimeTests {
 
     @Test("With APNs down for an hour a worker holds nothing, the queue keeps the backlog, and no attempt is used")
     func unreachable() throws {
-        let world = try World { $0.hold = .seconds(300) }
-        world.isAPNsDown = true
-        try world.start()
+        let world = try World.started(configure: { $0.hold = .seconds(300) }, before: { $0.isAPNsDown = true })
         for number in 0..<200 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         var most = 0
@@ -134,7 +128,9 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.dead").isEmpty)
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.sent == 200 && world.published(in: "push.results").count == 200)
+        let results = world.published(in: "push.results")
+        #expect(world.sent == 200 && results.count == 200)
+        #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
         #expect(Self.consumers(world) == 1 && !worker.isSuspended)
     }
 
@@ -199,15 +195,9 @@ struct HoldTimeTests {
                 $0.queues.append(queue)
             }
         }
-        for number in 0..<20 { try world.request(World.body(number), id: "m\(number)") }
-        for (index, queue) in others.enumerated() {
-            for number in 0..<20 {
-                var properties = MessageProperties()
-                properties.messageID = Array("\(queue)\(number)".utf8)
-                try world.broker.put(
-                    Array(World.body(100 + 20 * index + number).utf8), properties: properties, into: queue)
-            }
-        }
+        try world.put(0..<20)
+        try world.put(100..<120, into: others[0])
+        try world.put(200..<220, into: others[1])
         let worker = try #require(world.worker)
         world.pass(.seconds(24 * 3600))
         #expect(worker.isSuspended && worker.counters[.suspensions] == 1)
@@ -218,9 +208,7 @@ struct HoldTimeTests {
 
     @Test("An unsent channel creation is parked, and not requeued: a redelivery would not be sent")
     func creation() throws {
-        let world = try World { $0.hold = .seconds(30) }
-        world.isAPNsDown = true
-        try world.start()
+        let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
         try world.request(
             #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#, id: "c1")
         world.pass(.seconds(60))
@@ -233,9 +221,7 @@ struct HoldTimeTests {
 
     @Test("A suspended worker drains at once, and a draining one does not start to consume")
     func drain() throws {
-        let world = try World { $0.hold = .seconds(30) }
-        world.isAPNsDown = true
-        try world.start()
+        let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
         try world.request(World.body(1), id: "m1")
         world.pass(.seconds(60))
         let worker = try #require(world.worker)

@@ -11,19 +11,13 @@ import Testing
 @Suite("Pausing an app")
 struct PausingTests {
     private static func body(_ prefix: String, _ number: Int = 0, type: String = "alert") -> String {
-        let name = String(number, radix: 16)
-        let token = prefix + String(repeating: "0", count: 64 - prefix.count - name.count) + name
-        return """
-            {"device-token":"\(token)","apns-topic":"com.example.app","apns-push-type":"\(type)",\
-            "payload":{"aps":{"badge":1}}}
-            """
+        World.body(token: "\(prefix)\(1000 + number)", extra: "\"apns-push-type\":\"\(type)\",")
     }
 
     /// A worker with a large prefetch, for which 10 of 20 refused device tokens are too many.
-    private static func world(_ script: String, limit: TokenRefusalShare.Limit? = .init(responses: 20, percent: 50))
-        throws
-        -> World
-    {
+    private static func world(
+        _ script: String, limit: TokenRefusalShare.Limit? = .init(responses: 20, percent: 50)
+    ) throws -> World {
         try World.started(script: script) {
             $0.queues[0].prefetch = 500
             $0.apns.badTokenPause = limit
@@ -129,8 +123,7 @@ struct PausingTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test(
-        "An inconclusive probe that may not be retried soon is parked, and the next request becomes the probe")
+    @Test("An inconclusive probe that may not be retried soon is parked, and the next request becomes the probe")
     func poison() throws {
         let world = try World.started(script: "first 1 requests: 403 TopicMismatch") {
             $0.queues[0].prefetch = 1
@@ -155,38 +148,14 @@ struct PausingTests {
         #expect(world.sent == 4)
     }
 
-    @Test("A refused topic delays no other topic of its app")
-    func topics() throws {
-        let world = try World.started(script: "type voip: 400 TopicDisallowed") { $0.queues[0].prefetch = 30 }
-        for number in 0..<3 { try world.request(Self.body("7", number, type: "voip"), id: "v\(number)") }
-        for number in 0..<20 { try world.request(Self.body("7", number), id: "a\(number)") }
-        world.pass(.seconds(1))
-        #expect(world.published(in: "push.results").count == 20)
-        #expect(world.worker?.paused.map(\.topic) == ["com.example.app.voip"])
-        #expect(world.worker?.paused.map(\.held) == [3])
-    }
-
-    @Test("After a reload, paused apps are tried at once")
-    func changed() throws {
-        let world = try World.started(script: "first 6 requests: 403 Forbidden") { $0.queues[0].prefetch = 30 }
-        for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
-        // Refused after 15, 30 and 60 s; the next probe would be due after two more minutes.
-        world.pass(.seconds(110))
-        #expect(world.sent == 4)
-        try world.setScript("")
-        world.cut(World.apns)
-        try world.reload()
-        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
-    }
-
     // MARK: The log
 
     @Test("Pause and resumption are logged once, with app, topic and cause")
     func log() throws {
-        let world = try World(script: "type voip, first 5 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 80 }
         let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
+        let world = try World.started(script: "type voip, first 5 requests: 403 TopicMismatch", log: lines) {
+            $0.queues[0].prefetch = 80
+        }
         for number in 0..<8 { try world.request(Self.body("7", number, type: "voip"), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
         let told = lines.all.filter { $0.metadata["refused"] != nil }
@@ -201,12 +170,9 @@ struct PausingTests {
 
     @Test("An unknown reason and one that is our own fault are logged once each, and counted")
     func announced() throws {
-        let world = try World(script: "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500") {
-            $0.retry.maximumAttempts = 1
-        }
         let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
+        let script = "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500"
+        let world = try World.started(script: script, log: lines) { $0.retry.maximumAttempts = 1 }
         for (number, token) in ["a1", "b1", "c1", "a2", "b2", "a3"].enumerated() {
             try world.request(Self.body(token, number), id: "m\(number)")
         }

@@ -44,7 +44,7 @@ struct ProbeConnectionTests {
         world.pass(.seconds(470))
         // At 15, 45, 105, 225 and 465 s.
         #expect(world.network.attempts == before + 5)
-        #expect(world.network.links.count { $0.endpoint == World.apns } == 2)
+        #expect(world.openToAPNs == 2)
         try world.request(World.body(0, topic: "com.example.other"), id: "other")
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
     }

@@ -82,8 +82,7 @@ struct QueuePaceTests {
     func otherQueue() throws {
         let world = try Self.world()
         try world.put(0..<500)
-        try world.broker.put(Array(World.body(1000).utf8), properties: MessageProperties(), into: "push.other")
-        world.settle()
+        try world.put(1000..<1001, into: "push.other")
         #expect(world.ledger.records.contains { $0.deviceToken.elementsEqual(World.token(1000).utf8) })
         #expect(Self.waiting(world) == 490)
     }
@@ -127,10 +126,8 @@ struct QueuePaceTests {
         let world = try Self.world()
         try world.request(World.fanOut((0..<20).map { World.token($0) }), id: "fan-out")
         try world.put(100..<200)
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(60))
-        #expect(world.pass(atMost: .seconds(1)) { worker.hasEnded })
-        #expect(!worker.wasCutShort && world.broker.unsettledCount == 0)
+        #expect(try !world.drain(by: .seconds(60), within: .seconds(1)).wasCutShort)
+        #expect(world.broker.unsettledCount == 0)
         #expect(world.broker.messages(in: "push.requests").count == 100 && world.parked.count == 1)
         try world.start()
         #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })

@@ -21,17 +21,8 @@ struct ReloadTests {
         for number in range { try world.request(World.body(token: "7\(number)", topic: topic), id: "m\(number)") }
     }
 
-    /// The number of requests that each connection to APNs has answered, by connection number.
-    private func connections(_ world: World) -> [Int: Int] {
-        Dictionary(world.ledger.records.map { ($0.connection, 1) }, uniquingKeysWith: +)
-    }
-
     private func outcomes(_ world: World) -> [String: Int] {
         Dictionary(world.published(in: "push.results").map { ($0.outcome ?? "", 1) }, uniquingKeysWith: +)
-    }
-
-    private var openConnections: (World) -> Int {
-        { world in world.network.links.filter { $0.endpoint == World.apns }.count }
     }
 
     // MARK: Another credential
@@ -58,11 +49,11 @@ struct ReloadTests {
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
         #expect(outcomes(world) == ["accepted": 100])
         #expect(world.sent == 100 && world.ledger.statistics.accepted == 100)
-        let connections = connections(world)
+        let connections = Dictionary(world.ledger.records.map { ($0.connection, 1) }, uniquingKeysWith: +)
         // The other app had a connection of its key too, and has a new one because of the limits.
         #expect(connections.count == 2 && connections[1] == inFlight)
         world.pass(.seconds(30))
-        #expect(openConnections(world) == 2, "one for each key")
+        #expect(world.openToAPNs == 2, "one for each key")
         #expect(world.worker?.counters[.retries] == 0)
     }
 
@@ -166,17 +157,6 @@ struct ReloadTests {
         #expect(world.published(in: "push.dead").isEmpty && world.worker?.paused == [])
     }
 
-    @Test("An app paused for a wrong key resumes at once with the right one")
-    func resumes() throws {
-        let world = try World.started(script: "set key NEWKEY1234 team=DEF123GHIJ") { $0.queues[0].prefetch = 80 }
-        try publish(0..<8, to: world)
-        world.pass(.seconds(1000))
-        #expect(outcomes(world) == [:] && world.broker.unsettledCount == 8)
-        try world.reload { $0.apps[0].credential = world.otherKey }
-        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
-        #expect(outcomes(world) == ["accepted": 8])
-    }
-
     @Test("An app whose new key is wrong pauses, and resumes with the old one")
     func wrongKey() throws {
         let world = try World.started(script: "set key ABC123DEFG team=DEF123GHIJ") { $0.queues[0].prefetch = 40 }
@@ -268,7 +248,7 @@ struct ReloadTests {
         world.pass(.seconds(20))
         #expect(outcomes(world) == ["accepted": 3])
         #expect(world.network.attempts == attempts + 1)
-        #expect(world.ledger.records.map(\.connection) == [1, 2, 2] && openConnections(world) == 1)
+        #expect(world.ledger.records.map(\.connection) == [1, 2, 2] && world.openToAPNs == 1)
     }
 
     @Test("A draining worker does not hand over any more")
@@ -306,6 +286,6 @@ struct ReloadTests {
         try publish(1..<3, to: world)
         world.pass(.seconds(30))
         #expect(outcomes(world) == ["accepted": 3])
-        #expect(openConnections(world) == 1)
+        #expect(world.openToAPNs == 1)
     }
 }

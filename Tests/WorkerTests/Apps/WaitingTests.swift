@@ -12,18 +12,6 @@ import Testing
 /// Rules of waiting that hold however often an app, APNs or the broker comes and goes: each test has two rounds.
 @Suite("Waiting")
 struct WaitingTests {
-    private static func publish(_ range: Range<Int>, topic: String = "com.example.other", to world: World) throws {
-        for number in range { try world.request(World.body(number, topic: topic), id: "\(topic) \(number)") }
-    }
-
-    private static func accepted(_ world: World) -> Int {
-        world.ledger.records.count { if case .responded(200, reason: _) = $0.ending { true } else { false } }
-    }
-
-    private static func connections(_ world: World) -> Int {
-        world.network.links.count { $0.endpoint == World.apns }
-    }
-
     private static let refused = "topic com.example.other: 403 InvalidProviderToken"
 
     // MARK: The broker's delivery timeout
@@ -35,7 +23,7 @@ struct WaitingTests {
             $0.hold = .seconds(300)
         }
         for round in 0..<2 {
-            try Self.publish(round * 30..<round * 30 + 30, to: world)
+            try world.put(round * 30..<round * 30 + 30, topic: "com.example.other")
             world.pass(.seconds(15))
             world.broker.timeOut("push.requests")
             world.pass(.seconds(4))
@@ -44,7 +32,7 @@ struct WaitingTests {
         try world.setScript("")
         world.cut(World.apns)
         #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
-        #expect(Self.accepted(world) == 60 && world.published(in: "push.results").count == 60)
+        #expect(world.ledger.statistics.accepted == 60 && world.published(in: "push.results").count == 60)
         #expect(world.published(in: "push.dead").isEmpty && world.broker.violations.isEmpty)
     }
 
@@ -52,7 +40,7 @@ struct WaitingTests {
     func timeoutInFlight() throws {
         let world = try World.started(script: "token *: delay 20s") { $0.queues[0].prefetch = 300 }
         for round in 0..<2 {
-            try Self.publish(round * 5..<round * 5 + 5, topic: "com.example.app", to: world)
+            try world.put(round * 5..<round * 5 + 5)
             world.pass(.seconds(15))
             world.broker.timeOut("push.requests") { $0.body.last != UInt8(ascii: "x") }
             #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
@@ -65,12 +53,12 @@ struct WaitingTests {
     func deletedQueue() throws {
         let world = try World.started(script: Self.refused) { $0.queues[0].prefetch = 300 }
         for round in 0..<2 {
-            try Self.publish(round * 5..<round * 5 + 5, to: world)
+            try world.put(round * 5..<round * 5 + 5, topic: "com.example.other")
             world.pass(.seconds(60))
             world.broker.delete("push.requests")
             world.broker.declare("push.requests")
             world.pass(.seconds(5))
-            try Self.publish(100 + round..<101 + round, topic: "com.example.app", to: world)
+            try world.put(100 + round..<101 + round)
             world.pass(.seconds(1))
             #expect(world.worker?.worker.longestHold == nil)
         }
@@ -86,17 +74,17 @@ struct WaitingTests {
             $0.apns.connections = 2...4
         }
         for round in 0..<2 {
-            try Self.publish(round..<round + 1, topic: "com.example.app", to: world)
+            try world.put(round..<round + 1)
             world.pass(.seconds(5))
-            #expect(world.worker?.paused.count == 1 && Self.connections(world) == 0)
+            #expect(world.worker?.paused.count == 1 && world.openToAPNs == 0)
             let attempts = world.network.attempts
             world.pass(.seconds(90))
             // Probes at 15 and 45 s, each on a fresh connection, and once more with a fresh token.
-            #expect((2...4).contains(world.network.attempts - attempts) && Self.connections(world) == 0)
+            #expect((2...4).contains(world.network.attempts - attempts) && world.openToAPNs == 0)
             try world.setScript("")
             #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
             world.pass(.seconds(1))
-            #expect(world.worker?.paused == [] && Self.connections(world) == 2)
+            #expect(world.worker?.paused == [] && world.openToAPNs == 2)
             try world.setScript("topic *: 403 InvalidProviderToken")
             world.cut(World.apns)
             world.pass(.seconds(10))
@@ -107,9 +95,9 @@ struct WaitingTests {
     func sharedPool() throws {
         let world = try World.started(script: Self.refused) { $0.apns.connections = 2...4 }
         for round in 0..<2 {
-            try Self.publish(round..<round + 1, to: world)
+            try world.put(round..<round + 1, topic: "com.example.other")
             world.pass(.seconds(60))
-            #expect(world.worker?.paused.count == 1 && Self.connections(world) >= 2)
+            #expect(world.worker?.paused.count == 1 && world.openToAPNs >= 2)
         }
     }
 
@@ -121,7 +109,7 @@ struct WaitingTests {
         for round in 0..<2 {
             let expiration = world.moment.wall.seconds + 25
             try world.request(World.body(10 * round, extra: "\"apns-expiration\":\(expiration),"), id: "a\(round)")
-            try Self.publish(10 * round + 1..<10 * round + 3, topic: "com.example.app", to: world)
+            try world.put(10 * round + 1..<10 * round + 3)
             #expect(world.worker?.paused.map(\.held) == [3])
             world.pass(.seconds(10))
             world.isAPNsDown = true
@@ -151,11 +139,11 @@ struct WaitingTests {
         }
         world.broker.countsDeliveries = true
         try world.start()
-        try Self.publish(0..<10, to: world)
+        try world.put(0..<10, topic: "com.example.other")
         for round in 0..<15 {
             world.isAPNsDown = true
             world.cut(World.apns)
-            try Self.publish(round..<round + 1, topic: "com.example.app", to: world)
+            try world.put(round..<round + 1)
             world.pass(.seconds(60))
             #expect(world.worker?.isSuspended == true, "round \(round)")
             world.isAPNsDown = false
@@ -172,30 +160,14 @@ struct WaitingTests {
     @Test("A drain does not wait for requests that no retry queue takes")
     func missingRetryQueue() throws {
         let world = try World.started(script: Self.refused, hasRetryQueues: false) { $0.hold = .seconds(300) }
-        try Self.publish(0..<5, to: world)
+        try world.put(0..<5, topic: "com.example.other")
         for round in 0..<2 {
             world.pass(.seconds(10))
-            let worker = try #require(world.worker)
-            worker.startDrain(deadline: world.network.now + .seconds(60))
-            #expect(world.pass(atMost: .seconds(10)) { worker.hasEnded }, "round \(round)")
-            #expect(!worker.wasCutShort && world.broker.messages(in: "push.requests").count == 5)
+            #expect(try !world.drain(by: .seconds(60), within: .seconds(10)).wasCutShort, "round \(round)")
+            #expect(world.broker.messages(in: "push.requests").count == 5)
             world.kill()
             try world.start()
         }
-    }
-
-    @Test("A broadcast with apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")
-    func broadcast() throws {
-        let world = try World.started(
-            script: "set channel dHN0LXNyY2gtY2hubA== app=com.example.app\ntype liveactivity: 503 ServiceUnavailable")
-        for round in 0..<2 {
-            try world.request(
-                #"{"apns-channel-id":"dHN0LXNyY2gtY2hubA==","apns-topic":"com.example.app","apns-expiration":0,"#
-                    + #""payload":{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}}"#, id: "b\(round)")
-            world.pass(.seconds(40))
-        }
-        #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired"])
-        #expect(world.worker?.counters[.parked] == 0 && world.published(in: "push.dead").isEmpty)
     }
 
     // MARK: Large fan-outs
@@ -217,12 +189,30 @@ struct WaitingTests {
                 let tokens = (0..<200).map { "7a\(1_000_000_000 + round * 100_000 + number * 1000 + $0)" }
                 try world.request(World.fanOut(tokens), id: "fan-out \(round) \(number)")
             }
-            try Self.publish(round..<round + 1, to: world)
+            try world.put(round..<round + 1, topic: "com.example.other")
             let others = { world.ledger.records.count { $0.deviceToken.starts(with: "70000".utf8) } }
             #expect(world.pass(atMost: .seconds(15)) { others() > round }, "round \(round)")
             #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         }
         #expect(most <= RequestPipeline.maximumStarted + 2 * 200)
         #expect(world.published(in: "push.results").count == 2 * (20 * 200 + 1))
+    }
+
+    // MARK: The log
+
+    @Test("Each connection to the broker logs the loss, the cause and the recovery once in each outage")
+    func outages() throws {
+        let lines = LogLines()
+        let world = try World.started(log: lines)
+        for round in 1...2 {
+            world.isBrokerDown = true
+            world.cut(World.broker)
+            world.pass(.seconds(120))
+            world.isBrokerDown = false
+            world.pass(.seconds(60))
+            for text in ["connection is lost", "cannot be opened", "is open again"] {
+                #expect(lines.all.count { $0.message.contains(text) } == round * 2, "\(text)")
+            }
+        }
     }
 }

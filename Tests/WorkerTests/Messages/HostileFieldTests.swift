@@ -32,11 +32,7 @@ struct HostileFieldTests {
     }
 
     fileprivate static func body(_ number: Int, _ more: String = "") -> String {
-        let digits = String(number, radix: 16)
-        let token = String(repeating: "0", count: 64 - digits.count) + digits
-        return """
-            {"device-token":"\(token)","apns-topic":"com.example.app","payload":{"aps":{"alert":"x"}}\(more)}
-            """
+        String(World.body(number).dropLast()) + more + "}"
     }
 
     private static let longest = Array(repeating: UInt8(ascii: "x"), count: 255)
@@ -136,10 +132,7 @@ struct HostileFieldTests {
         let connects = brokerConnects()
         var number = 0
         for hostile in Self.properties + Self.headers + Self.bodies {
-            var properties = MessageProperties()
-            properties.messageID = Array("h\(number)".utf8)
-            hostile.edit(&properties)
-            try world.broker.put(Array(hostile.body.utf8), properties: properties, into: "push.requests")
+            try world.request(hostile.body, id: "h\(number)", hostile.edit)
             number += 1
             try world.request(Self.body(2), id: "good\(number)", replyTo: Self.replyTo)
             let isAnswered = world.pass(atMost: .milliseconds(500)) {

@@ -83,34 +83,22 @@ struct PayloadValidationTests {
     @Test("The log has the findings, and no payload")
     func log() throws {
         let lines = LogLines()
-        let settings = PipelineSettings(try World.configuration(), worker: "w")
-        let app = PipelineApp(
-            topic: "com.example.app", environment: .production,
-            pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
-        var pipeline = RequestPipeline(
-            settings, apps: AppTable([app]), log: Logger(label: "test") { _ in lines }, seed: 1)
+        let world = try World.started(log: lines)
         let trace = "0af7651916cd43dd8448eb211c80319c"
-        var tag: UInt64 = 0
-        func receive(at seconds: Int) {
-            tag += 1
-            let body = Array(Self.body().utf8)
-            var layout = Delivery.Layout()
-            layout.body = Delivery.Field(0..<body.count)
-            let now = Moment(
-                instant: Instant(nanoseconds: Int64(seconds) * 1_000_000_000), wall: WallTime(milliseconds: 0))
-            let delivery = Delivery(epoch: 1, tag: tag, redelivered: false, queue: 0, storage: body, layout: layout)
-                .settingHeader("traceparent", to: Array("00-\(trace)-b7ad6b7169203331-01".utf8))
-            pipeline.received(delivery, at: now)
+        for number in 1...2 {
+            try world.request(Self.body(), id: "m\(number)") {
+                $0.headers = ["traceparent": .string("00-\(trace)-b7ad6b7169203331-01")]
+            }
         }
-        for second in [0, 1] { receive(at: second) }
-        #expect(lines.all.count == 2)
-        for line in lines.all {
+        let told = lines.all.filter { $0.metadata["finding"] != nil }
+        #expect(told.count == 2)
+        for line in told {
             #expect(line.metadata["finding"]?.description == Self.finding)
             #expect(line.metadata["topic"]?.description == "com.example.app")
             #expect(line.metadata["trace_id"]?.description == trace)
             #expect(line.metadata.count == 3)
         }
-        #expect(pipeline.counters[.payloadFindings] == 2)
+        #expect(world.worker?.counters[.payloadFindings] == 2)
     }
 
     @Test("The sender's own keys appear in the result, and not in the log")

@@ -14,12 +14,15 @@ import Testing
 struct ProcessWorldTests {
     private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
-    private static func world() throws -> World {
-        try World { configuration in
+    /// - Parameter starts: whether a worker runs.
+    private static func world(starts: Bool = true) throws -> World {
+        let world = try World { configuration in
             let options = ProcessDecoder.Options(program: Program(command: ["reader"]))
             configuration.decoders = [DecoderDefinition(name: "program", .process(options))]
             configuration.queues[0].decoder = "program"
         }
+        if starts { try world.start() }
+        return world
     }
 
     private static func envelope(_ text: String) -> String {
@@ -28,7 +31,7 @@ struct ProcessWorldTests {
 
     @Test("Requests are sent as the program decodes them, and nothing is settled before its answer")
     func sends() throws {
-        let world = try Self.world()
+        let world = try Self.world(starts: false)
         world.programs.hello = nil
         try world.start()
         try world.request(Self.envelope("one"), id: "m1")
@@ -46,7 +49,6 @@ struct ProcessWorldTests {
     @Test("Each answer has its effect")
     func responses() throws {
         let world = try Self.world()
-        try world.start()
         world.programs.conduct = { body in .response(body) }
         try world.request(#""ignore":"no push""#, id: "m1")
         try world.request(#""reject":"no such\n user""#, id: "m2")
@@ -80,7 +82,6 @@ struct ProcessWorldTests {
             MemoryPrograms.Conduct.crash, .hang, .write(MemoryPrograms.frame("[")), .write([0x7F, 0, 0, 0]),
         ] {
             let world = try Self.world()
-            try world.start()
             world.programs.conduct = { body in body == "poison" ? conduct : .response(#""requests":[\#(body)]"#) }
             world.programs.kill()
             for index in 0..<8 { try world.request(index == 4 ? "poison" : Self.envelope("\(index)"), id: "m\(index)") }
@@ -103,7 +104,7 @@ struct ProcessWorldTests {
 
     @Test("Without a program deliveries wait, and they are sent once there is one")
     func missing() throws {
-        let world = try Self.world()
+        let world = try Self.world(starts: false)
         world.programs.canStart = false
         try world.start()
         for index in 0..<3 { try world.request(Self.envelope("\(index)"), id: "m\(index)") }
@@ -119,7 +120,6 @@ struct ProcessWorldTests {
     @Test("A redelivery is not sent to the program while the first delivery is there")
     func orphan() throws {
         let world = try Self.world()
-        try world.start()
         world.programs.conduct = { _ in .hang }
         try world.request(Self.envelope("one"), id: "m1")
         world.cut(consuming: true)
@@ -133,7 +133,6 @@ struct ProcessWorldTests {
     @Test("A request that another worker gets while the first one's program reads it is sent once, twice in a row")
     func orphanOfOtherWorker() throws {
         let world = try Self.world()
-        try world.start()
         try world.start()
         for round in 1...2 {
             world.programs.conduct = { _ in .hang }
@@ -153,7 +152,6 @@ struct ProcessWorldTests {
         arguments: 1...6 as ClosedRange<UInt64>)
     func killed(seed: UInt64) throws {
         let world = try Self.world()
-        try world.start()
         var random = SplitMix64(seed: seed)
         for index in 0..<120 {
             try world.request(Self.envelope("\(index)"), id: "m\(index)")
@@ -172,7 +170,6 @@ struct ProcessWorldTests {
     @Test("A drain waits for answers, and ends the program")
     func drain() throws {
         let world = try Self.world()
-        try world.start()
         try world.request(Self.envelope("one"), id: "m1")
         world.worker?.startDrain(deadline: world.moment.instant + .seconds(30))
         world.pass(.seconds(10))

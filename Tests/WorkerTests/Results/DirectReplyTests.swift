@@ -13,37 +13,24 @@ struct DirectReplyTests {
     /// Requesters on this node are reachable, and any other closes the connection, as with RabbitMQ 3.10.
     private static let node = "reply@129641588"
 
-    private static func world() throws -> World {
-        let world = try World { $0.queues[0].prefetch = 100 }
+    /// A world with a worker, and the name of a reachable requester.
+    private static func started() throws -> (World, name: String) {
+        let world = try World.started { $0.queues[0].prefetch = 100 }
+        let name = DirectReplies.name(node: node)
+        world.broker.declare(name)
         world.broker.refuses = { [unowned broker = world.broker] message in
             let key = String(decoding: message.routingKey, as: UTF8.self)
             guard key.hasPrefix(DirectReplies.prefix) else { return nil }
             return broker.queues[key] == nil ? .connection(541, "INTERNAL_ERROR") : nil
         }
-        return world
-    }
-
-    /// A world with a worker, and the name of a reachable requester.
-    private static func started() throws -> (World, name: String) {
-        let world = try world()
-        let name = DirectReplies.name(node: node)
-        world.broker.declare(name)
-        try world.start()
         return (world, name)
-    }
-
-    private static func attempts(_ world: World, during action: () throws -> Void) rethrows -> Int {
-        let before = world.network.attempts
-        try action()
-        return world.network.attempts - before
     }
 
     @Test(
         "A name that no broker made is never published: its result goes elsewhere, and no connection is opened or lost")
     func malformed() throws {
-        let world = try Self.world()
-        try world.start()
-        let attempts = try Self.attempts(world) {
+        let (world, _) = try Self.started()
+        let attempts = try world.attempts {
             for (number, name) in DirectReplies.malformed.enumerated() {
                 try world.request(World.body(number), id: "m\(number)", replyTo: name)
             }
@@ -69,10 +56,7 @@ struct DirectReplyTests {
         try world.request(World.body(3), id: "m3", replyTo: name)
         #expect(world.published(in: name).count == 2)
         #expect(world.broker.engines.count == 3)
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded })
-        #expect(!worker.wasCutShort)
+        #expect(try !world.drain(within: .seconds(5)).wasCutShort)
     }
 
     @Test("A direct reply that its requester got is neither a result elsewhere nor a dead letter")
@@ -120,15 +104,11 @@ struct DirectReplyTests {
 
     @Test("Forged names that are too many to be checked hold a tenth of the prefetch")
     func flood() throws {
-        let world = try Self.world()
-        try world.start()
+        let (world, _) = try Self.started()
         for number in 0..<1000 {
-            var properties = MessageProperties()
-            properties.replyTo = Array(DirectReplies.name(node: "reply@\(number)").utf8)
-            properties.messageID = Array("f\(number)".utf8)
-            try world.broker.put(Array(World.body(number).utf8), properties: properties, into: "push.requests")
+            let name = DirectReplies.name(node: "reply@\(number)")
+            try world.request(World.body(number), id: "f\(number)", replyTo: name)
         }
-        world.settle()
         world.pass(.seconds(5))
         #expect(world.broker.unsettledCount <= 12)
         try world.request(World.body(1), id: "healthy", replyTo: "replies")
@@ -154,9 +134,7 @@ struct DirectReplyTests {
         let (world, name) = try Self.started()
         world.isBrokerDown = true
         try world.request(World.body(0), id: "m0", replyTo: name)
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(world.pass(atMost: .seconds(7)) { worker.hasEnded })
+        let worker = try world.drain(within: .seconds(7))
         #expect(!worker.wasCutShort)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         #expect(worker.counters[.divertedResults] == 1)

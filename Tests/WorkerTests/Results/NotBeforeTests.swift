@@ -65,44 +65,25 @@ struct NotBeforeTests {
     }
 
     @Test(
-        "A request that expires before its time is expired at once, by either expiration, and is not sent",
-        arguments: [(9, nil), (nil, "9000")] as [(apns: Int64?, amqp: String?)])
-    func expires(apns: Int64?, amqp: String?) throws {
+        "A request is sent at its time unless it expires before, by either expiration, counted from its timestamp",
+        arguments: [
+            (9, nil, nil, false), (nil, "9000", nil, false), (nil, "14000", start - 5, false),
+            (nil, "14000", (start - 5) * 1000, false), (nil, "9000", start, false), (11, nil, nil, true),
+            (10, nil, nil, true), (0, nil, nil, true), (nil, "11000", nil, true), (nil, "16000", start - 5, true),
+            (nil, "16000", (start - 5) * 1000, true), (nil, "11000", start, true),
+        ] as [(apns: Int64?, amqp: String?, timestamp: Int64?, isSent: Bool)])
+    func expiration(apns: Int64?, amqp: String?, timestamp: Int64?, isSent: Bool) throws {
         let world = try World.started()
         try world.request(Self.body(after: 10, expiration: apns), id: "m1") {
             $0.expiration = amqp.map { Array($0.utf8) }
-        }
-        #expect(world.isQuiet && world.sent == 0)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
-    }
-
-    @Test(
-        "The AMQP expiration counts from the timestamp, for a request that waits too",
-        arguments: [(-5, "14000", false), (-5, "16000", true), (0, "9000", false), (0, "11000", true)])
-    func expirationFromTimestamp(timestamp: Int64, expiration: String, isSent: Bool) throws {
-        let world = try World.started()
-        try world.request(Self.body(after: 10), id: "m1") {
-            $0.timestamp = UInt64(Self.start + timestamp)
-            $0.expiration = Array(expiration.utf8)
+            $0.timestamp = timestamp.map { UInt64($0) }
         }
         if isSent {
             #expect((10..<10.9).contains(try Self.sentAfter(world, atMost: 20)))
         } else {
-            #expect(world.isQuiet && world.sent == 0)
+            #expect(world.isQuiet && world.sent == 0, "it ends at once")
         }
         #expect(world.published(in: "push.results").map(\.outcome) == [isSent ? "accepted" : "expired"])
-    }
-
-    @Test(
-        "A request that expires later, or permits one attempt, is sent at its time",
-        arguments: [(11, nil), (0, nil), (nil, "11000"), (10, nil)] as [(apns: Int64?, amqp: String?)])
-    func expiresLater(apns: Int64?, amqp: String?) throws {
-        let world = try World.started()
-        try world.request(Self.body(after: 10, expiration: apns), id: "m1") {
-            $0.expiration = amqp.map { Array($0.utf8) }
-        }
-        #expect((10..<10.9).contains(try Self.sentAfter(world, atMost: 20)))
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
     @Test("A fan-out waits as one, and a malformed device token has its result with the others")

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Logging
 import SimulatedWorld
 import TestSupport
 import Testing
@@ -16,10 +15,10 @@ struct RefusedResultTests {
 
     /// A world whose queue `full` refuses publishes. A tenth of its prefetch are ten requests.
     private static func world(
-        prefetch: UInt16 = 100, _ configure: (inout Configuration) -> Void = { _ in }
+        log: LogLines? = nil, _ configure: (inout Configuration) -> Void = { _ in }
     ) throws -> World {
-        let world = try World {
-            $0.queues[0].prefetch = prefetch
+        let world = try World.started(log: log) {
+            $0.queues[0].prefetch = 100
             configure(&$0)
         }
         world.broker.declare(full).rejectsPublishes = true
@@ -29,7 +28,6 @@ struct RefusedResultTests {
     @Test("A full reply queue holds a tenth of the prefetch; further results go to the configured results at once")
     func bounded() throws {
         let world = try Self.world()
-        try world.start()
         try world.put(0..<300, replyTo: Self.full)
         world.pass(.seconds(2))
         #expect(world.broker.unsettledCount == 10)
@@ -46,7 +44,6 @@ struct RefusedResultTests {
     @Test("A result is refused for 30 seconds, then it goes to the configured results")
     func timeLimit() throws {
         let world = try Self.world()
-        try world.start()
         try world.put(0..<5, replyTo: Self.full)
         world.pass(.seconds(29))
         #expect(world.broker.unsettledCount == 5)
@@ -60,7 +57,6 @@ struct RefusedResultTests {
     @Test("A reply queue with space again in time gets every result that waited for it")
     func recovers() throws {
         let world = try Self.world()
-        try world.start()
         try world.put(0..<8, replyTo: Self.full)
         world.pass(.seconds(5))
         world.broker.queues[Self.full]?.rejectsPublishes = false
@@ -77,7 +73,6 @@ struct RefusedResultTests {
     @Test("Without a route for results, the request becomes a dead letter that holds the result")
     func deadLetter() throws {
         let world = try Self.world { $0.results.route = nil }
-        try world.start()
         try world.put(0..<1, replyTo: Self.full)
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)
@@ -91,7 +86,6 @@ struct RefusedResultTests {
     @Test("A fan-out whose results are all refused becomes one dead letter with all of them")
     func fanOut() throws {
         let world = try Self.world { $0.results.route = nil }
-        try world.start()
         try world.request(World.fanOut(["1", "2", "3"]), id: "m", replyTo: Self.full)
         #expect(world.broker.unsettledCount == 1)
         #expect(world.worker?.worker.pipeline.destinations.heldRequests == 1)
@@ -100,18 +94,14 @@ struct RefusedResultTests {
         #expect(letters.count == 1)
         let results = try #require(letters.first?.headers["harebell-result"])
         #expect(results.hasPrefix("[{") && results.hasSuffix("}]"))
-        #expect(results.components(of: "\"outcome\":\"accepted\"") == 3)
+        #expect(results.ranges(of: "\"outcome\":\"accepted\"").count == 3)
     }
 
     @Test("A drain does not wait for a reply queue that refuses results")
     func drain() throws {
         let world = try Self.world()
-        try world.start()
         try world.put(0..<10, replyTo: Self.full)
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
-        #expect(!worker.wasCutShort)
+        #expect(try !world.drain(within: .seconds(2)).wasCutShort)
         #expect(world.published(in: "push.results").count == 10)
         #expect(world.broker.messages(in: "push.requests").isEmpty)
     }
@@ -120,7 +110,6 @@ struct RefusedResultTests {
     func fairness() throws {
         let world = try Self.world()
         world.broker.declare("slow").rejectsPublishes = true
-        try world.start()
         try world.put(0..<50, replyTo: Self.full)
         try world.put(100..<104, replyTo: "slow")
         try world.put(200..<250, replyTo: Self.full)
@@ -133,10 +122,8 @@ struct RefusedResultTests {
     @Test("If the configured results refuse as well, requests become dead letters; log, metric and readiness report it")
     func ownQueue() throws {
         let lines = LogLines()
-        let world = try Self.world()
-        world.log = Logger(label: "world") { _ in lines }
+        let world = try Self.world(log: lines)
         world.broker.queues["push.results"]?.rejectsPublishes = true
-        try world.start()
         try world.put(0..<20, replyTo: Self.full)
         world.pass(.seconds(35))
         // The share of both queues is ten requests.
@@ -156,7 +143,6 @@ struct RefusedResultTests {
     func deleted() throws {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
-        try world.start()
         try world.request(World.body(0), id: "m0")
         world.pass(.seconds(12))
         #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
@@ -170,22 +156,8 @@ struct RefusedResultTests {
     func momentary() throws {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
-        try world.start()
         try world.request(World.body(0), id: "m0")
         world.pass(.seconds(9))
         #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
-    }
-}
-
-extension String {
-    /// The number of occurrences of a text.
-    fileprivate func components(of text: String) -> Int {
-        var count = 0
-        var rest = self[...]
-        while let range = rest.firstRange(of: text) {
-            count += 1
-            rest = rest[range.upperBound...]
-        }
-        return count
     }
 }

@@ -21,11 +21,7 @@ struct ResultsPerRequestTests {
     }
 
     /// The outcomes in an array of results, in order.
-    private static func outcomes(_ result: World.Published) -> [String] {
-        outcomes(in: result.body)
-    }
-
-    private static func outcomes(in body: String) -> [String] {
+    private static func outcomes(_ body: String) -> [String] {
         body.split(separator: "\"outcome\":\"").dropFirst().map { String($0.prefix { $0 != "\"" }) }
     }
 
@@ -37,7 +33,7 @@ struct ResultsPerRequestTests {
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
         let replies = world.published(in: "replies")
         try #require(replies.count == 1)
-        #expect(Self.outcomes(replies[0]) == ["accepted", "unregistered", "invalid", "accepted"])
+        #expect(Self.outcomes(replies[0].body) == ["accepted", "unregistered", "invalid", "accepted"])
         #expect(replies[0].body.hasPrefix("[{") && replies[0].body.hasSuffix("}]"))
         #expect(replies[0].outcome == "mixed" && replies[0].messageID?.hasSuffix("-0") == true)
         #expect(world.published(in: "push.feedback").map(\.outcome) == ["unregistered"])
@@ -53,7 +49,7 @@ struct ResultsPerRequestTests {
         try world.request(World.body(), id: "m1")
         try world.request("no JSON", id: "m2")
         let results = world.published(in: "push.results")
-        #expect(results.map(Self.outcomes) == [["accepted"], ["invalid"]])
+        #expect(results.map { Self.outcomes($0.body) } == [["accepted"], ["invalid"]])
         #expect(results.map(\.outcome) == ["accepted", "invalid"])
         #expect(results.allSatisfy { $0.body.hasPrefix("[{\"apns-id\":\"\($0.messageID ?? "")") })
     }
@@ -74,11 +70,11 @@ struct ResultsPerRequestTests {
     func retry() throws {
         let world = try Self.world(script: "token 72*, attempt 1: 503 ServiceUnavailable")
         try world.request(World.fanOut(["71", "72", "73"]), id: "m1")
-        #expect(world.published(in: "push.results").map(Self.outcomes) == [["accepted", "accepted"]])
+        #expect(world.published(in: "push.results").map { Self.outcomes($0.body) } == [["accepted", "accepted"]])
         #expect(world.broker.unsettledCount == 0 && world.parked.count == 1)
         #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
         let results = world.published(in: "push.results")
-        #expect(results.map(Self.outcomes) == [["accepted", "accepted"], ["accepted"]])
+        #expect(results.map { Self.outcomes($0.body) } == [["accepted", "accepted"], ["accepted"]])
         #expect(results[1].body.contains(World.token("72")) && results[1].messageID?.hasSuffix("-1") == true)
         #expect(world.sent == 4)
     }
@@ -90,7 +86,7 @@ struct ResultsPerRequestTests {
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let letters = world.published(in: "push.dead")
         try #require(letters.count == 1)
-        #expect(letters[0].headers["harebell-result"].map { Self.outcomes(in: $0) } == ["accepted", "rejected"])
+        #expect(letters[0].headers["harebell-result"].map(Self.outcomes) == ["accepted", "rejected"])
         #expect(letters[0].headers["harebell-detail"]?.hasPrefix("2 of 2 notifications failed") == true)
     }
 
@@ -99,7 +95,7 @@ struct ResultsPerRequestTests {
         let world = try Self.world { $0.results.publish = .failures }
         try world.request(World.fanOut(["71", "dead"]), id: "m1")
         try world.request(World.fanOut(["71", "72"]), id: "m2")
-        #expect(world.published(in: "push.results").map(Self.outcomes) == [["unregistered"]])
+        #expect(world.published(in: "push.results").map { Self.outcomes($0.body) } == [["unregistered"]])
         #expect(world.isQuiet)
     }
 

@@ -13,10 +13,6 @@ import Testing
 /// Long waits in the broker: `docs/operate/retries.md`.
 @Suite("Retry queues")
 struct RetryQueueTests {
-    private func header(_ name: String, of message: Broker.Message?) -> FieldValue? {
-        message?.decodedProperties?.headers?[name]
-    }
-
     // MARK: Parking
 
     @Test(
@@ -36,9 +32,9 @@ struct RetryQueueTests {
         #expect(world.broker.unsettledCount == 0)
         let copy = try #require(world.broker.messages(in: "push.requests.retry.\(trouble.delay)s").first)
         #expect(String(decoding: copy.body, as: UTF8.self) == World.body())
-        #expect(header("harebell-attempts", of: copy) == .int32(1))
-        #expect(header("harebell-parked", of: copy) == .int32(1))
-        #expect(header("harebell-queue", of: copy) == .string("push.requests"))
+        #expect(copy.header("harebell-attempts") == .int32(1))
+        #expect(copy.header("harebell-parked") == .int32(1))
+        #expect(copy.header("harebell-queue") == .string("push.requests"))
         #expect(copy.decodedProperties?.deliveryMode == 2)
         #expect(world.pass(atMost: .seconds(trouble.delay + 1)) { world.isQuiet })
         #expect(world.network.now - start >= .seconds(trouble.delay))
@@ -61,8 +57,8 @@ struct RetryQueueTests {
             let queue = "push.requests.retry.\(name)s"
             let copy = try #require(world.broker.messages(in: queue).first, "round \(attempts)")
             levels.append(name)
-            #expect(header("harebell-attempts", of: copy) == .int32(Int32(attempts)))
-            #expect(header("harebell-first-seen", of: copy) == .string(firstSeen))
+            #expect(copy.header("harebell-attempts") == .int32(Int32(attempts)))
+            #expect(copy.header("harebell-first-seen") == .string(firstSeen))
             #expect(world.pass(atMost: .seconds(3601)) { world.sent == attempts + 1 })
         }
         #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
@@ -70,25 +66,9 @@ struct RetryQueueTests {
         #expect(result.outcome == "undelivered" && result.body.contains("\"attempts\":5,"))
         #expect(result.body.contains("\"detail\":\"given up after 5 attempts\""))
         let letter = try #require(world.broker.messages(in: "push.dead").first)
-        #expect(header("harebell-attempts", of: letter) == .int32(5))
-        #expect(header("harebell-first-seen", of: letter) == .string(firstSeen))
-        #expect(header("harebell-parked", of: letter) == nil)
-    }
-
-    @Test("The replay of an undelivered request starts anew")
-    func replayed() throws {
-        let world = try World(script: "first 2 requests: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 1 }
-        try world.start()
-        try world.request(World.body(), id: "m1")
-        let letter = try #require(world.broker.messages(in: "push.dead").first)
-        let properties = try #require(letter.decodedProperties)
-        // The same configuration with more attempts.
-        try world.reload { $0.retry.maximumAttempts = 3 }
-        try world.broker.put(letter.body, properties: properties, into: "push.requests")
-        world.settle()
-        #expect(header("harebell-attempts", of: world.parked.first) == .int32(1))
-        #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
-        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+        #expect(letter.header("harebell-attempts") == .int32(5))
+        #expect(letter.header("harebell-first-seen") == .string(firstSeen))
+        #expect(letter.header("harebell-parked") == nil)
     }
 
     @Test("A short failure is retried in the worker, and waits in a retry queue if it persists")
@@ -97,8 +77,8 @@ struct RetryQueueTests {
         try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(31)) { !world.parked.isEmpty })
         #expect(world.sent == 3)
-        #expect(header("harebell-attempts", of: world.parked.first) == .int32(3))
-        #expect(header("harebell-processed", of: world.parked.first) == .string("unknown"))
+        #expect(world.parked.first?.header("harebell-attempts") == .int32(3))
+        #expect(world.parked.first?.header("harebell-processed") == .string("unknown"))
         #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":4,\"processed\":\"yes\""))
@@ -216,7 +196,7 @@ struct RetryQueueTests {
         #expect(world.broker.unsettledCount == 0)
         let copy = try #require(world.broker.messages(in: "push.requests.retry.60s").first)
         // 1 and 3 are left.
-        #expect(header("harebell-done", of: copy) == .string("15"))
+        #expect(copy.header("harebell-done") == .string("15"))
         #expect(world.pass(atMost: .seconds(62)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.count == 5 && Set(results.map(\.messageID)).count == 5)
@@ -226,12 +206,11 @@ struct RetryQueueTests {
         // Only the rejected one is in the dead letter.
         let letters = world.broker.messages(in: "push.dead")
         #expect(letters.count == 1)
-        #expect(header("harebell-done", of: letters.first) == .string("1b"))
+        #expect(letters.first?.header("harebell-done") == .string("1b"))
         #expect(world.published(in: "push.dead").first?.headers["harebell-detail"] == "1 of 5 notifications failed")
     }
 
-    @Test(
-        "A malformed device token affects only itself: it has its result, is dead-lettered, and the others are sent")
+    @Test("A malformed device token affects only itself: it has its result, is dead-lettered, and the others are sent")
     func malformedTokens() throws {
         let world = try World.started(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
             $0.retry.delays = [.seconds(60)]
@@ -244,13 +223,12 @@ struct RetryQueueTests {
         #expect(early[1].body.contains("\"detail\":\"device-tokens[3]: it looks like base64: "))
         #expect(early[1].body.contains("; expected an even number of hexadecimal digits"))
         #expect(early[1].body.contains("\"device-token\":null"))
-        #expect(
-            header("harebell-done", of: world.broker.messages(in: "push.requests.retry.60s").first) == .string("0b"))
+        #expect(world.broker.messages(in: "push.requests.retry.60s").first?.header("harebell-done") == .string("0b"))
         #expect(world.pass(atMost: .seconds(62)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.count == 4 && results.last?.messageID?.suffix(2) == "-2" && results.last?.outcome == "accepted")
         let letters = world.broker.messages(in: "push.dead")
-        #expect(letters.map { header("harebell-done", of: $0) } == [.string("06")])
+        #expect(letters.map { $0.header("harebell-done") } == [.string("06")])
         let detail = world.published(in: "push.dead").first?.headers["harebell-detail"]
         #expect(detail?.hasPrefix("2 of 4 notifications failed, first: device-tokens[0]: ") == true)
     }
@@ -290,8 +268,8 @@ struct RetryQueueTests {
         #expect(results.count == 5)
         let letters = world.broker.messages(in: "push.dead")
         #expect(
-            letters.map { header("harebell-done", of: $0) } == [.string("05"), nil, .string("06")]
-                || letters.map { header("harebell-done", of: $0) } == [.string("05"), .string("06"), nil])
+            letters.map { $0.header("harebell-done") } == [.string("05"), nil, .string("06")]
+                || letters.map { $0.header("harebell-done") } == [.string("05"), .string("06"), nil])
     }
 
     @Test(

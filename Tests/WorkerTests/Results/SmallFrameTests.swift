@@ -8,17 +8,11 @@ import Testing
 
 @Suite("A broker with small frames")
 struct SmallFrameTests {
-    private static let body =
-        "{\"device-token\":\"\(String(repeating: "00ff", count: 16))\",\"apns-topic\":\"com.example.app\","
-        + "\"payload\":{\"aps\":{\"badge\":1}}}"
-
     private static func text(_ count: Int) -> FieldValue { .text(Array(repeating: 0x61, count: count)) }
 
     /// A world whose broker has frames of this size.
     private static func world(frameMax: UInt32 = 8192) throws -> World {
-        let world = try World()
-        world.broker.frameMax = frameMax
-        try world.start()
+        let world = try World.started(before: { $0.broker.frameMax = frameMax })
         return world
     }
 
@@ -40,16 +34,13 @@ struct SmallFrameTests {
         #expect(letter.headers["harebell-omitted"] == "large")
         #expect(letter.headers["harebell-queue"] == "push.requests")
         #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded })
-        #expect(!worker.wasCutShort)
+        #expect(try !world.drain(within: .seconds(5)).wasCutShort)
     }
 
     @Test("A result loses the request's trace headers, and still goes to its reply queue")
     func result() throws {
         let world = try Self.world()
-        try world.request(Self.body, id: "m", replyTo: "replies") {
+        try world.request(World.body(), id: "m", replyTo: "replies") {
             $0.headers = ["baggage": Self.text(7950), "tracestate": Self.text(80)]
         }
         #expect(world.isQuiet)
@@ -64,9 +55,9 @@ struct SmallFrameTests {
         let world = try Self.world()
         try world.setScript("token *: 503 ServiceUnavailable")
         world.cut(World.apns)
-        try world.request(Self.body, id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(8000)] }
+        try world.request(World.body(), id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(8000)] }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.published(in: "push.dead").map(\.body) == [Self.body])
+        #expect(world.published(in: "push.dead").map(\.body) == [World.body()])
         #expect(world.published(in: "replies").map(\.outcome) == ["undelivered"])
     }
 }

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Logging
 import Pipeline
 import Runtime
 import SimulatedWorld
@@ -21,12 +20,6 @@ struct SuspectPublishTests {
         }
     }
 
-    private static func attempts(_ world: World, during action: () throws -> Void) rethrows -> Int {
-        let before = world.network.attempts
-        try action()
-        return world.network.attempts - before
-    }
-
     @Test("One bad direct reply-to among many: its result goes to the results, and nothing else is affected")
     func badDirectReply() throws {
         let world = try World { $0.queues[0].prefetch = 100 }
@@ -34,13 +27,10 @@ struct SuspectPublishTests {
         world.broker.holdsConfirms = true
         try world.start()
         for number in 0..<50 {
-            try world.broker.put(
-                Array(World.body(number).utf8), properties: Self.properties(number, bad: number == 20),
-                into: "push.requests")
+            try world.request(World.body(number), id: "m\(number)", replyTo: number == 20 ? Self.badReply : nil)
         }
-        world.settle()
         world.broker.holdsConfirms = false
-        for engine in world.broker.engines where !engine.isConsuming { engine.releaseConfirms(49, multiple: true) }
+        world.releaseConfirms()
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(Set(results.compactMap(\.messageID)).count == 50)
@@ -51,21 +41,13 @@ struct SuspectPublishTests {
         #expect(world.broker.violations.isEmpty)
     }
 
-    private static func properties(_ number: Int, bad: Bool, exchange: String? = nil) -> MessageProperties {
-        var properties = MessageProperties()
-        properties.messageID = Array("m\(number)".utf8)
-        if bad { properties.replyTo = Array(badReply.utf8) }
-        return properties
-    }
-
     @Test("The next result to the same direct reply-to costs no close, and one more after the quarantine costs one")
     func remembered() throws {
-        let world = try World()
+        let world = try World.started()
         world.broker.refuses = Self.chokes()
-        try world.start()
         // The connection is open again within two seconds of its last close.
         func attempts(_ id: String) throws -> Int {
-            try Self.attempts(world) {
+            try world.attempts {
                 try world.request(World.body(1), id: id, replyTo: Self.badReply)
                 #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
                 world.pass(.seconds(2))
@@ -91,7 +73,7 @@ struct SuspectPublishTests {
         world.pass(.seconds(60))
         world.broker.holdsConfirms = true
         try world.request(World.body(2), id: "m2", replyTo: other)
-        let attempts = try Self.attempts(world) {
+        let attempts = try world.attempts {
             try world.request(World.body(3), id: "m3", replyTo: Self.badReply)
             world.pass(.seconds(5))
         }
@@ -105,9 +87,8 @@ struct SuspectPublishTests {
 
     @Test("Without a route for results, the request goes to the dead letters with outcome and detail")
     func withoutResults() throws {
-        let world = try World { $0.results.route = nil }
+        let world = try World.started { $0.results.route = nil }
         world.broker.refuses = Self.chokes()
-        try world.start()
         try world.request(World.body(1), id: "m1", replyTo: Self.badReply)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)
@@ -125,7 +106,7 @@ struct SuspectPublishTests {
         }
         try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
-        let attempts = try Self.attempts(world) {
+        let attempts = try world.attempts {
             for number in 1..<20 {
                 try world.request(World.body(number), id: "m\(number)", replyTo: number % 2 == 0 ? "replies" : nil)
             }
@@ -148,18 +129,16 @@ struct SuspectPublishTests {
     @Test("A dead letter that the broker refuses is held until it is accepted, and the others continue")
     func deadLetter() throws {
         let lines = LogLines()
-        let world = try World {
+        let world = try World.started(log: lines) {
             $0.deadLetter = Configuration.Route(exchange: "gone", routingKey: "push.dead")
         }
-        world.log = Logger(label: "world") { _ in lines }
-        try world.start()
         try world.request("no JSON", id: "bad")
         for number in 0..<5 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(300))
         #expect(world.broker.unsettledCount == 1)
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 6)
         #expect(lines.all.contains { $0.message.contains("makes the broker close the connection") })
-        let attempts = Self.attempts(world) { world.pass(.seconds(300)) }
+        let attempts = world.attempts { world.pass(.seconds(300)) }
         #expect((4...6).contains(attempts), "a close each minute, not \(attempts)")
         world.broker.declareExchange("gone")
         world.broker.bind("push.dead", exchange: "gone", routingKey: Array("push.dead".utf8))
@@ -169,9 +148,7 @@ struct SuspectPublishTests {
 
     @Test("A close that does not recur quarantines nothing", arguments: [541, 320] as [UInt16])
     func innocent(code: UInt16) throws {
-        let world = try World()
-        world.broker.holdsConfirms = true
-        try world.start()
+        let world = try World.started(before: { $0.broker.holdsConfirms = true })
         for number in 0..<8 { try world.request(World.body(number), id: "m\(number)") }
         world.broker.holdsConfirms = false
         world.broker.closeAll(code: code, text: "INTERNAL_ERROR")

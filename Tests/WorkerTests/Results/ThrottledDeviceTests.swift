@@ -18,7 +18,7 @@ struct ThrottledDeviceTests {
     }
 
     private func attempts(_ message: Broker.Message) -> FieldValue? {
-        message.decodedProperties?.headers?["harebell-attempts"]
+        message.header("harebell-attempts")
     }
 
     private func parked(_ world: World, _ seconds: Int) -> [Broker.Message] {

@@ -282,9 +282,7 @@ final class Simulation {
         case .refusePublishes: for queue in world.broker.queues.values { queue.rejectsPublishes = false }
         case .holdConfirms:
             world.broker.holdsConfirms = false
-            for engine in world.broker.engines {
-                if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
-            }
+            world.releaseConfirms()
         case .loseDeadLetters: world.broker.declare("push.dead")
         case .loseResults: world.broker.declare("push.results")
         case .loseRetries: world.declareRetryQueues()

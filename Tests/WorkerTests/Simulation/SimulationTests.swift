@@ -60,8 +60,7 @@ struct SimulationTests {
         if tellsAll { print(trace.joined(separator: "\n")) }
         // The first failing seed is enough for a reproduction.
         let last = tellsAll || complaints.isEmpty ? "" : "\n" + trace.suffix(120).joined(separator: "\n")
-        try #require(
-            complaints.isEmpty, "`make sim SEED=\(seed)`: \(complaints.joined(separator: "\n"))\(last)")
+        try #require(complaints.isEmpty, "`make sim SEED=\(seed)`: \(complaints.joined(separator: "\n"))\(last)")
         return (simulation.world.network.now - World.start.instant).components.seconds / 3600
     }
 }

@@ -38,9 +38,7 @@ struct Trouble {
         var lines = Self.responses + Self.connections
         for _ in 0..<4 { lines.append(Self.goaway(&random)) }
         let unit = span / 6
-        for what in ["after \(Self.text(unit)): goaway", "idle \(Self.text(unit / 2)): goaway IdleTimeout"] {
-            lines.append(what)
-        }
+        lines += ["after \(Self.text(unit)): goaway", "idle \(Self.text(unit / 2)): goaway IdleTimeout"]
         self.lines = lines.filter { _ in Int.random(in: 0..<5, using: &random) == 0 }
     }
 

@@ -13,9 +13,6 @@ struct TraceTests {
     private static let traceID = "0af7651916cd43dd8448eb211c80319c"
     private static let producer = "b7ad6b7169203331"
     private static let traceparent = "00-\(traceID)-\(producer)-01"
-    private static let token = String(repeating: "7", count: 64)
-    private static let body =
-        "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}"
 
     private static func world(ratio: Double? = 1, _ script: String = "") throws -> World {
         try World.started(script: script) {
@@ -27,7 +24,7 @@ struct TraceTests {
     }
 
     private static func request(_ world: World, _ traceparent: String?) throws {
-        try world.request(body, id: "m1") {
+        try world.request(World.body(token: "77777777"), id: "m1") {
             $0.headers = traceparent.map { ["traceparent": .string($0)] }
         }
     }
@@ -187,8 +184,7 @@ struct TraceTests {
     @Test("Spans that the control thread does not take are dropped and counted, a batch at a time is on its way")
     func limits() throws {
         let tracer = Tracer(ratio: 1, seed: 1)
-        let delivery = Delivery(
-            epoch: 1, tag: 1, redelivered: false, queue: QueueID(0), storage: [], layout: .init())
+        let delivery = Delivery(epoch: 1, tag: 1, redelivered: false, queue: QueueID(0), storage: [], layout: .init())
         let now = World.start.instant
         func complete(_ count: Int) {
             for _ in 0..<count {
