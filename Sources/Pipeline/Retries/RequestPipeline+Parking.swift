@@ -27,6 +27,10 @@ extension RequestPipeline {
             report.outcome = .expired
             return finish(handle, report, at: now)
         }
+        // A paused app's notification waits although its last attempt is over.
+        guard notifications[handle].attempts < settings.ladder.maximumAttempts else {
+            return finish(handle, report.undelivered("its attempts are used up"), at: now)
+        }
         let entry = remove(handle)
         entry.request.parked.append(ParkedNotification(entry: entry, report: report, cause: cause))
         partEnded(of: entry.request, requeues: requeues, at: now)
