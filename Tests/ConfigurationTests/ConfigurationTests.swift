@@ -317,7 +317,7 @@ struct ConfigurationTests {
         }
 
         @Test(
-            "An unknown key is an error that suggests the intended key, and a wrong type one that says what was expected",
+            "An unknown key is an error that suggests the right one, and a wrong type one that says what was expected",
             arguments: [
                 (
                     "broker:\n  hartbeat_seconds: 3",
