@@ -199,7 +199,7 @@ extension RequestPipeline {
         if isRepeatable(entry, after: processed) {
             entry.roundEnded()
             report.attempts = entry.attempts
-            if entry.attempts < settings.ladder.maximumAttempts {
+            if hasAttemptsLeft(entry) {
                 return park(handle, report, retryCause(cause, entry), at: now)
             }
         }
@@ -246,7 +246,7 @@ extension RequestPipeline {
         return true
     }
 
-    private func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {
+    func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {
         entry.attempts < settings.ladder.maximumAttempts
     }
 

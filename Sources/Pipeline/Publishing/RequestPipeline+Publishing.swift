@@ -86,7 +86,6 @@ extension RequestPipeline {
         return nil
     }
 
-    /// Changes nothing; it is `mutating`, because Swift 6.3.1 copies a large value for a call that does not change it.
     package mutating func hasPublishes(for role: PublisherRole) -> Bool { outlets[role.rawValue].waiting > 0 }
 
     /// Whether a publishing connection accepts publishes now.

@@ -28,7 +28,7 @@ extension RequestPipeline {
             return finish(handle, report, at: now)
         }
         // A paused app's notification waits although its last attempt is over.
-        guard notifications[handle].attempts < settings.ladder.maximumAttempts else {
+        guard hasAttemptsLeft(notifications[handle]) else {
             return finish(handle, report.undelivered("its attempts are used up"), at: now)
         }
         let entry = remove(handle)
