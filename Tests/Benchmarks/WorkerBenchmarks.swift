@@ -128,8 +128,9 @@ enum WorkerBenchmarks {
             let worker = try AppPlan(configuration).makeWorker(on: resources, at: network.moment)
             func turn() -> Bool {
                 let moment = network.moment
+                let isDue = worker.nextDeadline.map { $0 <= network.now } ?? false
                 meter.measure {
-                    worker.step(at: moment)
+                    if isDue { worker.expire(at: moment) } else { worker.step(at: moment) }
                     if worker.tracer?.takeBatch(at: network.now) != nil { worker.tracer?.batchReceived() }
                 }
                 while worker.nextEvent() != nil {}

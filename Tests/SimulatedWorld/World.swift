@@ -364,7 +364,7 @@ package final class World {
     private func turn() -> Bool {
         for worker in running where !worker.hasEnded {
             if let deadline = worker.nextDeadline, deadline <= network.now {
-                worker.worker.expire(at: moment)
+                worker.expire(at: moment)
             } else {
                 worker.step(at: moment)
             }

@@ -128,6 +128,9 @@ package final class AMQPConnection {
         if case .waiting(let until) = state, now >= until { connect() }
     }
 
+    /// Whether ``nextEvent(at:)`` may return one.
+    package var mayHaveEvents: Bool { link.mayHaveEvents }
+
     /// The oldest pending event. Call it in every turn until it returns `nil`.
     package func nextEvent(at now: Instant) -> Event? {
         guard link.mayHaveEvents else { return nil }

@@ -36,6 +36,12 @@ package struct Instant: Comparable, Hashable, Sendable {
     }
 }
 
+/// Like `<=`: the generic function calls `<` indirectly.
+@inline(__always)
+package func min(_ left: Instant, _ right: Instant) -> Instant {
+    left < right ? left : right
+}
+
 /// A point on the wall clock, in milliseconds since 1970-01-01 UTC.
 package struct WallTime: Comparable, Hashable, Sendable {
     /// Since 1970-01-01 UTC; negative before.

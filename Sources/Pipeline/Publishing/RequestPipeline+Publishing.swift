@@ -88,6 +88,12 @@ extension RequestPipeline {
 
     package mutating func hasPublishes(for role: PublisherRole) -> Bool { outlets[role.rawValue].waiting > 0 }
 
+    /// Whether a publishing connection may accept publishes at any time: it does again without an event when it has
+    /// sent enough.
+    package mutating func awaitsPublisher() -> Bool {
+        !canDivert || outlets.indices.contains { outlets[$0].waiting > 0 }
+    }
+
     /// Whether a publishing connection accepts publishes now.
     ///
     /// - Returns: whether it does, and a publish waits for it.

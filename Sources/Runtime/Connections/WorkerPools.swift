@@ -58,6 +58,9 @@ struct WorkerPools: ~Copyable {
     /// When the next pool has work.
     var nextDeadline: Instant? { agenda.members.nextDeadline }
 
+    /// Whether a pool has work before the next deadline.
+    var hasWoken: Bool { agenda.members.hasWoken }
+
     /// Moves the woken pools and those whose deadline has passed to ``due``.
     mutating func takeDue(at now: Instant) {
         agenda.members.takeDue(at: now, into: &due)

@@ -106,6 +106,7 @@ extension Worker {
         pace = TurnPace(plan.configuration)
         adopt(plan, contexts)
         applyChanges(isNewPlan: true)
+        hasWork = true
     }
 
     mutating func adopt(_ plan: AppPlan, _ contexts: AppPlan.Contexts) {

@@ -42,6 +42,7 @@ extension Worker {
         consumer.cancelConsumers(at: now.instant)
         pipeline.stopWaitingForDestinations(at: now)
         performActions()
+        hasWork = true
     }
 
     /// Closes everything now; the broker requeues unsettled deliveries.

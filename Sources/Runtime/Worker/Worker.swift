@@ -42,6 +42,8 @@ package struct Worker: ~Copyable {
     private var wasReady = false
     var drain = Drain()
     var flush: AcknowledgementFlush?
+    /// Whether the next turn has work even if no connection has events.
+    var hasWork = true
     /// The beginning of the current turn.
     var now: Moment {
         didSet { logThrottle.advance(to: now.instant) }
@@ -70,6 +72,7 @@ package struct Worker: ~Copyable {
     /// Takes the events of all connections, and executes the resulting actions.
     package mutating func step(at now: Moment) {
         self.now = now
+        guard hasWork || hasEvents() else { return }
         if isWorking {
             pipeline.expire(at: now)
             performActions()
@@ -87,6 +90,14 @@ package struct Worker: ~Copyable {
         if isWorking { publishWaiting() }
         pausePools()
         stepPools()
+        // What has no events.
+        hasWork =
+            drain.stage != .running || !decoders.isEmpty || pools.roster.isChanging || pipeline.awaitsPublisher()
+    }
+
+    private mutating func hasEvents() -> Bool {
+        consumer.mayHaveEvents || pools.hasWoken || publishers.contains { $0.mayHaveEvents }
+            || inquiries.mayHaveEvents
     }
 
     package var nextDeadline: Instant? {
@@ -115,6 +126,7 @@ package struct Worker: ~Copyable {
         consumer.expire(at: now.instant)
         for publisher in publishers { publisher.expire(at: now.instant) }
         inquiries.expire(at: now.instant)
+        hasWork = true
         step(at: now)
     }
 
