@@ -81,7 +81,7 @@ final class Destination {
 /// elsewhere. Above the limit, the destination with the most results gives one up, so that one queue does not use the
 /// share of the others. Source: rabbitmq.com/docs/maxlength, /docs/quorum-queues (a queue without a majority
 /// confirms nothing).
-struct Destinations {
+struct Destinations: ~Copyable {
     /// How long a destination may confirm nothing while others confirm. A change of a queue's leader takes less.
     static let silence = Duration.seconds(5)
     /// The maximum number of idle destinations that are remembered.
@@ -110,6 +110,15 @@ struct Destinations {
     init(limit: Int) {
         precondition(limit > 0, "the limit must be positive")
         self.limit = limit
+    }
+
+    // What waits refers to its destination.
+    deinit {
+        for destination in troubled {
+            destination.waiting = []
+            destination.held = []
+            destination.attempt = nil
+        }
     }
 
     mutating func destination(of publication: borrowing Publication) -> Destination {
