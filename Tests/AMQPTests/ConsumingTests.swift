@@ -148,6 +148,14 @@ struct ConsumingTests {
         pair.advance(by: .milliseconds(1))
         #expect(broker.queues["work"]?.consumeArguments == FieldTable())
         #expect(pair.takeEvents().names == ["opened", "consuming", "delivery"])
+        // It may be declared again as a queue that has them, and once more as one without.
+        for refuses in [false, true] {
+            broker.delete("work")
+            broker.refusesTimeouts = refuses
+            broker.declare("work")
+            pair.advance(by: .seconds(3))
+            #expect((broker.queues["work"]?.consumeArguments == FieldTable()) == refuses)
+        }
     }
 
     @Test("Prefetch limits what is in flight, and acks admit more")

@@ -115,6 +115,27 @@ struct RecoveryTests {
         #expect(setup.network.attempts == attempts + 1)
     }
 
+    @Test("A queue that delivers again is at once watched as closely as at first, each time")
+    func stalledAgain() throws {
+        let setup = consumer("work", prefetch: 5)
+        setup.broker.declare("work")
+        setup.start()
+        for round in 1...3 {
+            setup.broker.queues["work"]?.isStalled = true
+            try setup.broker.put([1], into: "work")
+            setup.advance(by: .seconds(100))
+            #expect(setup.network.attempts == round + 1)
+            setup.broker.queues["work"]?.isStalled = false
+            try setup.broker.put([2], into: "work")
+            setup.advance(by: .seconds(5))
+            let deliveries = setup.takeDeliveries()
+            #expect(deliveries.count == 2)
+            for delivery in deliveries {
+                setup.connection.ack(epoch: delivery.epoch, tag: delivery.tag, at: setup.network.now)
+            }
+        }
+    }
+
     // MARK: Message counts
 
     @Test("A broker that refuses message counts keeps the consumer's channel and its deliveries")

@@ -147,6 +147,7 @@ package final class AMQPConnection {
         case .delivery(let delivery) where delivery.queue == stalledQueue:
             configuration.stallTimeout = stallTimeout
             stalledQueue = nil
+            call { $0.setStallTimeout(stallTimeout, at: now) }
         default: break
         }
         return .engine(event)

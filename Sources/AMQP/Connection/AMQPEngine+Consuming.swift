@@ -128,7 +128,7 @@ extension AMQPEngine {
 
     private mutating func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
         if [.openChannel, .subscribe, .cancel].contains(action) {
-            consumers[index].responseDue = now + configuration.stallTimeout
+            consumers[index].responseDue = now + stallTimeout
         }
         switch action {
         case .none: break
@@ -138,7 +138,7 @@ extension AMQPEngine {
         case .announceConsuming:
             consumers[index].failures = 0
             if !consumers[index].queue.isSingleActive, !consumers[index].isUncountable {
-                consumers[index].watch = StallWatch(timeLimit: configuration.stallTimeout / 2, at: now)
+                consumers[index].watch = StallWatch(timeLimit: stallTimeout / 2, at: now)
             }
             events.append(.consuming(queue: QueueID(index)))
         case .closeChannel:
@@ -146,7 +146,7 @@ extension AMQPEngine {
                 unsafe amqp_channel_close_t(reply_code: 200, reply_text: amqp_bytes_t(), class_id: 0, method_id: 0)
             }
             channelEnded(index, .consumerCancelled)
-            consumers[index].responseDue = now + configuration.stallTimeout
+            consumers[index].responseDue = now + stallTimeout
         case .announceCancelled: events.append(.cancelled(queue: QueueID(index)))
         }
     }
@@ -194,6 +194,8 @@ extension AMQPEngine {
         channels[index].close()
         consumers[index].watch = nil
         consumers[index].messages = nil
+        // It may be declared again as another type.
+        consumers[index].setsTimeout = true
         events.append(.channelClosed(queue: QueueID(index), error))
     }
 
@@ -315,9 +317,21 @@ extension AMQPEngine {
         finish(stalled("no delivery of the \(messages) messages of queue", index))
     }
 
+    /// Another limit for the consumers, also for those that are already being watched.
+    mutating func setStallTimeout(_ timeout: Duration, at now: Instant) {
+        changes(at: now)
+        stallTimeout = timeout
+        for index in consumers.indices {
+            if consumers[index].watch != nil {
+                consumers[index].watch = StallWatch(timeLimit: timeout / 2, at: now)
+            }
+            if let due = consumers[index].responseDue { consumers[index].responseDue = min(due, now + timeout) }
+        }
+    }
+
     private mutating func stalled(_ what: String, _ index: Int) -> AMQPError {
         stalledQueue = QueueID(index)
-        let seconds = configuration.stallTimeout.components.seconds
+        let seconds = stallTimeout.components.seconds
         return AMQPError(.stalled, "\(what) \(consumers[index].queue.name) for \(seconds) s: reconnecting")
     }
 

@@ -71,6 +71,8 @@ package struct AMQPEngine: ~Copyable {
     var inspection = QueueInspection()
     /// The queue for which the connection ended as stalled.
     var stalledQueue: QueueID?
+    /// See ``AMQPConfiguration/stallTimeout``; a queue that delivers again shortens it.
+    var stallTimeout: Duration
     var requests = ControlRequests()
     var events = Deque<Event>()
     var output = ByteQueue()
@@ -95,6 +97,7 @@ package struct AMQPEngine: ~Copyable {
     package init(configuration: AMQPConfiguration, epoch: UInt32, firstSequence: UInt64 = 1) {
         self.configuration = configuration
         self.epoch = epoch
+        stallTimeout = configuration.stallTimeout
         machine = AMQPConnectionMachine(confirms: configuration.role == .publisher)
         confirms = ConfirmLedger(first: firstSequence)
         if configuration.address.usesTLS {
