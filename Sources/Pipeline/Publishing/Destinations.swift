@@ -212,6 +212,13 @@ struct Destinations: ~Copyable {
         if pending.request.heldResults == 0 { heldRequests -= 1 }
     }
 
+    /// Nothing could be published from `start` to `end`: the time does not count for what waits.
+    func skip(from start: Instant, to end: Instant) {
+        for pending in troubled.flatMap(\.held) where !pending.isUnderway {
+            pending.since = pending.since + (end - max(start, pending.since))
+        }
+    }
+
     /// Whether a held result has to go elsewhere.
     func isOverdue(_ pending: PendingPublication, at now: Instant) -> Bool {
         let end = pending.since + Self.timeLimit

@@ -28,6 +28,8 @@ struct PublishOutlet {
     /// Whether the connection accepts publishes.
     var isOpen = false
     var isBlocked = false
+    /// Since when it is lost or blocked; `nil` while it is not.
+    var stoppedSince: Instant?
     /// Whether the last connection was not lost, or one has confirmed a publish since.
     var isReliable = true
     var lastConfirm = Instant.distantPast
@@ -35,6 +37,10 @@ struct PublishOutlet {
     var losses = 0
     /// How often the connection was replaced since the last confirm.
     var replacements = 0
+
+    mutating func stop(at now: Instant) {
+        stoppedSince = stoppedSince ?? now
+    }
 
     /// Publishes that are not written yet.
     @inline(__always)

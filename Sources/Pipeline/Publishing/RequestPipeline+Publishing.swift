@@ -103,9 +103,15 @@ extension RequestPipeline {
         return isOpen && outlets[role.rawValue].waiting > 0
     }
 
-    /// The broker stopped reading from a publishing connection, or reads again: the time between does not count.
+    /// The broker stopped reading from a publishing connection, or reads it or another one: the time between does not
+    /// count.
     package mutating func publisher(_ role: PublisherRole, isBlocked: Bool, at now: Moment) {
         outlets[role.rawValue].isBlocked = isBlocked
+        if isBlocked {
+            outlets[role.rawValue].stop(at: now.instant)
+        } else if let start = outlets[role.rawValue].stoppedSince.take(), role == .queues {
+            destinations.skip(from: start, to: now.instant)
+        }
         for pending in outlets[role.rawValue].unconfirmed.elements {
             pending.writtenAt = now.instant
             if pending.isHeld { pending.since = now.instant }
@@ -198,6 +204,7 @@ extension RequestPipeline {
         outlets[index].isOpen = false
         outlets[index].isReliable = false
         outlets[index].isBlocked = false
+        outlets[index].stop(at: now.instant)
         outlets[index].losses += 1
         let lost = outlets[index].lost
         outlets[index].lost = []

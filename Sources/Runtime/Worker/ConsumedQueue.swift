@@ -92,7 +92,8 @@ extension Worker {
         if case .got(let delivery, _, _) = response {
             inquiries.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
         }
-        guard let queue = inquiry.take(), drain.stage == .running else { return }
+        // The channel may have ended since, and the queue may be another one.
+        guard let queue = inquiry.take(), drain.stage == .running, queues[queue.index].suspicion.isOpen else { return }
         for held in queues[queue.index].suspicion.answered() { give(held.delivery, oversizeBody: held.oversizeBody) }
     }
 

@@ -89,7 +89,7 @@ extension Worker {
     /// A delivery was held for the broker's delivery timeout.
     mutating func shortenHold(for timeout: Duration) {
         // A request may be held twice: for its rate limit, and for a last try.
-        let limit = max(timeout / 3, Self.shortestHold)
+        let limit = max(timeout / 3, Self.shortestTimeout / 3)
         guard longestHold.map({ limit < $0 }) ?? true else { return }
         longestHold = limit
         use(pipeline.settings)
@@ -101,6 +101,6 @@ extension Worker {
             ])
     }
 
-    /// Leaves enough time to open a connection.
-    private static let shortestHold = Duration.seconds(5)
+    /// A delivery timeout that leaves enough time to open a connection.
+    static let shortestTimeout = Duration.seconds(15)
 }

@@ -193,7 +193,10 @@ package struct Worker: ~Copyable {
         if queues[queue.index].hasDelivered { consumerLost(queue: queue) }
         queues[queue.index].channelEnded()
         if let timeout = error.consumerTimeout { shortenHold(for: timeout) }
-        if error.code == .consumerCancelled { queues[queue.index].heldAtCancel = oldest.map { now - $0 } }
+        if error.code == .consumerCancelled {
+            // A timeout cancels only after a while; other causes may cancel at any time.
+            queues[queue.index].heldAtCancel = oldest.map { now - $0 }.flatMap { $0 < Self.shortestTimeout ? nil : $0 }
+        }
         channelLost(pipeline.settings.queues[queue.index].name, error)
     }
 
@@ -259,6 +262,7 @@ package struct Worker: ~Copyable {
             case .engine(.opened):
                 connectionOpened(role.purpose)
                 pipeline.publisher(role, isOpen: publisher.canPublish)
+                pipeline.publisher(role, isBlocked: false, at: now)
                 if role == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
                 pipeline.publisher(role, isBlocked: true, at: now)

@@ -49,6 +49,18 @@ struct WaitingTests {
         #expect(world.worker?.counters[.duplicatesAvoided] == 10)
     }
 
+    @Test("A consumer that is cancelled with young deliveries does not shorten the hold time")
+    func cancelledYoung() throws {
+        let world = try World.started(script: "token *: delay 3s")
+        for round in 0..<2 {
+            try world.put(round * 5..<round * 5 + 5)
+            world.pass(.seconds(1))
+            world.broker.cancelConsumers(of: "push.requests")
+            #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
+            #expect(world.worker?.worker.longestHold == nil)
+        }
+    }
+
     @Test("A deleted queue does not shorten the hold time")
     func deletedQueue() throws {
         let world = try World.started(script: Self.refused) { $0.queues[0].prefetch = 300 }

@@ -70,6 +70,29 @@ struct RefusedResultTests {
         #expect(world.broker.unsettledCount == 10)
     }
 
+    @Test("The time in which nothing can be published does not count for results that wait", arguments: [true, false])
+    func stopped(isAlarm: Bool) throws {
+        let world = try Self.world()
+        for round in 0..<2 {
+            world.broker.queues[Self.full]?.rejectsPublishes = true
+            try world.put(round * 5..<round * 5 + 5, replyTo: Self.full)
+            world.pass(.seconds(5))
+            if isAlarm {
+                world.broker.setAlarm(true)
+                try world.put(100 + round..<101 + round, replyTo: "replies")
+            } else {
+                world.broker.users = [:]
+                world.broker.closeAll()
+            }
+            world.pass(.seconds(60))
+            world.broker.queues[Self.full]?.rejectsPublishes = false
+            if isAlarm { world.broker.setAlarm(false) } else { world.broker.users = ["guest": "guest"] }
+            #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
+            #expect(world.published(in: Self.full).count == round * 5 + 5)
+            #expect(world.published(in: "push.results").isEmpty)
+        }
+    }
+
     @Test("Without a route for results, the request becomes a dead letter that holds the result")
     func deadLetter() throws {
         let world = try Self.world { $0.results.route = nil }
