@@ -53,6 +53,7 @@ extension Worker {
             // The pool keeps trying to connect; one line is enough.
             if pools.refused.insert(number).inserted {
                 log.error("APNs refuses a certificate", metadata: metadata(number, "error.message", error))
+                pools[number].isPaused = false
             }
             pipeline.certificateRefused(pool: number, at: now)
         case .disconnected(let error):

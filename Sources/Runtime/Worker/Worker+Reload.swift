@@ -60,7 +60,16 @@ extension Worker {
     mutating func applyChanges(isNewPlan: Bool = false) {
         let changes = pools.roster.takeDueChanges(at: now.instant)
         for (slot, app) in changes {
+            let wasRefused = pipeline.app(in: slot).pools.all.contains { pools.refused.contains($0) }
             pipeline.change(slot, to: app, at: now)
+            performActions()
+            for number in app.pools.all where wasRefused && pools[number].isConnected {
+                pipeline.certificateAccepted(pool: number, at: now)
+            }
+        }
+        // The probes of paused apps, which need the new connections.
+        if !changes.isEmpty {
+            pipeline.expire(at: now)
             performActions()
         }
         if isNewPlan || !changes.isEmpty {

@@ -22,9 +22,11 @@ struct CertificateRefusalTests {
         // Certificates are checked against the real clock, wherever they are used.
         let now = SystemClock.now().wall
         let authority = CertificateAuthority(commonName: "Clients", now: now)
-        let issued = authority.issueProvider(bundleID: "com.example.app")
-        try folder.write(issued.certificatePEM, to: "client.pem")
-        try folder.write(issued.privateKeyPEM, to: "client.key")
+        for name in ["client", "renewed"] {
+            let issued = authority.issueProvider(bundleID: "com.example.app")
+            try folder.write(issued.certificatePEM, to: "\(name).pem")
+            try folder.write(issued.privateKeyPEM, to: "\(name).key")
+        }
         try folder.write(authority.certificatePEM, to: "authority.pem")
         try folder.write(CertificateAuthority(commonName: "Others", now: now).certificatePEM, to: "others.pem")
     }
@@ -38,10 +40,14 @@ struct CertificateRefusalTests {
 
     private func configure(_ configuration: inout Configuration) {
         configuration.queues[0].prefetch = 30
-        configuration.apps[0].credential = .certificate(
+        configuration.apps[0].credential = credential("client")
+    }
+
+    private func credential(_ name: String) -> Configuration.Credential {
+        .certificate(
             .pem(
-                certificateFile: FilePath(folder.file("client.pem")),
-                privateKeyFile: FilePath(folder.file("client.key"))))
+                certificateFile: FilePath(folder.file("\(name).pem")),
+                privateKeyFile: FilePath(folder.file("\(name).key"))))
     }
 
     @Test("Its app pauses, is reported once, loses nothing, and resumes when a connection opens")
@@ -83,6 +89,34 @@ struct CertificateRefusalTests {
         try world.setScript(refused)
         try world.request(World.body(1), id: "m1")
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        #expect(world.worker?.paused.isEmpty == true)
+    }
+
+    @Test("A reload to a certificate that APNs accepts ends the pause of an idle app, twice")
+    func reloaded() throws {
+        let world = try world(taken)
+        for name in ["renewed", "client"] {
+            try world.setScript(refused)
+            world.cut(World.apns)
+            world.pass(.seconds(60))
+            #expect(world.worker?.paused.map(\.held) == [0])
+            try world.setScript(taken)
+            try world.reload { $0.apps[0].credential = credential(name) }
+            world.pass(.seconds(1))
+            #expect(world.worker?.paused.isEmpty == true)
+        }
+    }
+
+    @Test("A paused app whose certificate is then refused keeps connecting")
+    func pausedBefore() throws {
+        let world = try world("\(taken)\ntopic com.example.app: 403 BadCertificate")
+        try world.request(World.body(0), id: "m0")
+        world.pass(.seconds(2))
+        #expect(world.worker?.paused.map(\.held) == [1])
+        try world.setScript(refused)
+        world.pass(.seconds(100))
+        try world.setScript(taken)
+        #expect(world.pass(atMost: .seconds(35)) { world.isQuiet })
         #expect(world.worker?.paused.isEmpty == true)
     }
 

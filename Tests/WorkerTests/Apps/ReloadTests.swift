@@ -57,6 +57,20 @@ struct ReloadTests {
         #expect(world.worker?.counters[.retries] == 0)
     }
 
+    @Test("The new key of a paused app is tried on the connections that opened for it")
+    func repairsPaused() throws {
+        let world = try World.started(script: "set key NEWKEY1234 team=DEF123GHIJ") { $0.apns.connections = 2...2 }
+        try publish(0..<1, to: world)
+        world.pass(.seconds(5))
+        #expect(world.worker?.paused.count == 1)
+        let attempts = world.network.attempts
+        try world.reload { $0.apps[0].credential = world.otherKey }
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        // Two for notifications, and two for broadcasts.
+        #expect(world.network.attempts == attempts + 4)
+        #expect(outcomes(world) == ["accepted": 1])
+    }
+
     @Test("The old key stays in use until the new one has a connection")
     func connectsFirst() throws {
         let world = try World.started(script: Self.keys)
