@@ -41,13 +41,20 @@ package final class InFlightRequest {
         var count = 0
         /// Their positions in a fan-out.
         var positions: [Int] = []
-        /// The first one, and its outcome.
-        let id: NotificationID?
-        let report: Report
+        /// Those of the first failure, else of the first result that reached no queue.
+        private(set) var id: NotificationID?
+        private(set) var report: Report
         /// Bodies of the results that no queue accepted.
         var results: [ArraySlice<UInt8>] = []
 
         init(id: NotificationID?, report: Report) {
+            self.id = id
+            self.report = report
+        }
+
+        /// A failure replaces a result that only reached no queue.
+        func join(id: NotificationID?, report: Report) {
+            guard report.outcome.isFailure, !self.report.outcome.isFailure else { return }
             self.id = id
             self.report = report
         }
@@ -201,8 +208,13 @@ package final class InFlightNotification {
 
     /// Its end without a response to report.
     func report(_ outcome: Outcome, _ detail: String? = nil) -> Report {
-        Report(outcome: outcome, attempts: attempts, processed: processed, detail: detail)
+        Report(
+            outcome: outcome, attempts: attempts, processed: outcome == .undelivered ? processedInVain : processed,
+            detail: detail)
     }
+
+    /// What APNs did with a notification that it did not accept: an error response is no delivery.
+    var processedInVain: Processed { processed == .unknown ? .unknown : .no }
 
     /// Whether APNs must not store it: it is tried for a short time and never parked.
     var isNowOrNever: Bool { notification.content.expiration == 0 }

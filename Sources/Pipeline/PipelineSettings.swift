@@ -64,14 +64,6 @@ package struct PipelineSettings: Sendable {
         }
     }
 
-    /// Whether the request also becomes a dead letter.
-    package func callsForDeadLetter(_ outcome: Outcome) -> Bool {
-        switch outcome {
-        case .rejected, .invalid, .undelivered: true
-        case .accepted, .unregistered, .expired: false
-        }
-    }
-
     /// Identifies the result of a message that is not a valid request.
     package func notificationID(of delivery: Delivery) -> NotificationID {
         RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue.index].name)

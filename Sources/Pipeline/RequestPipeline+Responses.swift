@@ -113,7 +113,7 @@ extension RequestPipeline {
     ) {
         guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
         var report = report(.undelivered, entry, response)
-        report.processed = entry.processed
+        report.processed = entry.processedInVain
         startNextRound(handle, entry, report, after: processed, cause, at: now)
     }
 

@@ -6,12 +6,11 @@ import Logging
 /// From a request to its notifications.
 extension RequestPipeline {
     package mutating func start(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
-        var now = now
         if let seconds = decoded.notBefore, seconds > now.wall.seconds {
             let start = WallTime(milliseconds: seconds * 1000)
             let expires = decoded.notifications.allSatisfy { hasExpired($0, of: request, at: start) }
-            guard expires else { return wait(request, until: start, at: now) }
-            now.wall = start
+            guard expires else { return wait(request, decoded, until: start, at: now) }
+            return begin(decoded, of: request, at: Moment(instant: now.instant, wall: start))
         }
         if !waitsToStart(decoded, request) { begin(decoded, of: request, at: now) }
     }
@@ -23,8 +22,7 @@ extension RequestPipeline {
         if let text = request.history.done {
             done = DoneBitmap(text, notifications: decoded.count)
             guard done != nil else {
-                let failure = DecodingFailure("harebell-done: does not match \(decoded.count) notifications")
-                return refuse(request, failure, id: settings.notificationID(of: request.delivery), at: now)
+                return refuse(request, decoded, "harebell-done: does not match \(decoded.count) notifications", at: now)
             }
         }
         request.started = decoded.count - (done?.count ?? 0)
@@ -76,15 +74,30 @@ extension RequestPipeline {
 
     /// A request waits for its `not-before` in the retry queues. If the shortest delay exceeds ``longestStretch``, the
     /// wait may end late by less than that delay.
-    private mutating func wait(_ request: InFlightRequest, until start: WallTime, at now: Moment) {
+    private mutating func wait(
+        _ request: InFlightRequest, _ decoded: Request, until start: WallTime, at now: Moment
+    ) {
         let pause = Duration.milliseconds(start.milliseconds - now.wall.milliseconds)
         // A request that waited before was admitted by the clock of the first worker.
         guard pause <= Self.longestAhead || request.history.deferrals > 0 else {
-            let failure = DecodingFailure("not-before: more than 30 days ahead")
-            return refuse(request, failure, id: settings.notificationID(of: request.delivery), at: now)
+            return refuse(request, decoded, "not-before: more than 30 days ahead", at: now)
         }
         let isShort = pause <= Self.longestStretch
         postpone(request, for: isShort ? pause : max(pause, settings.ladder.shortest), at: now)
+    }
+
+    /// A request that can be read gets one result and a dead letter.
+    private mutating func refuse(_ request: InFlightRequest, _ decoded: Request, _ detail: String, at now: Moment) {
+        guard let first = decoded.notifications.first else {
+            return refuse(request, DecodingFailure(detail), id: settings.notificationID(of: request.delivery), at: now)
+        }
+        var known = DecodingFailure.Known()
+        if decoded.count == 1 { known.target = first.target }
+        known.topic = first.topic
+        known.environment = first.environment
+        requestKey.begin()
+        let id = notificationID(first.content.id, nil, of: request, key: decoded.key)
+        refuse(request, DecodingFailure(detail, limit: nil, known: known), id: id, at: now)
     }
 
     private mutating func notificationID(

@@ -262,6 +262,15 @@ struct ResultTests {
             #expect(Set(all).count == all.count)
         }
 
+        @Test("An empty id of a format is no key")
+        func emptyKey() throws {
+            let ids = try ["[1]", "[2]"].map { body in
+                RequestKey.notificationID(
+                    own: nil, position: nil, of: try delivery(properties(), body: body), queue: "q", key: [])
+            }
+            #expect(ids[0] != ids[1])
+        }
+
         @Test("A fan-out's notifications have different ids, even under a given one")
         func fanOut() throws {
             let derived = try (0..<3).map { try key(properties(messageID: "m"), position: $0) }

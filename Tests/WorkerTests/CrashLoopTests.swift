@@ -63,8 +63,9 @@ struct CrashLoopTests {
         world.log = Logger(label: "test") { _ in lines }
         try world.start()
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let id = "123e4567-e89b-12d3-a456-426655440000"
         try world.request(World.body(1), id: "poison", replyTo: "replies") {
-            $0.headers = ["traceparent": .string(trace)]
+            $0.headers = ["traceparent": .string(trace), "apns-id": .string(id)]
         }
         for _ in 0..<15 {
             #expect(world.broker.unsettledCount == 1)
@@ -78,7 +79,7 @@ struct CrashLoopTests {
         #expect(letter.body == World.body(1))
         #expect(letter.headers["harebell-detail"]?.hasPrefix("poison suspect: delivered 15 times") == true)
         let result = try #require(world.published(in: "replies").first)
-        #expect(result.outcome == "undelivered")
+        #expect(result.outcome == "undelivered" && result.messageID == id)
         #expect(result.body.contains("\"processed\":\"unknown\""))
         let told = lines.all.filter { $0.message.hasPrefix("a message was delivered too often") }
         #expect(told.map { $0.metadata["trace_id"]?.description } == [String(trace.dropFirst(3).prefix(32))])

@@ -126,9 +126,11 @@ final class OneOffExchange: Run {
             case .reject, .doubtTopic, .pauseTopic, .pauseApp, .reconnect, .renewToken: .rejected
             case .resend, .keepToken, .retryLater: .undelivered
             }
+        let isUncertain = operation.map { !Notification.Target.management($0).maySendAgain } == true
+        let processed: Processed = isUncertain && response.status >= 500 ? .unknown : .no
         var report = Report(
             outcome: outcome, status: response.status, reason: response.reason, timestamp: response.timestamp,
-            uniqueID: response.uniqueID, attempts: 1, processed: response.rule.action == .resend ? .no : .yes)
+            uniqueID: response.uniqueID, attempts: 1, processed: outcome == .undelivered ? processed : .yes)
         if let operation { report.add(response, to: operation) }
         return report
     }

@@ -24,6 +24,14 @@ package enum Outcome: UInt8, CaseIterable, Sendable {
         }
     }
 
+    /// Whether its request also becomes a dead letter.
+    package var isFailure: Bool {
+        switch self {
+        case .rejected, .invalid, .undelivered: true
+        case .accepted, .unregistered, .expired: false
+        }
+    }
+
     /// What the producer of the request should do.
     package var action: StaticString {
         switch self {

@@ -35,7 +35,11 @@ package struct APNsHeadersDecoder: RefusingDecoder {
 
     /// The headers whose names are nearly right.
     static func remark(about delivery: Delivery) -> String? {
-        fields(of: delivery).remarks.text
+        var remarks = Remarks()
+        delivery.forEachHeader { name, _ in
+            if RequestFields.Name(header: name.span) == nil { remarks.notice(unknown: name.span) }
+        }
+        return remarks.text
     }
 
     private static func fields(of delivery: Delivery) -> RequestFields {

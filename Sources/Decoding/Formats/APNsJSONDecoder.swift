@@ -9,7 +9,20 @@ package struct APNsJSONDecoder: RefusingDecoder {
     package init() {}
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        return .request(try Self.request(delivery.body))
+        .request(try Self.request(delivery.body))
+    }
+
+    /// Whether a body is an envelope with a payload and a target.
+    static func isRequest(_ body: ArraySlice<UInt8>) -> Bool {
+        var envelope = Envelope()
+        do {
+            try envelope.scan(body)
+        } catch {
+            return false
+        }
+        return envelope.payload != nil
+            && (envelope.tokens != nil || !envelope.fields[.deviceToken].isMissing
+                || !envelope.fields[.channelID].isMissing)
     }
 
     static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {

@@ -5,7 +5,6 @@ package import Core
 /// Any other content type says nothing: many clients set `application/octet-stream` or `text/plain` for every message.
 package struct AutoDecoder: RefusingDecoder {
     package let name = "auto"
-    private let json = APNsJSONDecoder()
     private let headers = APNsHeadersDecoder()
     /// `nil` for the data of an event, because events cannot be nested.
     private let events: CloudEventsDecoder?
@@ -22,7 +21,7 @@ package struct AutoDecoder: RefusingDecoder {
         guard let text = delivery.contentType, !text.isEmpty else { return try byContent(delivery, at: now) }
         let type = ContentType(text)
         if type.matches("application/vnd.apple.apns+json") { return try headers.decoded(delivery, at: now) }
-        if type.matches("application/vnd.harebell.request+json") { return try json.decoded(delivery, at: now) }
+        if type.matches("application/vnd.harebell.request+json") { return try envelope(delivery) }
         if type.hasPrefix("application/cloudevents"), let events { return try events.decoded(delivery, at: now) }
         guard type.isOurs || !type.isForeign else {
             throw DecodingFailure(
@@ -30,20 +29,33 @@ package struct AutoDecoder: RefusingDecoder {
                 known: APNsHeadersDecoder.known(of: delivery))
         }
         do throws(DecodingFailure) {
-            return try byContent(delivery, at: now)
+            return try byContent(delivery, isJSON: type.matches("application/json"), at: now)
         } catch {
-            throw error.known?.target == nil ? error.naming(text) : error
+            let isNoRequest = error.known?.target == nil || error.detail.contains("payload: missing")
+            throw isNoRequest ? error.naming(text) : error
         }
     }
 
-    private func byContent(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
+    /// - Parameter isJSON: whether a whole request in the body counts more than headers.
+    private func byContent(
+        _ delivery: Delivery, isJSON: Bool = false, at now: WallTime
+    ) throws(DecodingFailure) -> Decoded {
         if CloudEventsDecoder.isBinary(delivery), let events { return try events.decoded(delivery, at: now) }
-        if APNsHeadersDecoder.namesTarget(delivery) { return try headers.decoded(delivery, at: now) }
+        guard APNsHeadersDecoder.namesTarget(delivery), !isJSON || !APNsJSONDecoder.isRequest(delivery.body) else {
+            return try envelope(delivery)
+        }
+        return try headers.decoded(delivery, at: now)
+    }
+
+    /// Names headers that are nearly right: one may be that of the target, which makes the body a payload.
+    private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
+        let remark = APNsHeadersDecoder.remark(about: delivery)
         do throws(DecodingFailure) {
-            return try json.decoded(delivery, at: now)
+            var request = try APNsJSONDecoder.request(delivery.body)
+            if let remark { request.hint = request.hint.map { "\($0); \(remark)" } ?? remark }
+            return .request(request)
         } catch {
-            // A name that is nearly right may be that of the target, which makes the body a payload.
-            guard let remark = APNsHeadersDecoder.remark(about: delivery) else { throw error }
+            guard let remark else { throw error }
             throw DecodingFailure("\(error.detail); \(remark)", limit: error.limit, known: error.known)
         }
     }

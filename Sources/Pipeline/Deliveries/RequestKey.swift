@@ -85,7 +85,7 @@ package struct RequestKey {
         if let messageID = delivery.messageID, !messageID.isEmpty {
             return append("message:", messageID, of: delivery, queue: queue, to: &name)
         }
-        if let key { return append("format:", key, of: delivery, queue: queue, to: &name) }
+        if let key, !key.isEmpty { return append("format:", key, of: delivery, queue: queue, to: &name) }
         var content: [UInt8] = []
         content.reserveCapacity(delivery.body.count + 256)
         append(text(delivery, "harebell-exchange") ?? delivery.exchange, to: &content)

@@ -36,7 +36,7 @@ extension RequestPipeline {
         let failure = DecodingFailure(
             "body: \(bodySize) bytes, more than broker.max_message_bytes (\(limit)) allows", limit: .body,
             known: APNsHeadersDecoder.known(of: delivery))
-        let id = isNamed ? settings.notificationID(of: delivery) : nil
+        let id = failure.known?.id ?? (isNamed ? settings.notificationID(of: delivery) : nil)
         refuse(makeRequest(delivery, at: now), failure, id: id, at: now)
     }
 
@@ -70,7 +70,8 @@ extension RequestPipeline {
         let report = Report(
             outcome: .undelivered, processed: .unknown,
             detail: "poison suspect: delivered \(count) times before and never settled; it was not decoded")
-        let id = settings.notificationID(of: request.delivery)
+        let id =
+            APNsHeadersDecoder.known(of: request.delivery).id ?? settings.notificationID(of: request.delivery)
         conclude(Conclusion(request: request, id: id, report: report), at: now)
     }
 

@@ -80,7 +80,7 @@ extension RequestPipeline {
         destinations.release(pending)
         switch pending.kind {
         case .result(let note, let isReply):
-            if isReply, let route = settings.results(for: note.report.outcome) {
+            if isReply, let route = settings.results {
                 let result = pending.publication.rerouted(to: route)
                 publish(result, for: pending.request, .result(note, isReply: false), at: now)
             } else {
@@ -103,6 +103,7 @@ extension RequestPipeline {
         var report = note.report
         report.detail = "the result could not be routed (\(replyText))" + (report.detail.map { "; \($0)" } ?? "")
         let failures = pending.request.failures ?? InFlightRequest.Failures(id: note.id, report: report)
+        failures.join(id: note.id, report: report)
         failures.count += note.unfailed
         failures.results.append(pending.publication.body)
         pending.request.failures = failures

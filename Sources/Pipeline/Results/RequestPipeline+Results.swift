@@ -32,7 +32,7 @@ extension RequestPipeline {
         if request.reply == .unusable { end.report.add(ReplyAddress.complaint) }
         let route = resultRoute(of: request, outcome: outcome)
         let isUndeliverable = route == nil && request.reply == .unusable
-        let isFailure = settings.callsForDeadLetter(outcome) || isUndeliverable
+        let isFailure = outcome.isFailure || isUndeliverable
         counters.outcomes[Int(outcome.rawValue)] += 1
         tally.count(app: end.app, end.pushType, outcome, end.report.reason)
         if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
@@ -51,6 +51,7 @@ extension RequestPipeline {
         }
         if isFailure {
             let failures = request.failures ?? InFlightRequest.Failures(id: end.id, report: end.report)
+            failures.join(id: end.id, report: end.report)
             failures.count += 1
             if let position = end.position { failures.positions.append(position) }
             if isUndeliverable { failures.results.append(encoder.body(of: end)) }
@@ -88,8 +89,11 @@ extension RequestPipeline {
 
     /// `reply_to` through the default exchange; otherwise the configured route.
     private func resultRoute(of request: InFlightRequest, outcome: Outcome) -> PublishRoute? {
-        if case .queue(let name) = request.reply { return PublishRoute(exchange: [], routingKey: name) }
-        return settings.results(for: outcome)
+        switch request.reply {
+        case .queue(let name): PublishRoute(exchange: [], routingKey: name)
+        case .unusable: settings.results
+        case .none: settings.results(for: outcome)
+        }
     }
 
     /// A notification or a publish of a request has ended.

@@ -63,6 +63,14 @@ extension RequestPipeline {
 
     /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
+        // All have one content.
+        if request.parked.contains(where: \.entry.isNowOrNever) {
+            return endParked(request, at: now) { parked in
+                var report = parked.report
+                report.outcome = .expired
+                return report
+            }
+        }
         let cause = request.parked.compactMap(\.cause).max() ?? .untried
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
         let next = settings.ladder.delay(

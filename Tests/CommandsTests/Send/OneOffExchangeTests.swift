@@ -97,7 +97,7 @@ struct OneOffExchangeTests {
                 "APNs accepts the provider token, but not for com.example.app; check the topic"
             ),
             ("400 BadCollapseId", .rejected, .yes, nil), ("503 Shutdown", .undelivered, .no, nil),
-            ("503 ServiceUnavailable", .undelivered, .yes, nil),
+            ("503 ServiceUnavailable", .undelivered, .no, nil),
         ] as [(String, Outcome, Processed, String?)])
     func refused(response: String, outcome: Outcome, processed: Processed, words: String?) throws {
         let world = try World(script: "token *: \(response)")

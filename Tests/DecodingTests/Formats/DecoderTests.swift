@@ -356,7 +356,11 @@ struct DecoderTests {
             #expect(found.notifications.isEmpty && found.refusals.map(\.position) == [0, 1])
             #expect(
                 complaint(envelope(fields + [("apns-priority", "3")]).utf8)
-                    == "apns-priority: expected 1, 5 or 10, found 3")
+                    == "apns-priority: expected 1, 5 or 10, found 3; device-tokens[0]: expected an even number of "
+                    + "hexadecimal digits, at most 1024; device-tokens[1]: it is empty or not a string; expected an "
+                    + "even number of hexadecimal digits, at most 1024")
+            let many = [("device-token", nil), ("device-tokens", "[\"ab\",1,2,3,4,5]"), ("apns-priority", "3")]
+            #expect(complaint(envelope(many).utf8).hasSuffix("; device-tokens: 5 are not valid"))
         }
 
         @Test("A broadcast is a Live Activity to a channel")
@@ -587,6 +591,39 @@ struct DecoderTests {
             )
             #expect(
                 try request(AutoDecoder(), delivery(Array(envelope().utf8))).notifications[0].pushType == .alert)
+        }
+
+        @Test("With JSON's content type, a whole envelope counts more than headers, and a payload does not")
+        func envelopeBesideHeaders() throws {
+            let type = "application/json"
+            let whole = delivery(Array(envelope().utf8), contentType: type, headers: headers)
+            #expect(try request(AutoDecoder(), whole).notifications[0].pushType == .alert)
+            let bare = delivery(payload, contentType: type, headers: headers)
+            #expect(try request(AutoDecoder(), bare).notifications[0].pushType == .background)
+            let untyped = delivery(Array(envelope().utf8), headers: headers)
+            #expect(try request(AutoDecoder(), untyped).notifications[0].pushType == .background)
+        }
+
+        @Test("A header beside an envelope whose name is nearly right is named, in a result and in an error")
+        func misspeltHeader() throws {
+            let headers = [("apns-colapse-id", OneOffDelivery.HeaderValue.text("x")), ("traceparent", .text("0"))]
+            let hint = "apns-colapse-id: not a field; did you mean \"apns-collapse-id\"?"
+            for type in ["", "application/vnd.harebell.request+json"] {
+                let found = delivery(Array(envelope().utf8), contentType: type, headers: headers)
+                #expect(try request(AutoDecoder(), found).hint == hint)
+                let bad = delivery(Array("{}".utf8), contentType: type, headers: headers)
+                let failure = AutoDecoder().decode(bad, at: WallTime(milliseconds: 0)).failure
+                #expect(failure?.detail.hasSuffix("; \(hint)") == true)
+            }
+        }
+
+        @Test("A content type is named where the payload is missing")
+        func missingPayload() {
+            let body = Array("{\"device-token\":\"\(token)\"}".utf8)
+            let failure = AutoDecoder().decode(
+                delivery(body, contentType: "text/plain"), at: WallTime(milliseconds: 0)
+            ).failure
+            #expect(failure?.detail.hasSuffix("content-type: \"text/plain\", expected application/json") == true)
         }
 
         @Test(

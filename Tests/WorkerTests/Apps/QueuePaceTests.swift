@@ -53,6 +53,16 @@ struct QueuePaceTests {
         #expect(world.published(in: "push.results").allSatisfy { $0.outcome == "accepted" })
     }
 
+    @Test("What waits at a drain and must not wait in a retry queue expires")
+    func nowOrNever() throws {
+        let world = try Self.world(Configuration.RateLimit(perSecond: 1, burst: 1))
+        try world.request(World.fanOut(["1", "2", "3"], extra: "\"apns-expiration\":0,"), id: "m")
+        #expect(world.sent == 1)
+        #expect(try !world.drain(within: .seconds(5)).wasCutShort)
+        #expect(world.published(in: "push.results").compactMap(\.outcome).sorted() == ["accepted", "expired", "expired"])
+        #expect(world.parked.isEmpty)
+    }
+
     @Test(
         "With any arrivals, no period exceeds the burst and the rate, and all of it is used",
         arguments: [(1, 1), (3, 7), (333, 5)])

@@ -109,8 +109,7 @@ struct ResponseTableTests {
         let expected: (outcome: String, action: String, attempts: Int, processed: String, letters: Int) =
             switch row.action {
             case .unregister, .doubtToken: ("unregistered", "forget-token", 1, "yes", 0)
-            case .retryLater: ("undelivered", "retry-later", 4, "yes", 1)
-            case .resend: ("undelivered", "retry-later", 4, "no", 1)
+            case .retryLater, .resend: ("undelivered", "retry-later", 4, "no", 1)
             default: ("rejected", "fix-request", 1, "yes", 1)
             }
         #expect(result.outcome == expected.outcome)

@@ -18,10 +18,11 @@ struct NotBeforeTests {
     ///   - after: seconds from the start of the world until `not-before`.
     ///   - expiration: likewise of `apns-expiration`.
     private static func body(
-        after: Int64, expiration: Int64? = nil, target: String = "\"device-token\":\"\(World.token("7"))\""
+        after: Int64, expiration: Int64? = nil, id: String? = nil, target: String = "\"device-token\":\"\(World.token("7"))\""
     ) -> String {
         let expiration = expiration.map { "\"apns-expiration\":\($0 == 0 ? 0 : start + $0)," } ?? ""
-        return "{\(target),\"apns-topic\":\"com.example.app\",\"not-before\":\(start + after),\(expiration)"
+        let id = id.map { "\"apns-id\":\"\($0)\"," } ?? ""
+        return "{\(id)\(target),\"apns-topic\":\"com.example.app\",\"not-before\":\(start + after),\(expiration)"
             + "\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
@@ -111,8 +112,13 @@ struct NotBeforeTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
         let letter = world.published(in: "push.dead").first
         #expect(letter?.headers["harebell-detail"] == "not-before: more than 30 days ahead")
+        let own = "123e4567-e89b-12d3-a456-426655440000"
+        try world.request(Self.body(after: 30 * 86_400 + 1, id: own), id: "m3")
+        let result = try #require(world.published(in: "push.results").last)
+        #expect(result.messageID == own && result.body.contains("\"apns-topic\":\"com.example.app\""))
+        #expect(result.body.contains("\"device-token\":\"\(World.token("7"))\""))
         try world.request(Self.body(after: 30 * 86_400), id: "m2")
-        #expect(world.published(in: "push.results").count == 1 && world.parked.count == 1)
+        #expect(world.published(in: "push.results").count == 2 && world.parked.count == 1)
     }
 
     @Test("The replay of a dead letter waits again if its time has not come")

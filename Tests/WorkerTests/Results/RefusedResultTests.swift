@@ -120,6 +120,30 @@ struct RefusedResultTests {
         #expect(results.ranges(of: "\"outcome\":\"accepted\"").count == 3)
     }
 
+    @Test("A failure makes the dead letter, whichever result was without a queue before it")
+    func failureAfterRefusal() throws {
+        let world = try World.started(script: "token 3*: delay 5s\ntoken 3*: 400 PayloadEmpty") {
+            $0.results.route = nil
+        }
+        try world.request(World.fanOut(["1", "3"]), id: "m", replyTo: "missing")
+        #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
+        let letter = try #require(world.published(in: "push.dead").first)
+        #expect(letter.outcome == "rejected" && letter.headers["harebell-detail"]?.hasPrefix("2 of 2") == true)
+    }
+
+    @Test("A result whose reply queue is missing goes to the results, whichever of them are published otherwise")
+    func missingReplyQueue() throws {
+        let world = try World.started { $0.results.publish = .none }
+        try world.request(World.body(0), id: "m0", replyTo: "missing")
+        try world.request(World.body(1), id: "m1")
+        try world.request(World.body(2), id: "m2", replyTo: "amq.rabbitmq.reply-to")
+        #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.count == 2)
+        for (result, id) in zip(results, ["m0", "m2"]) { #expect(result.body.contains("\"message-id\":\"\(id)\"")) }
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
     @Test("A drain does not wait for a reply queue that refuses results")
     func drain() throws {
         let world = try Self.world()

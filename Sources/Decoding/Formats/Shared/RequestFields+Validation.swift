@@ -55,7 +55,10 @@ extension RequestFields {
         let id = id(takesRequestID: isBroadcast)
         let environment = environment()
         let notBefore = time(.notBefore)
-        guard findings.isEmpty, let payload, let recipients, let type else { throw failure }
+        guard findings.isEmpty, let payload, let recipients, let type else {
+            if case .several(let tokens)? = recipients { addBadTokens(tokens) }
+            throw failure
+        }
         // Apple requires an expiration in every broadcast; every channel accepts 0.
         let content = Notification.Content(
             topic: topic, pushType: type, priority: priority, expiration: expiration ?? (isBroadcast ? 0 : nil),
@@ -63,6 +66,19 @@ extension RequestFields {
         var request = request(recipients, content, notBefore: notBefore)
         request.hint = remarks.text
         return request
+    }
+
+    /// The maximum number of invalid device tokens that an error names.
+    private static let maximumNamed = 4
+
+    private mutating func addBadTokens(_ tokens: [ArraySlice<UInt8>]) {
+        let bad = tokens.indices.filter { DeviceToken(hex: tokens[$0]) == nil }
+        for position in bad.prefix(Self.maximumNamed) {
+            findings.add(DecodingFailure("device-tokens[\(position)]: \(Self.badToken(tokens[position]))"))
+        }
+        if bad.count > Self.maximumNamed {
+            findings.add(DecodingFailure("device-tokens: \(bad.count) are not valid"))
+        }
     }
 
     private func request(_ recipients: Recipients, _ content: Notification.Content, notBefore: Int64?) -> Request {
