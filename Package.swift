@@ -194,8 +194,8 @@ let package = Package(
         tests(
             "CommandsTests",
             [
-                "Commands", "Monitoring", "Runtime", "Pipeline", "Configuration", "Simulator", "APNs", "AMQP", "TLS",
-                "System", "Core", "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
+                "Commands", "Monitoring", "Runtime", "Pipeline", "Decoding", "Configuration", "Simulator", "APNs",
+                "AMQP", "TLS", "System", "Core", "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
             ]),
         // Whole workers on virtual time.
         tests(

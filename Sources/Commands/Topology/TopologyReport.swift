@@ -11,16 +11,21 @@ struct TopologyReport {
     /// Whether the broker refused a step.
     var isRefused: Bool { answers?.contains { $0 != nil } ?? false }
 
+    /// Whether every step is declared, if they were to be.
+    private var isComplete: Bool { !isRefused && answers?.count ?? plan.steps.count == plan.steps.count }
+
     /// The steps to print, each with its state and the broker's error.
     private var steps: [(step: TopologyPlan.Step, state: String?, detail: String?)] {
         guard let answers else { return plan.steps.map { ($0, nil, nil) } }
-        return zip(plan.steps, answers).map { ($0, $1 == nil ? "declared" : "refused", $1) }
+        let answered = zip(plan.steps, answers).map { ($0, $1 == nil ? "declared" : "refused", $1) }
+        return answered + plan.steps.dropFirst(answers.count).map { ($0, "unknown", nil) }
     }
 
     // MARK: Text
 
-    /// A table without the queues' arguments, then the broker's errors.
+    /// A table without the queues' arguments, then the broker's errors. Nothing if the broker answered nothing.
     var lines: [String] {
+        guard answers?.isEmpty != true else { return [] }
         var table = TextTable((answers == nil ? [] : ["STATE"]) + ["KIND", "NAME", "PURPOSE"])
         for (step, state, _) in steps {
             table.add([state].compactMap(\.self) + [step.kind, step.name, step.purpose])
@@ -38,7 +43,7 @@ struct TopologyReport {
             if let detail { members.append(("detail", .text(detail))) }
             return JSONOutput.object(members)
         }
-        return [("ok", .boolean(!isRefused)), ("steps", .array(objects))]
+        return [("ok", .boolean(isComplete)), ("steps", .array(objects))]
     }
 
     /// The input of `rabbitmqctl import_definitions`. Source: rabbitmq.com/docs/definitions.

@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Decoding
 import SimulatedWorld
 import TestSupport
 import Testing
@@ -19,13 +20,7 @@ struct TopologyPlanTests {
 
     @Test("Queues precede those that dead-letter into them, and each is declared once")
     func order() throws {
-        let names = try plan().steps.map { step in
-            switch step {
-            case .queue(let queue, _): queue.name
-            case .exchange(let exchange): exchange.name
-            case .binding: "binding"
-            }
-        }
+        let names = try plan().steps.map(\.name)
         let retries = [5, 30, 120, 900, 1800, 3600].map { "push.requests.retry.\($0)s" }
         #expect(names == ["push.dead", "push.results", "push.feedback", "push.requests"] + retries)
     }
@@ -38,8 +33,6 @@ struct TopologyPlanTests {
         }.filter { $0.name.contains(".retry.") }
         #expect(queues.map(\.name) == ["push.requests.retry.5s", "push.requests.retry.60s"])
         let queue = try #require(queues.last)
-        #expect(queue.durable)
-        #expect(queue.arguments["x-queue-type"] == .string("quorum"))
         #expect(queue.arguments["x-message-ttl"] == .int32(60_000))
         #expect(queue.arguments["x-dead-letter-exchange"] == .string(""))
         #expect(queue.arguments["x-dead-letter-routing-key"] == .string("push.requests"))
@@ -80,18 +73,16 @@ struct TopologyPlanTests {
         #expect(steps.count == 5 + 3)
     }
 
-    @Test("Request queues are quorum queues that discard a message only into the dead letters")
+    @Test("Request queues discard a message only into the dead letters")
     func requests() throws {
         let queue = try #require(try queues().first { $0.name == "push.requests" })
-        #expect(queue.durable)
-        #expect(queue.arguments["x-queue-type"] == .string("quorum"))
         #expect(queue.arguments["x-dead-letter-exchange"] == .string(""))
         #expect(queue.arguments["x-dead-letter-routing-key"] == .string("push.dead"))
         #expect(queue.arguments["x-dead-letter-strategy"] == .string("at-least-once"))
         #expect(queue.arguments["x-overflow"] == .string("reject-publish"))
     }
 
-    @Test("Every queue has a delivery limit above the worker's own")
+    @Test("Every queue is a durable quorum queue with a delivery limit above the worker's own")
     func deliveryLimit() throws {
         let queues = try queues {
             $0.results.route = Configuration.Route(exchange: "", routingKey: "answers")
@@ -99,6 +90,7 @@ struct TopologyPlanTests {
         }
         #expect(queues.count == 10)
         #expect(queues.allSatisfy { $0.arguments["x-delivery-limit"] == .int32(10_000) })
+        #expect(queues.allSatisfy { $0.durable && $0.arguments["x-queue-type"] == .string("quorum") })
     }
 
     @Test("The report is a table with a row for each step")
@@ -111,6 +103,21 @@ struct TopologyPlanTests {
             ["binding", "push -> answers", "routing key answers"],
         ] {
             #expect(rows.count { $0 == row } == 1, "\(row): \(rows)")
+        }
+    }
+
+    @Test("Only a plan that is declared in full is ok, steps without an answer are unknown, none answered is no table")
+    func unanswered() throws {
+        let plan = try plan()
+        let all = [String?](repeating: nil, count: plan.steps.count)
+        for (answers, isOK) in [(nil, true), (all, true), ([], false), ([nil], false), (["no"], false)] {
+            let report = TopologyReport(plan: plan, answers: answers)
+            let json = JSONOutput.text(of: report.json)
+            #expect(json.hasPrefix("{\"ok\":\(isOK),"), "\(json)")
+            #expect(json.contains("\"state\":\"refused\",\"detail\":\"no\"") == (answers?.first == "no"), "\(json)")
+            let unknown = answers.map { all.count - $0.count } ?? 0
+            #expect(json.ranges(of: "\"state\":\"unknown\"").count == unknown, "\(json)")
+            #expect(report.lines.isEmpty == answers?.isEmpty ?? false)
         }
     }
 }

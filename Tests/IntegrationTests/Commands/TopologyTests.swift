@@ -32,12 +32,7 @@ extension ProcessTests {
 
             let machine = try topology(file, "--apply", "--json")
             #expect(machine.exit == .exited(65))
-            let response = try machine.object()
-            #expect(response["ok"] as? Bool == false)
-            let steps = try #require(response["steps"] as? [[String: Any]])
-            let step = try #require(steps.first { $0["name"] as? String == stage.classicQueue })
-            #expect(step["kind"] as? String == "queue" && step["state"] as? String == "refused")
-            #expect((step["detail"] as? String)?.contains("406 PRECONDITION_FAILED") == true, "\(step)")
+            #expect(try machine.object()["ok"] as? Bool == false)
         }
 
         @Test("RabbitMQ imports the definitions, after which nothing is missing or different")
