@@ -5,7 +5,8 @@ extension Configuration.Admin {
     ///
     /// - Returns: `nil` if the admin server is turned off.
     package static func load(path: String) throws(ConfigurationError) -> Configuration.Admin? {
-        let text = try ConfigurationDocument.text(path: path)
+        // Bytes that are not UTF-8 are errors elsewhere, too.
+        let text = String(decoding: try ConfigurationDocument.content(path: path), as: UTF8.self)
         let settings = SettingReader(
             root: try root(text, path), file: path, schema: .configuration,
             environment: ConfigurationDocument.environment)
@@ -21,23 +22,32 @@ extension Configuration.Admin {
         return admin
     }
 
+    /// The file's tree; if the rest of the file is not valid YAML, that of the section's lines. `nil` if no line looks
+    /// like the section's key: a worker without one serves the default address.
     private static func root(_ text: String, _ path: String) throws(ConfigurationError) -> YAMLNode? {
+        var problem: YAMLError
         do throws(YAMLError) {
             return try YAMLParser.root(of: Array(text.utf8))
         } catch {
+            problem = error
+        }
+        let key = #/^\u{FEFF}?(?:[^#]*[{,])?\s*["']?admin["']?\s*:(?:[\s"'{]|$)/#
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        guard let start = lines.firstIndex(where: { $0.contains(key) }) else { return nil }
+        let indentation = lines[start].prefix { $0 == " " }.count
+        let next = lines[(start + 1)...].firstIndex { line in
+            let content = line.drop { $0 == " " }
+            return !content.isEmpty && !content.hasPrefix("#") && line.count - content.count <= indentation
+        }
+        // The brace that closes the section need not be indented.
+        for end in [min((next ?? lines.count) + 1, lines.count), next ?? lines.count] {
+            let section = String(repeating: "\n", count: start) + lines[start..<end].joined(separator: "\n")
             do throws(YAMLError) {
-                return try YAMLParser.root(of: Array(section(text).utf8))
+                return try YAMLParser.root(of: Array(section.utf8))
             } catch {
-                throw ConfigurationDocument.error(path, error.location, "not YAML: \(error.message)")
+                problem = error
             }
         }
-    }
-
-    /// The lines of the section. The rest of the file may not be valid YAML.
-    private static func section(_ text: String) -> String {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        guard let start = lines.firstIndex(where: { $0.hasPrefix("admin:") }) else { return "" }
-        let rest = lines[(start + 1)...].prefix { !($0.first?.isLetter ?? false) }
-        return ([lines[start]] + rest).joined(separator: "\n")
+        throw ConfigurationDocument.error(path, problem.location, "not YAML: \(problem.message)")
     }
 }

@@ -22,13 +22,16 @@ package struct ConfigurationDocument: Sendable {
         unsafe getenv(name).map { unsafe String(cString: $0) }
     }
 
-    static func text(path: String) throws(ConfigurationError) -> String {
-        let content: [UInt8]
+    static func content(path: String) throws(ConfigurationError) -> [UInt8] {
         do {
-            content = try ConfigurationFiles.read(path)
+            return try ConfigurationFiles.read(path)
         } catch {
             throw Self.error(path, .init(line: 1, column: 1), "cannot read the file: \(error)")
         }
+    }
+
+    private static func text(path: String) throws(ConfigurationError) -> String {
+        let content = try content(path: path)
         guard let text = String(validating: content, as: UTF8.self) else {
             throw Self.error(path, firstInvalid(in: content), "not UTF-8")
         }
