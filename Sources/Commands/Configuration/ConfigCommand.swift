@@ -4,17 +4,18 @@ import Decoding
 
 struct ConfigCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "config", abstract: "Shows the configuration file's keys.",
-        discussion: "Example: harebell config --reference")
+        commandName: "config",
+        abstract: "Prints every key of the configuration file with its type, default, range and description.",
+        discussion: "Example: harebell config")
 
-    @Flag(help: "Print every key with its type, default, range and description.")
+    /// Once required; scripts may still give it.
+    @Flag(help: .hidden)
     var reference = false
 
-    @Flag(help: "With --reference: one JSON object instead of lines.")
+    @Flag(help: "One JSON object instead of lines.")
     var json = false
 
     func run() throws {
-        guard reference else { throw CleanExit.helpRequest(self) }
         let settings = Schema.configuration.settings
         guard !json else {
             let keys = settings.map { setting in

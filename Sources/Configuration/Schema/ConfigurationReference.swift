@@ -1,4 +1,4 @@
-/// The schema as text for users: `config --reference` and the page in the documentation.
+/// The schema as text for users: `harebell config` and the page in the documentation.
 extension Setting {
     package var typeText: String { kind.typeName + (isOptional ? " or null" : "") }
 

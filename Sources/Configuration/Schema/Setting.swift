@@ -1,7 +1,7 @@
 /// One row of the configuration's schema: a key with its type, default and summary. Decoder options are settings as
 /// well.
 ///
-/// Parsing, `config --reference` and the documentation are all derived from a ``Schema``.
+/// Parsing, `harebell config` and the documentation are all derived from a ``Schema``.
 package struct Setting: Sendable {
     /// The type of a value.
     package enum Kind: Sendable, Equatable {

@@ -74,12 +74,20 @@ extension ProcessTests {
         @Test("a full standard output is 70, also for help")
         func fullOutput() throws {
             let file = try configuration()
-            for arguments in [["--help"], ["config", "--reference"], ["check", "--config", file], ["--version"]] {
+            for arguments in [["--help"], ["config"], ["check", "--config", file], ["--version"]] {
                 let process = try ChildProcess(
                     "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh", binary] + arguments)
                 #expect(try process.waitForExit() == .exited(70), "\(arguments): \(process.report)")
                 #expect(process.text(.errors).contains("No space left on device"), "\(process.report)")
             }
+        }
+
+        @Test("config prints every key, with or without its former flag, and as JSON")
+        func reference() throws {
+            let text = try run(["config"]).text()
+            #expect(text.contains("\ndrain_deadline_seconds\n    integer, default 30, "), "\(text)")
+            #expect(try run(["config", "--reference"]).text() == text)
+            #expect(try run(["config", "--json"]).object()["keys"] is [Any])
         }
 
         @Test("a full pipe that does not block gets everything")
