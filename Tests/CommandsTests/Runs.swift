@@ -7,10 +7,15 @@ import TestSupport
 extension MemoryNetwork {
     /// A connection to the host `broker`.
     func brokerConnection(_ role: AMQPRole) -> AMQPConnection {
-        let address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
+        brokerConnection(role, hosts: ["broker"], seed: 1)
+    }
+
+    func brokerConnection(_ role: AMQPRole, hosts: [String], seed: UInt64) -> AMQPConnection {
+        let addresses = hosts.map { BrokerAddress(endpoint: Endpoint(host: $0, port: 5672)) }
+        var configuration = AMQPConfiguration(address: addresses[0], role: role)
+        configuration.connectTimeout = BrokerProgress.attempt
         return AMQPConnection(
-            configuration: AMQPConfiguration(address: address, role: role), addresses: [address], network: self,
-            random: SplitMix64(seed: 1))
+            configuration: configuration, addresses: addresses, network: self, random: SplitMix64(seed: seed))
     }
 }
 

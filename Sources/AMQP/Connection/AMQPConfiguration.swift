@@ -49,9 +49,9 @@ package struct AMQPConfiguration {
     package var productVersion = "0"
     /// The interval we request; the broker may lower it. Zero turns heartbeats off if the broker agrees.
     package var heartbeat = Duration.seconds(15)
-    /// From name resolution to the open transport.
+    /// From name resolution to the open transport, and from there to the broker's first frame.
     package var connectTimeout = connectTimeout
-    /// From the open transport to the open channel. Also the limit for an orderly close.
+    /// From the broker's first frame to the open channel. Also the limit for an orderly close.
     package var handshakeTimeout = connectTimeout
     /// Bytes. A larger delivery arrives as ``AMQPEngine/Event/oversize(_:bodySize:)``, without its body.
     package var maximumBody = 256 * 1024

@@ -85,6 +85,8 @@ package final class AMQPConnection {
     }
 
     package var isOpen: Bool { link.engine.isOpen }
+    /// Whether the broker has begun the handshake of this epoch, or the last one.
+    package var isEstablished: Bool { link.engine.isEstablished }
     /// Whether it was closed by ``close(at:)`` and ``Event/closed`` was taken.
     package var isClosed: Bool { if case .closed = state { true } else { false } }
     package var isBlocked: Bool { link.engine.isBlocked }

@@ -17,7 +17,7 @@ extension AMQPEngine {
             didOpen()
             sendNextRequest()
         case .sendClose:
-            awaitResponse()
+            awaitResponse(within: configuration.handshakeTimeout)
             writeClose()
         case .sendCloseOk:
             write(AMQP_CONNECTION_CLOSE_OK_METHOD, channel: 0) { _ in amqp_connection_close_ok_t() }
@@ -85,6 +85,7 @@ extension AMQPEngine {
             return finish(missing(isVersion091 ? mechanisms : nil))
         }
         handshake.isEstablished = true
+        awaitResponse(within: configuration.handshakeTimeout)
         perform(machine.startReceived())
     }
 
@@ -222,7 +223,7 @@ extension AMQPEngine {
             events.append(.responded(.refused(error)))
             if channels[0].deliveries.held == 0 {
                 channels[0].close()
-                awaitResponse()
+                awaitResponse(within: configuration.handshakeTimeout)
                 return perform(machine.channelLost())
             }
         }
@@ -267,8 +268,11 @@ extension AMQPEngine {
     }
 
     func handshakeTimeout() -> AMQPError {
-        AMQPError(
-            .handshakeTimeout, "the handshake took longer than \(configuration.handshakeTimeout) (\(machine.state))")
+        let text =
+            isEstablished
+            ? "the handshake took longer than \(configuration.handshakeTimeout) (\(machine.state))"
+            : "\(configuration.address.endpoint) did not begin the handshake within \(configuration.connectTimeout)"
+        return AMQPError(.handshakeTimeout, text)
     }
 
     /// The likely cause if the broker ends the connection now: until the sizes are negotiated, it accepts frames of

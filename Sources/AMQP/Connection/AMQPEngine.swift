@@ -162,7 +162,7 @@ package struct AMQPEngine: ~Copyable {
 
     package mutating func transportOpened(at now: Instant) {
         self.now = now
-        awaitResponse()
+        awaitResponse(within: configuration.connectTimeout)
         if let tls { secure(tls) } else { perform(machine.transportOpened()) }
     }
 
@@ -288,9 +288,8 @@ package struct AMQPEngine: ~Copyable {
         if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
     }
 
-    /// The broker's response is due within the limit of a handshake.
-    mutating func awaitResponse() {
-        timers.deadline = now + configuration.handshakeTimeout
+    mutating func awaitResponse(within limit: Duration) {
+        timers.deadline = now + limit
         // Even while the socket is full, and so nothing is drained.
         wake?()
     }

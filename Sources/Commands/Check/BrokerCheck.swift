@@ -39,7 +39,7 @@ final class BrokerCheck: PlaceCheck {
     private var isPublished = false
     private var mayWrite: ConnectionFinding?
     private(set) var findings: [ConnectionFinding] = []
-    private var deadline: Instant
+    private var broker: BrokerProgress
     private var closing: OrderlyClose?
 
     init(
@@ -54,8 +54,7 @@ final class BrokerCheck: PlaceCheck {
             step.inspection.map { .exists(step, $0) }
         }
         questions += configuration.queues.map { .mayRead(queue: $0.name) }
-        // The connect timeout covers DNS and TCP; the handshakes get the same time again.
-        deadline = now + AMQPConfiguration.connectTimeout * 2 + Self.timeLimit
+        broker = BrokerProgress(limit: Self.timeLimit, at: now)
         control.start(at: now)
     }
 
@@ -63,10 +62,13 @@ final class BrokerCheck: PlaceCheck {
     private(set) var isFinished = false
 
     var nextDeadline: Instant? {
-        isFinished ? nil : closing?.deadline ?? deadline
+        isFinished ? nil : closing?.deadline ?? broker.deadline
     }
 
+    func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
+
     func step(at now: Moment) {
+        if control.isEstablished { broker.greeted() }
         while closing == nil, let event = control.nextEvent(at: now.instant) { take(event, at: now) }
         while closing == nil, let event = publisher.nextEvent(at: now.instant) { takeFromPublisher(event) }
         if closing == nil { work(at: now.instant) }
@@ -79,8 +81,8 @@ final class BrokerCheck: PlaceCheck {
         if questions.isEmpty, let mayWrite {
             findings.append(mayWrite)
             end(at: now)
-        } else if now >= deadline {
-            findings.append(ConnectionFinding(.unreachable, "connection", BrokerProgress.silence))
+        } else if let failure = broker.failure(at: now) {
+            findings.append(ConnectionFinding(.unreachable, "connection", failure))
             end(at: now)
         }
     }
@@ -97,6 +99,7 @@ final class BrokerCheck: PlaceCheck {
     // MARK: Questions
 
     private func take(_ event: AMQPConnection.Event, at now: Moment) {
+        broker.took(event, at: now.instant)
         switch event {
         case .engine(.opened(let server)):
             // A refusal closes the channel, and reopening it causes another `opened` event.
@@ -104,10 +107,10 @@ final class BrokerCheck: PlaceCheck {
             self.server = server
             opened(server)
             publisher.start(at: now.instant)
-            deadline = now.instant + Self.timeLimit
+            broker.restart(at: now.instant)
         case .engine(.responded(let response)):
             isAsking = false
-            deadline = now.instant + Self.timeLimit
+            broker.restart(at: now.instant)
             responded(response)
         case .disconnected(_, let error, _):
             findings.append(.failure(Self.subject(of: error), error))

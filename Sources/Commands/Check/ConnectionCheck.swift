@@ -58,7 +58,8 @@ final class ConnectionCheck: Run {
             [unowned self, settings] now in
             try BrokerCheck(address, configuration, at: now) { role in
                 try BrokerConnections.connection(
-                    role, name: "harebell check", settings, network: network, seed: random.next())
+                    role, name: "harebell check", settings, network: network, seed: random.next(),
+                    connectTimeout: BrokerProgress.attempt)
             }
         }
     }
@@ -86,6 +87,10 @@ final class ConnectionCheck: Run {
 
     /// The number of checked endpoints.
     var progress: (done: Int, of: Int) { (places.count(where: \.isFinished), places.count) }
+
+    func trouble(at now: Instant) -> String? {
+        places.lazy.filter(\.isRunning).compactMap { $0.check?.trouble(at: now) }.first
+    }
 
     func stop(at now: Moment) {
         for index in places.indices {

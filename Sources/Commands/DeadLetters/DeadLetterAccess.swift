@@ -34,7 +34,7 @@ struct DeadLetterAccess {
         edit(&settings)
         let run = try DeadLetterRun(
             action, settings, reader: reader, id: NotificationID.random(using: &random).description, at: runner.now,
-            connect: runner.connections(name, self.settings.broker))
+            connect: runner.connections(name, self.settings.broker, connectTimeout: BrokerProgress.attempt))
         try runner.run(run, showing: ProgressBar(isWanted: !isJSON))
         return run
     }

@@ -118,6 +118,7 @@ final class DeadLetterRun: Run {
     func step(at moment: Moment) {
         now = moment.instant
         for connection in connections { connection.expire(at: now) }
+        if control.isEstablished { broker.greeted() }
         takeEvents()
         if end == nil { work() }
         if end == nil { checkEnd() }

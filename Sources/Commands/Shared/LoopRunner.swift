@@ -30,13 +30,16 @@ final class LoopRunner: LoopOwner {
 
     /// Makes the broker connections of a command.
     ///
-    /// - Parameter name: shown by the broker's management.
+    /// - Parameters:
+    ///   - name: shown by the broker's management.
+    ///   - connectTimeout: see ``AMQPConfiguration/connectTimeout``.
     func connections(
-        _ name: String, _ broker: Configuration.Broker
+        _ name: String, _ broker: Configuration.Broker, connectTimeout: Duration = AMQPConfiguration.connectTimeout
     ) -> (AMQPRole) throws -> AMQPConnection {
         { [network] role in
             try BrokerConnections.connection(
-                role, name: name, broker, network: network, seed: UInt64.random(in: 0 ... .max))
+                role, name: name, broker, network: network, seed: UInt64.random(in: 0 ... .max),
+                connectTimeout: connectTimeout)
         }
     }
 

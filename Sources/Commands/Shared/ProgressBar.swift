@@ -39,7 +39,7 @@ extension LoopRunner {
     /// Runs until finished, and reports progress and trouble.
     func run(_ run: any Run, showing bar: ProgressBar) throws {
         var trouble: String?
-        try self.run(run, every: .seconds(1)) { now in
+        try self.run(run, every: .milliseconds(500)) { now in
             let found = run.isFinished ? nil : run.trouble(at: now.instant)
             if let found, found != trouble {
                 bar.clear()

@@ -51,8 +51,9 @@ struct TopologyCommand: ParsableCommand {
 
     private func declare(_ plan: TopologyPlan, _ settings: Configuration) throws -> TopologyRun {
         let runner = try LoopRunner()
-        let control = try runner.connections("harebell topology", settings.broker)(.control)
-        let run = TopologyRun(plan, control: control, at: runner.now)
+        let connect = runner.connections(
+            "harebell topology", settings.broker, connectTimeout: BrokerProgress.attempt)
+        let run = TopologyRun(plan, control: try connect(.control), at: runner.now)
         try runner.run(run, showing: ProgressBar(isWanted: false))
         return run
     }

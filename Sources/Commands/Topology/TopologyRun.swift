@@ -37,6 +37,7 @@ final class TopologyRun: Run {
     func step(at moment: Moment) {
         let now = moment.instant
         control.expire(at: now)
+        if control.isEstablished { broker.greeted() }
         while end == nil, let event = control.nextEvent(at: now) { take(event, at: now) }
         if end == nil, let failure = broker.failure(at: now) { fail(failure, at: now) }
         if end == nil, control.isOpen, !isWaiting {

@@ -4,9 +4,12 @@ package import Core
 import TLS
 
 package enum BrokerConnections {
-    /// - Parameter name: shown by the broker's management
+    /// - Parameters:
+    ///   - name: shown by the broker's management.
+    ///   - connectTimeout: see ``AMQPConfiguration/connectTimeout``.
     package static func connection(
-        _ role: AMQPRole, name: String, _ broker: Configuration.Broker, network: any Network, seed: UInt64
+        _ role: AMQPRole, name: String, _ broker: Configuration.Broker, network: any Network, seed: UInt64,
+        connectTimeout: Duration = AMQPConfiguration.connectTimeout
     ) throws -> AMQPConnection {
         let addresses = try broker.endpoints.map { endpoint in
             var address = try BrokerAddress(endpoint.reveal())
@@ -16,6 +19,7 @@ package enum BrokerConnections {
         var configuration = AMQPConfiguration(address: addresses[0], role: role)
         configuration.renewsPassword = broker.password.flatMap(AccessToken.init) != nil
         configuration.connectionName = name
+        configuration.connectTimeout = connectTimeout
         configuration.productVersion = Version.text
         configuration.heartbeat = broker.heartbeat
         configuration.maximumBody = broker.maximumMessage

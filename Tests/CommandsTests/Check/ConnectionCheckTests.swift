@@ -85,16 +85,28 @@ struct ConnectionCheckTests {
         #expect(withoutAPNs[2].findings.map(\.severity) == [.warning], "it is needed for channels only")
     }
 
-    @Test("A silent peer is given up")
+    @Test("A silent peer is given up, a broker within three seconds")
     func silent() throws {
         let world = try worldWithQueues()
         var silence = MemoryNetwork.Faults()
         silence.silence = 1
-        for endpoint in [World.broker, World.apns] { world.network.faults[endpoint] = silence }
+        world.network.faults[World.broker] = silence
+        #expect(reports(world, within: .seconds(3))[0].findings.map(\.severity) == [.unreachable])
+        world.network.faults[World.apns] = silence
         let reports = reports(world)
         #expect(reports[0].findings.map(\.severity) == [.unreachable], "\(reports[0])")
         #expect(reports[1].findings.map(\.severity) == [.unreachable], "\(reports[1])")
         #expect(reports[2].findings.map(\.severity) == [.warning], "\(reports[2])")
+    }
+
+    @Test("A slow broker is named within three seconds, and checked all the same")
+    func slow() throws {
+        let world = try worldWithQueues()
+        world.network.latency = .milliseconds(900)
+        let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
+        #expect(!world.finish(check, within: .seconds(3)))
+        #expect(check.trouble(at: world.moment.instant) == BrokerProgress.silence)
+        #expect(world.finish(check) && check.places[0].findings.allSatisfy { !$0.severity.isError })
     }
 
     @Test("A broker that refuses messages is a warning")
