@@ -66,7 +66,7 @@ extension ConfigurationReader {
 
     private mutating func app(_ app: String) -> Configuration.App {
         let environment: Environment = choice("\(app).environment")
-        guard let credential = credential(app) else { preconditionFailure("the rules ask for one credential") }
+        guard let credential = credentials(app).first else { preconditionFailure("the rules ask for one credential") }
         let endpoint =
             values.text("\(app).endpoint").flatMap(Addresses.service) ?? Endpoint(host: environment.host, port: 443)
         return Configuration.App(

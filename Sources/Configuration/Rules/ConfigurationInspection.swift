@@ -56,10 +56,11 @@ extension ConfigurationDocument {
         var check = ConfigurationReader(file: file, values: values)
         check.checkFiles(at: now)
         let apps = configuration.apps.enumerated().map { index, app in
-            ConfigurationInspection.App(
+            check.checkAuthorities(of: "apps[\(index)]")
+            return ConfigurationInspection.App(
                 topic: values.shown("apps[\(index)].topic"),
                 environment: values.shown("apps[\(index)].environment"),
-                credential: check.checkFiles(of: "apps[\(index)]", app.credential, at: now))
+                credential: check.check(app.credential, of: "apps[\(index)]", at: now))
         }
         return ConfigurationInspection(self, warnings + check.problems, apps)
     }
@@ -72,7 +73,10 @@ extension ConfigurationError {
         check.checkFiles(at: now)
         // The secret outside of apps and the broker's settings.
         _ = check.secret("admin.token_file")
-        for app in check.apps { _ = check.checkFiles(of: app, check.credential(app), at: now) }
+        for app in check.apps {
+            check.checkAuthorities(of: app)
+            for credential in check.credentials(app) { _ = check.check(credential, of: app, at: now) }
+        }
         let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
         return ConfigurationInspection(nil, problems + more)
     }
@@ -147,16 +151,14 @@ extension ConfigurationReader {
         }
     }
 
-    /// Checks the files of an app, whose other settings may be missing or invalid.
-    fileprivate mutating func checkFiles(
-        of app: String, _ credential: Configuration.Credential?, at now: WallTime
-    ) -> ConfigurationInspection.App.Credential {
+    fileprivate mutating func checkAuthorities(of app: String) {
         if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
-        return credential.map { check($0, of: app, at: now) } ?? .certificate(nil)
     }
 
-    /// - Parameter path: of the app.
-    private mutating func check(
+    /// Checks the files of a credential.
+    ///
+    /// - Parameter path: of the app, whose other settings may be missing or invalid.
+    fileprivate mutating func check(
         _ credential: Configuration.Credential, of path: String, at now: WallTime
     ) -> ConfigurationInspection.App.Credential {
         switch credential {
@@ -171,11 +173,13 @@ extension ConfigurationReader {
             if let certificate { check(certificate, of: path, at: "\(path).certificate.certificate_file") }
             return .certificate(certificate)
         case .certificate(.p12(let file, let password)):
-            // A file whose password cannot be read cannot be checked.
-            if password == nil, values.text("\(path).certificate.password_file") != nil { return .certificate(nil) }
+            // A password that cannot be read was reported; the file itself may be missing or damaged as well.
+            let lacksPassword = password == nil && values.text("\(path).certificate.password_file") != nil
             let place = "\(path).certificate.p12_file"
             let identity = TLSContext.Identity.pkcs12(file: file, password: password?.reveal() ?? "")
-            let certificate = attempt(place) { () throws(TLSError) in try identity.certificate() }
+            let certificate = attempt(place, unless: lacksPassword ? .wrongPassword : nil) { () throws(TLSError) in
+                try identity.certificate()
+            }
             guard let certificate else { return .certificate(nil) }
             checkValidity(of: certificate, in: place, at: now)
             attempt(place) { () throws(TLSError) in
@@ -192,7 +196,10 @@ extension ConfigurationReader {
     ) -> Certificate? {
         let certificatePath = "\(path).certificate_file"
         let certificate = attempt(certificatePath) { () throws(TLSError) in try Certificate(file: certificateFile) }
-        guard let certificate else { return nil }
+        guard let certificate else {
+            attempt("\(path).private_key_file") { () throws(TLSError) in try TLSContext.Identity.checkKey(keyFile) }
+            return nil
+        }
         checkValidity(of: certificate, in: certificatePath, at: now)
         attempt("\(path).private_key_file") { () throws(TLSError) in
             _ = try TLSContext(
@@ -244,12 +251,15 @@ extension ConfigurationReader {
         attempt(path) { () throws(TLSError) in _ = try TLSContext(role: .client, trust: .file(file)) }
     }
 
+    /// - Parameter known: the error that is not reported.
     @discardableResult
-    private mutating func attempt<Value>(_ path: String, _ body: () throws(TLSError) -> Value) -> Value? {
+    private mutating func attempt<Value>(
+        _ path: String, unless known: TLSError.Code? = nil, _ body: () throws(TLSError) -> Value
+    ) -> Value? {
         do {
             return try body()
         } catch {
-            self.error(path, error.message)
+            if error.code != known { self.error(path, error.message) }
             return nil
         }
     }

@@ -53,19 +53,21 @@ struct ConfigurationReader {
         }
     }
 
-    /// The credential of an app; `nil` if it is not complete.
-    mutating func credential(_ app: String) -> Configuration.Credential? {
+    /// The complete credentials of an app: one, unless the file has errors.
+    mutating func credentials(_ app: String) -> [Configuration.Credential] {
+        var credentials: [Configuration.Credential] = []
         if let keyFile = path("\(app).token.key_file") {
-            return .token(
-                keyFile: keyFile, keyID: values.text("\(app).token.key_id") ?? "",
-                teamID: values.text("\(app).token.team_id") ?? "")
+            credentials.append(
+                .token(
+                    keyFile: keyFile, keyID: values.text("\(app).token.key_id") ?? "",
+                    teamID: values.text("\(app).token.team_id") ?? ""))
         }
         let section = "\(app).certificate"
         if let p12 = path("\(section).p12_file") {
-            return .certificate(.p12(file: p12, password: secret("\(section).password_file")))
+            credentials.append(.certificate(.p12(file: p12, password: secret("\(section).password_file"))))
+        } else if let certificate = path("\(section).certificate_file"), let key = path("\(section).private_key_file") {
+            credentials.append(.certificate(.pem(certificateFile: certificate, privateKeyFile: key)))
         }
-        guard let certificate = path("\(section).certificate_file"), let key = path("\(section).private_key_file")
-        else { return nil }
-        return .certificate(.pem(certificateFile: certificate, privateKeyFile: key))
+        return credentials
     }
 }

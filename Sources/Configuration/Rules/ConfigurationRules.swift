@@ -192,12 +192,13 @@ extension ConfigurationReader {
     private mutating func checkCredential(_ app: String) {
         let token = "\(app).token"
         let certificate = "\(app).certificate"
-        switch (values[token], values[certificate]) {
-        case (.section, .section):
-            error(certificate, "\(token) is also given; expected only one of the two")
-        case (.off, .off):
+        if values[token] == .off, values[certificate] == .off {
             error(app, "no credential: expected token or certificate")
-        case (.section, _):
+        }
+        if values[token] == .section {
+            if values[certificate] == .section {
+                error(certificate, "\(token) is also given; expected only one of the two")
+            }
             for key in ["key_id", "team_id"] {
                 let path = "\(token).\(key)"
                 guard let text = values.text(path) else { continue }
@@ -207,7 +208,8 @@ extension ConfigurationReader {
                     warning(path, "has \(text.utf8.count) characters; expected 10")
                 }
             }
-        case (_, .section):
+        }
+        if values[certificate] == .section {
             let pem = ["certificate_file", "private_key_file"].map { "\(certificate).\($0)" }
             let hasPEM = pem.contains { values.text($0) != nil }
             if values.text("\(certificate).p12_file") != nil {
@@ -217,8 +219,6 @@ extension ConfigurationReader {
             } else {
                 error(certificate, "expected certificate_file and private_key_file, or p12_file")
             }
-        default:
-            break
         }
     }
 

@@ -18,6 +18,12 @@ extension TLSContext {
             return try Certificate(pem: material.certificates, material.certificateName)
         }
 
+        /// Checks a PEM file with a private key whose certificate cannot be read.
+        package static func checkKey(_ file: FilePath) throws(TLSError) {
+            let what = "the private key file"
+            _ = try PEM.privateKey(in: File.text(file, what), "\(what) \(file)")
+        }
+
         /// Sets certificate, chain and key of an `SSL_CTX`.
         func install(in context: OpaquePointer) throws(TLSError) {
             let material = try load()

@@ -101,6 +101,7 @@ struct CredentialInspectionTests {
                 certificate: { p12_file: a.p12, password_file: empty }
               - topic: com.example.third
                 token: { key_file: AuthKey.p8, key_id: ABC, team_id: }
+                certificate: { p12_file: none.p12, private_key_file: a.key }
             admin: { listen: "127.0.0.1:9464", token_file: nothing.txt }
             """,
             files: [
@@ -116,10 +117,14 @@ struct CredentialInspectionTests {
             "7:24: apps[0].token.key_file: cannot read the signing key file missing.p8: No such file",
             "9:38: apps[1].certificate.certificate_file: the certificate is for \"com.example.other\"",
             "10:5: apps[2].topic is missing: ", "11:14: apps[2].ca_file: ",
+            "12:30: apps[2].certificate.p12_file: the PKCS #12 file a.p12 is not a PKCS #12 file",
             "12:52: apps[2].certificate.password_file: cannot read empty: the file is empty",
             "14:44: warning: apps[3].token.key_id: has 3 characters",
             "14:58: apps[3].token.team_id: expected text, found nothing",
-            "15:48: admin.token_file: cannot read nothing.txt: No such file",
+            "15:18: apps[3].certificate: apps[3].token is also given",
+            "15:30: apps[3].certificate.p12_file: certificate_file or private_key_file is also given",
+            "15:30: apps[3].certificate.p12_file: cannot read the PKCS #12 file none.p12: No such file",
+            "16:48: admin.token_file: cannot read nothing.txt: No such file",
         ].map { "harebell.yaml:\($0)" }
         for (line, beginning) in zip(lines, wanted) { #expect(line.hasPrefix(beginning), "\(line)") }
         #expect(lines.count == wanted.count, "\(lines.joined(separator: "\n"))")
@@ -257,14 +262,6 @@ struct CredentialInspectionTests {
         }
     }
 
-    @Test("A missing PKCS #12 file is an error")
-    func missingPKCS12() throws {
-        let found = try check("certificate: { p12_file: a.p12 }")
-        #expect(found.count == 1)
-        #expect(found[0].hasPrefix("harebell.yaml:4:30: apps[0].certificate.p12_file: cannot read"))
-        #expect(found[0].hasSuffix("a.p12: No such file or directory"))
-    }
-
     @Test("Every missing file is reported in one run")
     func allMissing() throws {
         let found = try check(
@@ -279,8 +276,12 @@ struct CredentialInspectionTests {
             found == [
                 "harebell.yaml:4:38: apps[0].certificate.certificate_file: cannot read the certificate file a.pem: "
                     + "No such file or directory",
+                "harebell.yaml:4:63: apps[0].certificate.private_key_file: cannot read the private key file a.key: "
+                    + "No such file or directory",
                 "harebell.yaml:7:19: broker.tls.ca_file: cannot read the CA file ca.pem: No such file or directory",
                 "harebell.yaml:7:45: broker.tls.certificate_file: cannot read the certificate file b.pem: "
+                    + "No such file or directory",
+                "harebell.yaml:7:70: broker.tls.private_key_file: cannot read the private key file b.key: "
                     + "No such file or directory",
             ])
     }
