@@ -337,6 +337,8 @@ struct ConfigurationTests {
                 ("workers: many", "1:10: workers: expected an integer, found text"),
                 ("workers: \"2\"", "1:10: workers: expected an integer, found text"),
                 ("workers: 2.5", "1:10: workers: expected an integer, found a number with a fraction"),
+                ("workers: 0x10", "1:10: workers: expected an integer, found a number that is not in decimal digits"),
+                ("workers: 9999999999999999999", "1:10: workers: expected an integer, found a number beyond 64 bits"),
                 ("workers: [2]", "1:10: workers: expected an integer, found a list"),
                 ("workers: { a: 2 }", "1:10: workers: expected an integer, found keys and values"),
                 ("workers: true", "1:10: workers: expected an integer, found a boolean"),

@@ -298,7 +298,10 @@ package struct SettingReader {
             guard scalar.isPlain else { return "text" }
             if scalar.string == "true" || scalar.string == "false" { return "a boolean" }
             if Int(scalar.string) != nil { return "an integer" }
-            return Double(scalar.string) == nil ? "text" : "a number with a fraction"
+            guard Double(scalar.string) != nil else { return "text" }
+            if scalar.string.contains(".") { return "a number with a fraction" }
+            let isDecimal = scalar.string.utf8.allSatisfy { "+-0123456789".utf8.contains($0) }
+            return isDecimal ? "a number beyond 64 bits" : "a number that is not in decimal digits"
         }
     }
 }

@@ -234,7 +234,8 @@ package struct MetricsPage {
         write(
             .gauge(
                 "harebell_app_paused", by: ["topic", "environment", "cause"],
-                "1 while APNs refuses an app, or a topic of one; `cause` is its reason, or `device-tokens`."), samples)
+                "1 while an app or its topic is paused; `cause`: APNs' reason, `device-tokens` or `unreachable`."),
+            samples)
         write(
             .gauge(
                 "harebell_held", by: ["topic", "environment"], "Notifications that wait for a paused app or topic."),

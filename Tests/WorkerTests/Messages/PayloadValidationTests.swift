@@ -80,13 +80,14 @@ struct PayloadValidationTests {
         #expect(!share(notification(token, .liveactivity, "{}", environment: .development)))
     }
 
-    @Test("The log has the findings, and no payload")
+    @Test("The log has the findings, no payload, and the topic of the only app if the request names none")
     func log() throws {
         let lines = LogLines()
-        let world = try World.started(log: lines)
+        let world = try World.started(log: lines) { $0.apps.removeLast() }
+        let bodies = [Self.body(), Self.body().replacing("\"apns-topic\":\"com.example.app\",", with: "")]
         let trace = "0af7651916cd43dd8448eb211c80319c"
-        for number in 1...2 {
-            try world.request(Self.body(), id: "m\(number)") {
+        for (number, body) in bodies.enumerated() {
+            try world.request(body, id: "m\(number)") {
                 $0.headers = ["traceparent": .string("00-\(trace)-b7ad6b7169203331-01")]
             }
         }
