@@ -44,7 +44,8 @@ struct ContentEncodingTests {
     @Test(
         "identity and character sets leave the body unchanged",
         arguments: [
-            "identity", "IDENTITY", "", "utf-8", "us-ascii", "utf8", "utf_8", "UTF8", "binary", "8bit", "7bit", "ascii", " ",
+            "identity", "IDENTITY", "", "utf-8", "us-ascii", "utf8", "utf_8", "UTF8", "binary", "8bit", "7bit", "ascii",
+            " ",
         ])
     func identity(encoding: String) throws {
         #expect(Array(try Self.decompress(Self.text, encoding).body) == Self.text)

@@ -18,7 +18,8 @@ extension Delivery {
         let encoding = contentEncoding ?? []
         let format: CompressedFormat
         switch String(decoding: encoding, as: UTF8.self).lowercased().filter({ !$0.isWhitespace }) {
-        case "", "identity", "none", "utf-8", "utf8", "utf_8", "us-ascii", "ascii", "binary", "8bit", "7bit": return self
+        case "", "identity", "none", "utf-8", "utf8", "utf_8", "us-ascii", "ascii", "binary", "8bit", "7bit":
+            return self
         case "gzip", "x-gzip": format = .gzip
         case "deflate": format = .zlib
         default:

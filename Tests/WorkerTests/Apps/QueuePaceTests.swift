@@ -59,7 +59,8 @@ struct QueuePaceTests {
         try world.request(World.fanOut(["1", "2", "3"], extra: "\"apns-expiration\":0,"), id: "m")
         #expect(world.sent == 1)
         #expect(try !world.drain(within: .seconds(5)).wasCutShort)
-        #expect(world.published(in: "push.results").compactMap(\.outcome).sorted() == ["accepted", "expired", "expired"])
+        #expect(
+            world.published(in: "push.results").compactMap(\.outcome).sorted() == ["accepted", "expired", "expired"])
         #expect(world.parked.isEmpty)
     }
 

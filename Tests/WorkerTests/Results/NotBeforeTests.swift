@@ -18,7 +18,8 @@ struct NotBeforeTests {
     ///   - after: seconds from the start of the world until `not-before`.
     ///   - expiration: likewise of `apns-expiration`.
     private static func body(
-        after: Int64, expiration: Int64? = nil, id: String? = nil, target: String = "\"device-token\":\"\(World.token("7"))\""
+        after: Int64, expiration: Int64? = nil, id: String? = nil,
+        target: String = "\"device-token\":\"\(World.token("7"))\""
     ) -> String {
         let expiration = expiration.map { "\"apns-expiration\":\($0 == 0 ? 0 : start + $0)," } ?? ""
         let id = id.map { "\"apns-id\":\"\($0)\"," } ?? ""
