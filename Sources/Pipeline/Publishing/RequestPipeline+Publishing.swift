@@ -183,7 +183,13 @@ extension RequestPipeline {
 
     private mutating func taken(_ pending: PendingPublication, at now: Moment) {
         if let trace = pending.request.trace { trace.confirmed(pending, at: now.instant) }
-        if case .retry = pending.kind { pending.request.parked = [] }
+        switch pending.kind {
+        case .retry:
+            pending.request.parked = []
+            retryQueueTook(pending)
+        case .postpone: retryQueueTook(pending)
+        case .result, .feedback, .deadLetter: break
+        }
         publishEnded(of: pending.request, at: now)
     }
 

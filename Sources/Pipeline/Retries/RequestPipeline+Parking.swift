@@ -114,6 +114,12 @@ extension RequestPipeline {
         return end.map { .milliseconds($0 - now.wall.milliseconds) }
     }
 
+    /// If this queue goes missing again, that is logged again.
+    mutating func retryQueueTook(_ pending: PendingPublication) {
+        guard !missingRetryQueues.isEmpty else { return }
+        missingRetryQueues.remove(String(decoding: pending.publication.routingKey, as: UTF8.self))
+    }
+
     /// No queue accepted a copy, so its notifications end. Untried requests stay in the worker: a pause of one app must
     /// not move its queue into the dead letters.
     mutating func retryReturned(_ pending: PendingPublication, _ replyText: String, at now: Moment) {

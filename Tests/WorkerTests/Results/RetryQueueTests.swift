@@ -161,6 +161,20 @@ struct RetryQueueTests {
                 == 1)
     }
 
+    @Test("A retry queue that was made and is gone again is logged once more")
+    func deletedQueue() throws {
+        let lines = LogLines()
+        let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false, log: lines)
+        for round in 1...2 {
+            world.deleteRetryQueues()
+            for number in 0..<2 { try world.request(World.body(), id: "lost\(round)\(number)") }
+            #expect(lines.all.count { $0.message.hasPrefix("no retry queue receives requests") } == round)
+            world.declareRetryQueues()
+            try world.request(World.body(), id: "parked\(round)")
+            #expect(world.parked.count == 1)
+        }
+    }
+
     @Test("A returned copy is not a redelivery of the parked request, even if the copy itself is redelivered")
     func copyAfterLostConnection() throws {
         let world = try World.started(script: "attempt 1: 503 ServiceUnavailable") {
