@@ -258,7 +258,8 @@ extension RequestPipeline {
         if !rule.isKnown { counters[.unknownReasons] += 1 }
         let reason = response.reason?.rawValue ?? "status \(response.status) without a reason"
         guard announced.count < Self.maximumAnnounced, announced.insert(reason).inserted else { return }
-        let metadata = waiting.appMetadata(app, ["status": "\(response.status)", "reason": "\(reason)"])
+        let metadata = waiting.appMetadata(
+            app, ["status": .stringConvertible(response.status), "reason": "\(reason)"])
         if let alarm = rule.alarm {
             log.error("\(alarm)", metadata: metadata)
         } else {

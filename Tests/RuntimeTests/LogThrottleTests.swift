@@ -38,6 +38,7 @@ struct LogThrottleTests {
         #expect(lines.all.count == 31)
         #expect(lines.all.last?.message == "flood" && lines.all.last?.level == .warning)
         #expect(Self.suppressed(lines) == ["19970"])
+        #expect(lines.all.last?.number("within_seconds") == 60)
         #expect(throttle.nextDeadline == nil)
         for _ in 0..<31 { log.warning("flood") }
         #expect(lines.all.count == 61 && throttle.suppressed == 19_971)

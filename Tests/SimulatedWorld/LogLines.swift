@@ -7,6 +7,15 @@ package final class LogLines: LogHandler {
         package let level: Logger.Level
         package let message: String
         package let metadata: Logger.Metadata
+
+        /// `nil` where a JSON log has no number.
+        package func number(_ key: String) -> Double? {
+            switch metadata[key] {
+            case .stringConvertible(let number as any BinaryInteger): Double(number)
+            case .stringConvertible(let number as Double): number
+            default: nil
+            }
+        }
     }
 
     private let lines = Guarded<[Line]>([])

@@ -83,5 +83,6 @@ struct CrashLoopTests {
         #expect(result.body.contains("\"processed\":\"unknown\""))
         let told = lines.all.filter { $0.message.hasPrefix("a message was delivered too often") }
         #expect(told.map { $0.metadata["trace_id"]?.description } == [String(trace.dropFirst(3).prefix(32))])
+        #expect(told.first?.number("deliveries") == 15 && told.first?.number("limit") == 15)
     }
 }

@@ -178,7 +178,7 @@ private final class Simulation: Run, SimulatorObserver {
     }
 
     func failed(connection: Int, _ error: any Error) {
-        log.error("connection failed: \(error)", metadata: ["connection": "\(connection)"])
+        log.error("connection failed: \(error)", metadata: ["connection": .stringConvertible(connection)])
     }
 
     var nextDeadline: Instant? { inbox?.nextDeadline }

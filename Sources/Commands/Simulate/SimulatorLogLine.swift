@@ -20,7 +20,8 @@ struct SimulatorLogLine {
         }
         message = record.cause.map { "\(response): \($0)" } ?? response
         var fields: Logger.Metadata = [
-            "apns-id": "\(record.apnsID)", "connection": "\(record.connection)", "stream": "\(record.stream)",
+            "apns-id": "\(record.apnsID)", "connection": .stringConvertible(record.connection),
+            "stream": .stringConvertible(record.stream),
         ]
         // The prefix identifies a built-in token; the rest is not logged.
         if !record.deviceToken.isEmpty { fields["device-token"] = "\(Self.text(record.deviceToken.prefix(8)))…" }

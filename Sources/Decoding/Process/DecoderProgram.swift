@@ -242,7 +242,10 @@ package final class DecoderProgram {
         state = .down(until: now + pause)
         log.warning(
             "the decoder's program failed and is restarted",
-            metadata: ["reason": "\(reason)", "asked_again": .stringConvertible(held), "pause": "\(pause)"])
+            metadata: [
+                "reason": "\(reason)", "asked_again": .stringConvertible(held),
+                "pause_seconds": .stringConvertible(pause.inSeconds),
+            ])
     }
 
     private var pauseBeforeStart: Duration {

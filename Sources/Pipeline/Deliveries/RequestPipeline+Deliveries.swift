@@ -65,7 +65,7 @@ extension RequestPipeline {
                 [
                     "messaging.destination.name": "\(settings.queues[request.delivery.queue.index].name)",
                     "deliveries": .stringConvertible(count),
-                    "limit": "\(Self.poisonDeliveries)",
+                    "limit": .stringConvertible(Self.poisonDeliveries),
                 ]))
         let report = Report(
             outcome: .undelivered, processed: .unknown,

@@ -88,7 +88,10 @@ package final class LogThrottle: Sendable {
             handler.log(
                 event: LogEvent(
                     level: kind.level, message: "\(kind.message)",
-                    metadata: ["suppressed": .stringConvertible(kind.suppressed), "within": "\(Self.window)"],
+                    metadata: [
+                        "suppressed": .stringConvertible(kind.suppressed),
+                        "within_seconds": .stringConvertible(Self.window.components.seconds),
+                    ],
                     source: nil,
                     file: #fileID, function: #function, line: #line))
         }

@@ -96,8 +96,8 @@ extension Worker {
         log.warning(
             "a request was held for the broker's delivery timeout: the hold time is reduced",
             metadata: [
-                "consumer_timeout_seconds": "\(timeout.components.seconds)",
-                "hold_seconds": "\(limit.components.seconds)",
+                "consumer_timeout_seconds": .stringConvertible(timeout.components.seconds),
+                "hold_seconds": .stringConvertible(limit.components.seconds),
             ])
     }
 

@@ -15,6 +15,16 @@ struct HoldTimeTests {
         world.broker.queues["push.requests"]?.consumerCount
     }
 
+    @Test("A broker's shorter delivery timeout shortens it, and the log has both as numbers")
+    func deliveryTimeout() throws {
+        let lines = LogLines()
+        let world = try World.started(log: lines)
+        world.worker?.worker.shortenHold(for: .seconds(60))
+        #expect(world.worker?.worker.pipeline.settings.hold == .seconds(20))
+        #expect(lines.all.last?.number("consumer_timeout_seconds") == 60)
+        #expect(lines.all.last?.number("hold_seconds") == 20)
+    }
+
     // MARK: One app
 
     @Test("Requests that waited too long for one app are parked without an attempt, which frees the prefetch")

@@ -179,6 +179,7 @@ struct PausingTests {
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let told = lines.all.filter { $0.metadata["reason"] != nil }
         #expect(told.map { $0.metadata["reason"]?.description } == ["New", "BadPath", "status 500 without a reason"])
+        #expect(told.map { $0.number("status") } == [400, 404, 500])
         #expect(told.map(\.level) == [.warning, .error, .warning])
         #expect(world.worker?.counters[.unknownReasons] == 4)
     }

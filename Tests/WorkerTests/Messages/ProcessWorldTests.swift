@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import Logging
 import Pipeline
 import SimulatedWorld
 import TestSupport
@@ -105,6 +106,8 @@ struct ProcessWorldTests {
     @Test("Without a program deliveries wait, and they are sent once there is one")
     func missing() throws {
         let world = try Self.world(starts: false)
+        let lines = LogLines()
+        world.log = Logger(label: "test") { _ in lines }
         world.programs.canStart = false
         try world.start()
         for index in 0..<3 { try world.request(Self.envelope("\(index)"), id: "m\(index)") }
@@ -112,6 +115,8 @@ struct ProcessWorldTests {
         #expect(world.sent == 0 && world.broker.unsettledCount == 3)
         // 0.1, 0.2, … 25.6, then 30 s apart.
         #expect(world.worker?.worker.decoders[0].counters.restarts == 12)
+        let pauses = lines.all.compactMap { $0.number("pause_seconds") }
+        #expect(pauses.first == 0.1 && pauses.last == 30)
         world.programs.canStart = true
         world.pass(.seconds(30))
         #expect(world.sent == 3 && world.isQuiet)
