@@ -12,17 +12,22 @@ extension Application {
         paths.reduce(into: [:]) { $0[$1] = FileStamp($1) }
     }
 
-    /// The files whose change causes a reload: of the plan, and of the configuration that was refused since.
-    var watchedFiles: Set<String> {
-        Set(plan.configuration.files(file.path)).union(file.refused)
+    /// The files whose change causes a reload.
+    private var watchedFiles: Set<String> {
+        Set(plan.configuration.files(file.path))
     }
 
-    /// Reloads if a file has changed and appears completely written.
+    /// Reloads if a file has changed and appears completely written. A failed reload is repeated until it succeeds:
+    /// its cause may be a file that is not watched, a permission, or the time of a certificate.
     func checkFiles(at now: Moment) {
         guard !shutdown.isDraining, file.watch.nextCheck <= now.instant else { return }
-        guard file.watch.checked(Self.stamps(watchedFiles), at: now.instant) else { return }
-        log.notice("a file has changed or is gone: reloading the configuration")
-        reload(at: now)
+        switch file.watch.checked(Self.stamps(watchedFiles), at: now.instant) {
+        case .changed:
+            log.notice("a file has changed or is gone: reloading the configuration")
+            reload(at: now)
+        case .unchanged where !file.problems.isEmpty: readFiles(at: now)
+        case .unchanged, .changing: break
+        }
     }
 
     /// Reads the broker's password file again and gives a new password to every connection.
@@ -51,27 +56,32 @@ extension Application {
     func reload(at now: Moment) {
         guard !shutdown.isDraining else { return log.warning("draining: the configuration is not reloaded") }
         checkPasswordFile(isComplete: true, at: now)
+        // A process that is not ready yet reports ready later.
+        if hasReportedReady { service.notify(.reloading(since: now.instant)) }
+        // So that each one is logged.
+        file.problems = []
+        readFiles(at: now)
+        if hasReportedReady { service.notify(.ready) }
+    }
+
+    private func readFiles(at now: Moment) {
         // From before they are read: files that change during the reload are read once more.
         var stamps = Self.stamps(watchedFiles)
         defer {
             let watched = watchedFiles
             file.watch = FileWatch(reading: stamps.filter { watched.contains($0.key) }, at: now.instant)
         }
-        // A process that is not ready yet reports ready later.
-        if hasReportedReady { service.notify(.reloading(since: now.instant)) }
-        defer { if hasReportedReady { service.notify(.ready) } }
         let inspection = ConfigurationInspection(path: file.path, now: now.wall)
-        file.refused = inspection.document?.configuration.files(file.path) ?? []
-        stamps.merge(Self.stamps(file.refused)) { before, _ in before }
         guard let configuration = inspection.usable else {
             return refuse(inspection.problems.filter { $0.severity == .error }.map(\.description))
         }
-        for problem in inspection.problems { log.warning("\(problem)") }
+        stamps.merge(Self.stamps(configuration.files(file.path))) { before, _ in before }
         do throws(TLSError) {
             try reconfigure(to: configuration, at: now)
         } catch {
-            refuse([error.description])
+            return refuse([error.description])
         }
+        for problem in inspection.problems { log.warning("\(problem)") }
     }
 
     private func reconfigure(to new: Configuration, at now: Moment) throws(TLSError) {
@@ -87,18 +97,19 @@ extension Application {
         let changes = next.changes(after: plan, with: contexts.first ?? [])
         log.notice("reloaded", metadata: changes.mapValues { .array($0.map { "\($0)" }) })
         plan = next
-        file.failure = nil
-        file.refused = []
+        file.problems = []
     }
 
     private func refuse(_ problems: [String]) {
-        file.failure = problems.first.map { problems.count > 1 ? "\($0) (and \(problems.count - 1) more)" : $0 }
-        for problem in problems { log.error("the configuration was not changed: \(problem)") }
+        for problem in problems where !file.problems.contains(problem) {
+            log.error("the configuration was not changed: \(problem)")
+        }
+        file.problems = problems
     }
 }
 
 extension Configuration {
-    /// The files that a reload reads: the configuration file, and the keys and certificates of its apps.
+    /// The files that a reload applies: the configuration file, and the keys and certificates of its apps.
     func files(_ own: String) -> [String] {
         Array(Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }.map(\.path)))
     }

@@ -29,16 +29,19 @@ package final class Application: LoopOwner {
     /// The extra time for workers to end after the drain deadline and the close timeout.
     package static let endTimeout = Duration.seconds(5)
 
-    /// The configuration file, and the watch of all files that it names.
+    /// The configuration file, and the watch of the files that it names.
     struct ConfigurationFile {
         let path: String
         var watch: FileWatch
-        /// Why the last reload failed; `nil` after a success.
-        var failure: String?
-        /// The files of the configuration that was refused since.
-        var refused: [String] = []
+        /// Why the last reload failed; empty after a success.
+        var problems: [String] = []
         /// `nil` where the broker's password is not in a file.
         var password: SecretWatch?
+
+        /// Why the last reload failed, in one sentence.
+        var failure: String? {
+            problems.first.map { problems.count > 1 ? "\($0) (and \(problems.count - 1) more)" : $0 }
+        }
     }
 
     struct Shutdown {
@@ -137,7 +140,9 @@ package final class Application: LoopOwner {
         let latest = max(shutdown.deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
         let stuck = workers.join(until: latest)
         guard !stuck.isEmpty else { return }
-        log.critical("workers do not end: they are abandoned", metadata: ["workers": "\(stuck)"])
+        log.critical(
+            "workers do not end: they are abandoned",
+            metadata: ["workers": .array(stuck.map { .stringConvertible($0) })])
         if shutdown.end == .drained { shutdown.end = .cutShort }
     }
 
@@ -177,7 +182,7 @@ package final class Application: LoopOwner {
         case .notReady:
             workers.becameReady(report.worker, false)
         case .failed(let failure, let message):
-            log.critical("\(message)", metadata: ["worker": "\(report.worker)"])
+            log.critical("\(message)", metadata: ["worker": .stringConvertible(report.worker)])
             shutdown.end = .failed(failure)
             if !shutdown.isDraining { drain() }
         case .spans(let batch):

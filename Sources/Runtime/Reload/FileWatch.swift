@@ -6,10 +6,17 @@ package import System
 /// It polls instead of using kernel notifications. Polling detects the changes by editors, copies and mounted secrets
 /// on any file system.
 package struct FileWatch {
+    package enum Finding {
+        case unchanged
+        /// A file has changed since the last poll: it may not be complete yet.
+        case changing
+        /// A file differs from the one that was read, or is gone, and none has changed since the last poll.
+        case changed
+    }
+
     private static let interval = Duration.seconds(10)
 
     package private(set) var nextCheck: Instant
-    /// The files of the active configuration, or of the one that was refused since.
     private var read: [String: FileStamp]
     private var seen: [String: FileStamp]
 
@@ -21,11 +28,10 @@ package struct FileWatch {
     }
 
     /// - Parameter stamps: of the files that exist now.
-    /// - Returns: whether they differ from the files that were read, and did not change since the last poll. A missing
-    ///   file counts as different: the reload then names it.
-    package mutating func checked(_ stamps: [String: FileStamp], at now: Instant) -> Bool {
+    package mutating func checked(_ stamps: [String: FileStamp], at now: Instant) -> Finding {
         nextCheck = now + Self.interval
         defer { seen = stamps }
-        return stamps != read && stamps == seen
+        guard stamps != read else { return .unchanged }
+        return stamps == seen ? .changed : .changing
     }
 }

@@ -21,10 +21,10 @@ struct ApplicationTests {
     }
 
     private static func application(
-        _ plan: AppPlan, file: String = "harebell.yaml", manager: ServiceManager? = nil
+        _ plan: AppPlan, file: String = "harebell.yaml", manager: ServiceManager? = nil, log: LogLines = LogLines()
     ) throws -> Application {
         try Application(
-            plan, file: file, log: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            plan, file: file, log: Logger(label: "test") { _ in log },
             threshold: LogThreshold(.info), manager: manager
         ) {}
     }
@@ -87,8 +87,10 @@ struct ApplicationTests {
     @Test("After a worker has failed, the first signal changes nothing and the second one stops the others")
     func signalAfterFailure() throws {
         let world = try World()
-        let application = try Self.application(AppPlan(world.configuration))
+        let lines = LogLines()
+        let application = try Self.application(AppPlan(world.configuration), log: lines)
         application.workerReported(WorkerReport(worker: 0, event: .failed(.internal, message: "as a test wants it")))
+        #expect(lines.all.first?.number("worker") == 0)
         let drained = try #require(application.shutdown.deadline)
         application.signalled(SIGTERM)
         #expect(application.shutdown.deadline == drained)
@@ -96,32 +98,53 @@ struct ApplicationTests {
         #expect(try #require(application.shutdown.deadline) < drained)
     }
 
-    @Test("A refused configuration names a file that is missing: once it is there, the configuration is read again")
-    func missingFile() throws {
+    @Test(
+        "A failed reload is repeated until the file that it lacks is there, and says once what it lacks",
+        arguments: ["AuthKey.p8", "admin-token"])
+    func missingFile(name: String) throws {
         let folder = try TemporaryDirectory()
         let text = """
+            admin: { token_file: admin-token }
             apps:
               - topic: com.example.app
                 environment: production
                 token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
 
             """
-        try folder.write(SigningKey.generate().pkcs8PEM, to: "AuthKey.p8")
+        let contents = ["AuthKey.p8": SigningKey.generate().pkcs8PEM, "admin-token": "as long as a token has to be"]
+        for (name, content) in contents { try folder.write(content, to: name) }
         let file = try folder.write(text, to: "harebell.yaml")
+        let lines = LogLines()
         let application = try Self.application(
-            AppPlan(ConfigurationDocument.load(path: file).configuration), file: file)
-        let now = application.loop.now
-        // The second round shows whether the first file's name was forgotten.
-        for name in ["Second.p8", "Third.p8"] {
-            try folder.write(text.replacing("AuthKey.p8", with: name), to: "harebell.yaml")
-            application.reload(at: now)
-            #expect(application.file.failure?.contains(name) == true)
-            var watch = application.file.watch
-            func look() -> Bool { watch.checked(Application.stamps(application.watchedFiles), at: now.instant) }
-            #expect(!look() && !look())
-            try folder.write("a key", to: name)
-            #expect(!look() && look())
+            AppPlan(ConfigurationDocument.load(path: file).configuration), file: file, log: lines)
+        // A reload makes contexts for workers that have started.
+        try application.workers.start(application.plan, Resolver(), application.log) { _ in }
+        defer { _ = application.workers.join(until: .distantPast) }
+        var now = application.loop.now
+        func look() {
+            now.instant = now.instant + .seconds(10)
+            application.checkFiles(at: now)
         }
+        for (round, missing) in ["second", "third"].enumerated() {
+            try folder.write(text.replacing(name, with: missing), to: "harebell.yaml")
+            application.reload(at: now)
+            look()
+            look()
+            #expect(application.file.failure?.contains(missing) == true)
+            #expect(lines.all.count { $0.level == .error } == round + 1)
+            try folder.write(try #require(contents[name]), to: missing)
+            look()
+            #expect(application.file.failure == nil)
+            #expect(lines.all.count { $0.message == "reloaded" } == round + 1)
+        }
+        // A file that may not be complete yet is not read, although a reload has failed.
+        try folder.write("apps: [", to: "harebell.yaml")
+        application.reload(at: now)
+        try folder.write(text, to: "harebell.yaml")
+        look()
+        #expect(application.file.failure != nil)
+        look()
+        #expect(application.file.failure == nil)
     }
 
     @Test("The watchdog is notified twice in its interval while every worker responds, and not while one is stuck")

@@ -25,7 +25,7 @@ struct FileWatchTests {
     }
 
     private func look(_ watch: inout FileWatch, _ seconds: Int64) -> Bool {
-        watch.checked(stamps, at: Instant(nanoseconds: seconds * 1_000_000_000))
+        watch.checked(stamps, at: Instant(nanoseconds: seconds * 1_000_000_000)) == .changed
     }
 
     @Test("A changed file is read again once it is unchanged between two checks")
