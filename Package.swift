@@ -188,8 +188,8 @@ let package = Package(
         tests(
             "MonitoringTests",
             [
-                "Monitoring", "Runtime", "Configuration", "Admin", "Simulator", "AMQP", "TLS", "System", "Core",
-                "SimulatedWorld",
+                "Monitoring", "Runtime", "Configuration", "Decoding", "Admin", "Simulator", "AMQP", "TLS", "System",
+                "Core", "SimulatedWorld",
             ]),
         tests(
             "CommandsTests",

@@ -37,7 +37,7 @@ package struct StatePage {
             ("oldest_unsettled_seconds", .seconds(snapshots.map(\.longestUnsettled).max() ?? .zero)),
             ("totals", totals), ("notifications", notifications), ("latency", latency),
             ("workers", .array(seen.workers.enumerated().map(worker))), ("queues", .array(health.queues.map(queue))),
-            ("apps", .array(health.apps.map(app))), ("pools", .array(pools)),
+            ("apps", .array(health.apps.map(app))), ("pools", .array(pools)), ("decoders", .array(decoders)),
         ]
     }
 
@@ -140,6 +140,24 @@ package struct StatePage {
                 ("provider_token_age_seconds", .optional(credential?.tokenAge)),
                 ("certificate_expires_in_seconds", credential?.expiresIn.map { .integer(Int($0)) } ?? .null),
             ])
+    }
+
+    private var decoders: [JSONOutput] {
+        let processes = snapshots.flatMap(\.processes)
+        // Every worker has the same ones.
+        let names = snapshots.first?.processes.map(\.name) ?? []
+        return names.map { name in
+            let all = processes.filter { $0.name == name }
+            let failure = all.lazy.filter { $0.outage != nil }.compactMap(\.lastFailure).first
+            let isWorking = all.allSatisfy { $0.outage == nil }
+            return .object([
+                ("name", .text(name)),
+                ("state", .text(failure != nil ? "down" : isWorking ? "working" : "starting")),
+                ("problem", .optional(failure)), ("waiting", .integer(all.reduce(0) { $0 + $1.waiting })),
+                ("restarts", .count(all.reduce(0) { $0 &+ $1.counters.restarts })),
+                ("quarantined", .count(all.reduce(0) { $0 &+ $1.counters.quarantined })),
+            ])
+        }
     }
 
     private var pools: [JSONOutput] {

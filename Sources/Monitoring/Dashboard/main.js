@@ -111,6 +111,7 @@ function render(state) {
   showTiles(state, recent);
   showOutcomes(state, recent);
   showApps(state);
+  showDecoders(state);
   showPools(state);
   showQueues(state, recent);
   showWorkers(state);

@@ -113,6 +113,19 @@ function showApps(state) {
     }), 'No app is configured.'));
 }
 
+function showDecoders(state) {
+  $('programs').hidden = state.decoders.length === 0;
+  show('decoders', state.decoders, () => table(
+    [['Decoder', 'name'], ['State', 'name'], ['Waiting', 'number'], ['Restarts', 'number'],
+      ['Quarantined', 'number wide']],
+    state.decoders.map((decoder) => [
+      h('span', {}, breakable(decoder.name)),
+      h('div', {}, pill(decoder.state, { working: 'good', down: 'bad' }[decoder.state] || ''),
+        decoder.problem === null ? null : h('div', { class: 'reason' }, decoder.problem)),
+      number(decoder.waiting), number(decoder.restarts), number(decoder.quarantined),
+    ]), ''));
+}
+
 function connectionTile(connection) {
   const { streams, permits, burst, phase } = connection;
   const limit = connection.maximum_streams;

@@ -45,6 +45,8 @@ package struct WorkerSnapshot: Sendable {
         package let queues: [String]
         /// Why it decodes nothing; `nil` while it does.
         package let outage: Outage?
+        /// The reason of the last failure; `nil` before the first.
+        package let lastFailure: String?
         /// Messages without a response.
         package let waiting: Int
         package let counters: DecoderProgram.Counters
@@ -145,7 +147,7 @@ extension Worker {
                 WorkerSnapshot.Process(
                     name: decoder.name,
                     queues: pipeline.settings.queues.filter { $0.process == index }.map(\.name),
-                    outage: decoder.outage, waiting: decoder.waiting,
+                    outage: decoder.outage, lastFailure: decoder.lastFailure, waiting: decoder.waiting,
                     counters: decoder.counters)
                 // Those of the process count once.
             }, suppressedLogLines: logThrottle.suppressed + (index == 0 ? LineLogHandler.droppedLines : 0))

@@ -1,10 +1,12 @@
 import Core
+import Decoding
 import Foundation
 import SimulatedWorld
 import Simulator
 import TestSupport
 import Testing
 
+@testable import Configuration
 @testable import Monitoring
 
 @Suite("The state for the dashboard")
@@ -47,7 +49,8 @@ struct StatePageTests {
             $0[0].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
         }
         let world = try World.started(
-            script: "token dead*: 410 Unregistered\ntoken *: 403 InvalidProviderToken\nafter 1 request: goaway")
+            script: "token dead*: 410 Unregistered\ntoken *: 403 InvalidProviderToken\nafter 1 request: goaway",
+            configure: Self.useProgram)
         try world.request(World.body(token: "dead"))
         world.pass(.seconds(2))
         try world.request(World.body())
@@ -116,6 +119,36 @@ struct StatePageTests {
         #expect(apps[0]["provider_token_age_seconds"] as? Double == 90)
         #expect(apps[1]["credential"] as? String == "certificate")
         #expect(apps[1]["certificate_expires_in_seconds"] as? Int == 86_400)
+    }
+
+    private static func useProgram(_ configuration: inout Configuration) {
+        let options = ProcessDecoder.Options(program: Program(command: ["reader"]))
+        configuration.decoders = [DecoderDefinition(name: "program", .process(options))]
+        configuration.queues[0].decoder = "program"
+    }
+
+    @Test("A decoder that is a program has its state, the last error while it is down, and the sums of all workers")
+    func decoders() throws {
+        let world = try World(configure: Self.useProgram)
+        world.programs.hello = nil
+        try world.start()
+        try world.start()
+        func decoder() throws -> Object { try #require(try objects(try state(world), "decoders").first) }
+        let early = try decoder()
+        #expect(early["name"] as? String == "program" && early["state"] as? String == "starting")
+        #expect(early["problem"] is NSNull && early["restarts"] as? Int == 0)
+        for number in 0..<4 { try world.request(World.body(number)) }
+        world.pass(.seconds(11))
+        let late = try decoder()
+        #expect(late["state"] as? String == "down")
+        #expect(late["problem"] as? String == "it sent no hello within 10.0 seconds")
+        #expect(late["waiting"] as? Int == 4 && late["restarts"] as? Int == 2)
+        world.programs.hello = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        let done = try decoder()
+        #expect(done["state"] as? String == "working" && done["problem"] is NSNull)
+        #expect(done["waiting"] as? Int == 0 && done["quarantined"] as? Int == 0)
+        #expect(try objects(try state(try World.started()), "decoders").isEmpty)
     }
 
     @Test("A connection closed by APNs has its reason, and its pool keeps it afterwards")
