@@ -135,9 +135,6 @@ let package = Package(
                 "Simulator", "AMQP", "TLS", "System", "Core", .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/SimulatedWorld", swiftSettings: rules),
-        // A delaying relay, for measurements with a long line.
-        .executableTarget(
-            name: "delay-relay", dependencies: ["TestSupport", "Core"], path: "Tests/RelayTool", swiftSettings: rules),
         // What an operation costs, in instructions and allocations: see docs/internals/benchmarks.md.
         .target(name: "AllocationCounter", path: "Tests/AllocationCounter"),
         .executableTarget(
