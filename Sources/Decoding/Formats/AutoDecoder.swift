@@ -47,9 +47,10 @@ package struct AutoDecoder: RefusingDecoder {
         return try headers.decoded(delivery, at: now)
     }
 
-    /// Names headers that are nearly right: one may be that of the target, which makes the body a payload.
+    /// Names headers that are nearly right: one may be that of the target, which makes the body a payload. Those of an
+    /// event are its attributes.
     private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
-        let remark = APNsHeadersDecoder.remark(about: delivery)
+        let remark = events == nil ? nil : APNsHeadersDecoder.remark(about: delivery)
         do throws(DecodingFailure) {
             var request = try APNsJSONDecoder.request(delivery.body)
             if let remark { request.hint = request.hint.map { "\($0); \(remark)" } ?? remark }
