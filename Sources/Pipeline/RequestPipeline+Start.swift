@@ -52,8 +52,7 @@ extension RequestPipeline {
             // The notifications of a fan-out usually share payload and app, which are checked once.
             if checked.map({ !all[index].sharesChecks(with: all[$0]) }) ?? true {
                 let match = waiting.table.resolve(all[index])
-                let topic = try? all[index].topic ?? match.get().topic
-                var finding = finding(in: all[index], for: topic, of: request)
+                var finding = finding(in: all[index], match, of: request)
                 if let hint = decoded.hint { finding = finding.map { "\($0); \(hint)" } ?? hint }
                 checks = Checks(finding: finding, match: match)
                 checked = index
@@ -137,16 +136,15 @@ extension RequestPipeline {
     }
 
     /// The violations of Apple's tables in a payload; `nil` if there are none.
-    ///
-    /// - Parameter topic: for the log; `nil` if the request names none and no app is found.
     private mutating func finding(
-        in notification: Notification, for topic: ArraySlice<UInt8>?, of request: InFlightRequest
+        in notification: Notification, _ match: Result<AppTable.Match, DecodingFailure>, of request: InFlightRequest
     ) -> String? {
         // A pass is updated with an empty aps.
         guard notification.topic?.starts(with: "pass.".utf8) != true else { return nil }
         guard let findings = PayloadCheck.findings(in: notification), !findings.isEmpty else { return nil }
         counters[.payloadFindings] += 1
-        let topic = String(decoding: topic ?? [], as: UTF8.self)
+        let found = try? notification.topic ?? match.get().topic
+        let topic = String(decoding: found ?? [], as: UTF8.self)
         log.warning(
             "a payload deviates from Apple's tables; it is sent anyway",
             metadata: request.delivery.traced(["topic": "\(topic)", "finding": "\(findings.detailForLog)"]))

@@ -23,9 +23,7 @@ extension RequestPipeline {
         _ handle: Handle, _ report: Report, _ cause: RetryLadder.Cause?, requeues: Bool = false, at now: Moment
     ) {
         if !requeues, notifications[handle].isNowOrNever {
-            var report = report
-            report.outcome = .expired
-            return finish(handle, report, at: now)
+            return finish(handle, report.expired, at: now)
         }
         // A paused app's notification waits although its last attempt is over.
         guard hasAttemptsLeft(notifications[handle]) else {
@@ -65,11 +63,7 @@ extension RequestPipeline {
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
         // All have one content.
         if request.parked.contains(where: \.entry.isNowOrNever) {
-            return endParked(request, at: now) { parked in
-                var report = parked.report
-                report.outcome = .expired
-                return report
-            }
+            return endParked(request, at: now) { $0.report.expired }
         }
         let cause = request.parked.compactMap(\.cause).max() ?? .untried
         let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
@@ -158,6 +152,13 @@ extension RequestPipeline {
 }
 
 extension Report {
+    /// The result of a notification that may not wait for another attempt.
+    fileprivate var expired: Report {
+        var report = self
+        report.outcome = .expired
+        return report
+    }
+
     /// The result of a notification that cannot be parked, with its previous failure.
     fileprivate func undelivered(_ why: String) -> Report {
         var report = self
