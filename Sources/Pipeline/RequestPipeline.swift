@@ -9,8 +9,8 @@ package import Logging
 /// a ``PipelineAction``.
 ///
 /// The broker's prefetch limits the unsettled deliveries, and thereby everything that waits in a worker. It is flat
-/// because each step uses most of its parts. A query of each turn or message is inlined, or else `mutating`: Swift 6.3.1
-/// copies a large value for a call that does not change it.
+/// because each step uses most of its parts. A query of each turn or message is inlined, or else `mutating`: Swift
+/// 6.3.1 copies a large value for a call that does not change it.
 package struct RequestPipeline: ~Copyable {
     package var settings: PipelineSettings
     package internal(set) var counters: PipelineCounters

@@ -90,7 +90,7 @@ package struct Worker: ~Copyable {
         if isWorking { publishWaiting() }
         pausePools()
         stepPools()
-        // What has no events.
+        // Each of these changes without an event.
         hasWork =
             drain.stage != .running || !decoders.isEmpty || pools.roster.isChanging || pipeline.awaitsPublisher()
     }

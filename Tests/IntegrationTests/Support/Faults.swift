@@ -218,8 +218,8 @@ extension Fault {
         return TestEnvironment.closesOverDirectReplies ? [returned, closing, forged] : [returned, forged]
     }
 
-    /// Every tenth message has the header of a stream's message. Every tenth is invalid, with properties that would make
-    /// its dead letter expire, go to more queues, or close the channel.
+    /// Every tenth message has the header of a stream's message. Every tenth is invalid, with properties that would
+    /// make its dead letter expire, go to more queues, or close the channel.
     private static var forged: Fault {
         var forged = Fault(name: "forged headers and properties")
         forged.load = { stage, load in
