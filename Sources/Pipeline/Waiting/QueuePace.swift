@@ -36,7 +36,7 @@ extension RequestPipeline {
         paces[index]?.backlog.append(handle, rank: entry.request.delivery.priority)
         entry.place = .pace
         startWaiting(entry, at: now)
-        nextTurn = min(nextTurn, paces[index]?.nextTurn(at: now.instant) ?? .distantFuture)
+        planTurn(ofQueue: index, at: now.instant)
         return false
     }
 
@@ -55,9 +55,14 @@ extension RequestPipeline {
                 waiting.releaseProbes(handle, notifications[handle])
                 send(handle, hasTurn: true, at: now)
             }
-            nextTurn = min(nextTurn, paces[index]?.nextTurn(at: now.instant) ?? .distantFuture)
+            planTurn(ofQueue: index, at: now.instant)
         }
         return budget
+    }
+
+    private mutating func planTurn(ofQueue index: Int, at now: Instant) {
+        guard let turn = paces[index]?.nextTurn(at: now) else { return }
+        nextTurn = min(nextTurn, turn)
     }
 
     /// The notifications that wait for a queue's rate limit; `nil` without a limit.
