@@ -21,19 +21,6 @@ struct DeliverySemanticsTests {
         #expect(world.broker.queues["push.requests"]?.consumeArguments["x-priority"] == .int32(-3))
     }
 
-    @Test("worker dies before a notification is sent: nothing is lost, nothing is repeated")
-    func diesBeforeSending() throws {
-        let world = try World.started(before: { $0.isAPNsDown = true })
-        try world.request(World.body(), id: "m1")
-        #expect(world.broker.unsettledCount == 1)
-        world.kill()
-        world.isAPNsDown = false
-        try world.start()
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.sent == 1)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-    }
-
     @Test("worker dies after sending, before the acknowledgement: notification and result are repeated under their ids")
     func diesAfterSending() throws {
         let world = try World.started(before: { $0.broker.holdsConfirms = true })
@@ -148,6 +135,27 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters.unsettled == 0)
     }
 
+    @Test(
+        "A finished request that is published again is sent again, whenever the connection is lost",
+        arguments: [true, false])
+    func publishedAgain(isLostBefore: Bool) throws {
+        let world = try World.started()
+        try world.request(World.body(), id: "m1")
+        world.pass(.seconds(1))
+        if isLostBefore { world.cut(consuming: true) }
+        world.pass(.seconds(5))
+        world.isAPNsDown = true
+        world.cut(World.apns)
+        try world.request(World.body(), id: "m1")
+        #expect(world.sent == 1 && world.broker.unsettledCount == 1)
+        // The broker redelivers it.
+        world.cut(consuming: true)
+        world.pass(.seconds(5))
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.sent == 2 && world.published(in: "push.results").count == 2)
+    }
+
     @Test("the same, and another worker gets the redelivery: notification and result are repeated under their ids")
     func otherWorker() throws {
         let world = try World.started()
@@ -256,20 +264,6 @@ struct DeliverySemanticsTests {
         #expect(Set(results.map(\.messageID)).count == 1)
     }
 
-    @Test("broker refuses a publish (nack): it is repeated with backoff, the request stays unacknowledged")
-    func refused() throws {
-        let world = try World.started(before: { $0.broker.queues["push.results"]?.rejectsPublishes = true })
-        try world.request(World.body(), id: "m1")
-        world.pass(.seconds(14))
-        #expect(world.broker.unsettledCount == 1)
-        // After 0.5, 1, 2 and 4 s; the next one is 8 s later.
-        #expect(world.worker?.counters[.refusedPublishes] == 5)
-        world.broker.queues["push.results"]?.rejectsPublishes = false
-        #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
-        #expect(world.sent == 1)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-    }
-
     @Test("broker refuses a feedback, a dead letter or a parked copy: it is repeated, and nothing settles before")
     func refusedElsewhere() throws {
         let cases = [
@@ -294,14 +288,15 @@ struct DeliverySemanticsTests {
         }
     }
 
-    @Test("reply queue is missing (the result is returned): the result goes to the results")
-    func replyQueueGone() throws {
-        let world = try World.started()
-        try world.request(World.body(), id: "m1", replyTo: "gone")
-        #expect(world.isQuiet)
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        #expect(world.published(in: "push.dead").isEmpty)
-        #expect(world.worker?.counters[.returned] == 1)
+    @Test("feedback queue is missing: the result goes only to its own queue, and the log says so each time")
+    func feedbackGone() throws {
+        let lines = LogLines()
+        let world = try World.started(declares: World.queues.filter { $0 != "push.feedback" }, log: lines)
+        for round in 1...2 {
+            try world.request(World.body(token: "dead"), id: "m\(round)")
+            #expect(world.isQuiet && world.published(in: "push.results").count == round)
+            #expect(lines.all.count { $0.message.hasPrefix("the feedback queue takes no results") } == round)
+        }
     }
 
     @Test("reply queue is missing, without results: the request is dead-lettered with outcome and detail")
@@ -503,15 +498,6 @@ struct DeliverySemanticsTests {
         #expect(world.broker.unsettledCount == 0)
         #expect(world.broker.messages(in: "push.requests").count == 2)
         #expect(world.published(in: "push.results").isEmpty)
-    }
-
-    @Test("A drain does not wait for an app that is paused")
-    func drainWhilePaused() throws {
-        let world = try World.started(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 50 }
-        for number in 0..<5 { try world.request(World.body(), id: "m\(number)") }
-        world.pass(.seconds(20))
-        try world.drain(by: .seconds(3600), within: .seconds(6))
-        #expect(world.broker.messages(in: "push.requests").count == 5)
     }
 
     @Test("A drain parks a paused app's partly finished fan-out: the finished part is not sent again")

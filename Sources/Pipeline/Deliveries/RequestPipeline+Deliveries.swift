@@ -196,7 +196,11 @@ extension RequestPipeline {
     /// unacknowledged.
     package mutating func consumerLost(queue: QueueID? = nil, at now: Moment) {
         completed.connectionLost(at: now.instant)
-        for request in requests where queue == nil || queue == request.queue { orphans.insert(request) }
+        for request in requests where queue == nil || queue == request.queue {
+            orphans.insert(request)
+            // An equal request that had finished came before it, so the redelivery is this one.
+            completed.republished(request.redeliveryKey)
+        }
         for request in takeDeferred(where: \.isOrphan) + backlog.removeOrphans() { drop(request) }
         dropUnsentOrphans(at: now)
     }
