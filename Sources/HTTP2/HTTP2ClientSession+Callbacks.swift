@@ -91,7 +91,7 @@ extension HTTP2ClientSession {
             return stream.discarded
         }
         if let discarded, discarded > settings.maximumDiscardedBody {
-            resetQuietly(id, code: .enhanceYourCalm)
+            reset(id, code: .enhanceYourCalm)
             report(id, resetBy: .enhanceYourCalm)
         }
     }
@@ -122,7 +122,7 @@ extension HTTP2ClientSession {
         if isEarly == true {
             // The peer has answered without waiting for the complete body and may never read the rest. The response is
             // valid (RFC 9113, section 8.1), and the rest of the body is not needed.
-            resetQuietly(header.stream_id, code: .noError)
+            reset(header.stream_id, code: .noError)
             reportResponse(header.stream_id)
         }
     }
@@ -155,8 +155,8 @@ extension HTTP2ClientSession {
         events.append(event)
     }
 
-    /// nghttp2 fails here only when out of memory, and then the current call fails as well.
-    private mutating func resetQuietly(_ id: Int32, code: HTTP2ErrorCode) {
+    /// nghttp2 fails here only when out of memory.
+    func reset(_ id: Int32, code: HTTP2ErrorCode) {
         precondition(unsafe nghttp2_submit_rst_stream(raw.pointer, 0, id, code.rawValue) == 0, "out of memory")
     }
 }

@@ -181,9 +181,9 @@ package struct HTTP2ClientSession: ~Copyable {
     }
 
     /// Ends a stream with RST_STREAM; its reset event is queued immediately. Does nothing if it has already ended.
-    package mutating func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) throws(HTTP2Error) {
+    package mutating func cancel(stream id: Int32, code: HTTP2ErrorCode = .cancel) {
         guard isOpen(id) else { return }
-        try raw.submitReset(stream: id, code: code)
+        reset(id, code: code)
         report(id, resetBy: code)
     }
 

@@ -147,7 +147,8 @@ package final class HTTP2ServerSession {
         lastStreamID: Int32? = nil, code: HTTP2ErrorCode = .noError, debugData: [UInt8] = []
     ) throws(HTTP2Error) {
         goawaysSubmitted += 1
-        if lastStreamID == .max, code == .noError, debugData.isEmpty {
+        // nghttp2 sends no notice after an actual number.
+        if lastStreamID == .max, lastStreamAnnounced == .max, code == .noError, debugData.isEmpty {
             try check(unsafe nghttp2_submit_shutdown_notice(raw.pointer))
         } else {
             // nghttp2 compares with the frames already sent, not with those queued.

@@ -50,10 +50,9 @@ struct RawSession: ~Copyable {
             precondition(consumed == bytes.count, "nghttp2 must consume all input, because no callback pauses it")
         }
 
-        /// Appends complete frames until none is left or `limit` bytes are reached.
+        /// Appends complete frames until none is left or `output` has `limit` bytes.
         func drain(into output: inout ByteQueue, upTo limit: Int) throws(HTTP2Error) {
-            let start = output.count
-            while output.count - start < limit {
+            while output.count < limit {
                 let frame = unsafe try nextFrame()
                 guard !frame.isEmpty else { return }
                 unsafe output.append(Span(_unsafeElements: frame))

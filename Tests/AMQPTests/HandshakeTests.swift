@@ -163,14 +163,4 @@ struct HandshakeTests {
         #expect(error.isTransient == isTransient)
         #expect(error.message.contains("because"))
     }
-
-    @Test("An orderly close ends without an error")
-    func close() {
-        let pair = Pair(.publisher)
-        pair.engine.close(at: pair.now)
-        pair.settle()
-        #expect(pair.takeEvents().names == ["opened", "closed"])
-        #expect(pair.broker.engines.isEmpty)
-        #expect(pair.broker.violations.isEmpty)
-    }
 }

@@ -32,17 +32,6 @@ struct SecretTests {
         #expect(error.code == .unexpectedFrame)
     }
 
-    @Test("A consumer gets large messages after the reply as before it")
-    func consuming() throws {
-        let broker = Broker()
-        broker.declare("work")
-        let pair = Pair(.consumer([ConsumerQueue(name: "work", prefetch: 5)]), broker: broker, chunk: 1000)
-        pair.engine.updateSecret("guest", at: pair.now)
-        try broker.put(pattern(150_000), into: "work")
-        pair.settle()
-        #expect(pair.takeDeliveries().map { Array($0.body) } == [pattern(150_000)])
-    }
-
     @Test("A refused password ends the connection with an error that does not show it")
     func refused() throws {
         let pair = Pair(.publisher)

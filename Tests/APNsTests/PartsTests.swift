@@ -123,21 +123,11 @@ struct DialerTests {
         #expect(dialer.failures == 6)
         dialer.succeeded()
         #expect(dialer.failures == 0 && dialer.nextAttempt <= .seconds(0))
-    }
-}
-
-@Suite("Liveness")
-struct LivenessTests {
-    private func liveness() -> Liveness {
-        Liveness(idleLimit: .seconds(3600), stallLimit: .seconds(10), pongLimit: .seconds(5), at: .seconds(0))
-    }
-
-    @Test("Any byte counts as a response")
-    func response() {
-        var liveness = liveness()
-        _ = liveness.check(isBusy: true, at: .seconds(10))
-        liveness.noteTraffic(at: .seconds(12))
-        #expect(liveness.deadline(isBusy: true) == .seconds(22))
+        for _ in 0..<20 {
+            dialer.failed(at: .seconds(100), using: &random)
+            #expect(dialer.nextAttempt <= .seconds(101), "seed \(seed): it begins again, each time")
+            dialer.succeeded()
+        }
     }
 }
 
@@ -220,6 +210,9 @@ struct ErrorBrakeTests {
             _ = brake.responded(400, at: Instant(nanoseconds: Int64(time) * 1_000_000_000))
         }
         #expect(brake.divisor == 1, "10 in each window")
+        var edge = ErrorBrake(at: .seconds(0))
+        for number in 0...50 { _ = edge.responded(400, at: .seconds(Double(number) / 5)) }
+        #expect(edge.divisor == 2, "50 in the first window")
     }
 
     @Test("An idle window counts as a good one")

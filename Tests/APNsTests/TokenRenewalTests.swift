@@ -9,7 +9,7 @@ struct TokenRenewalTests {
     /// A source's state, and the time of the event.
     enum State: CaseIterable {
         case empty, young, ripe, due
-        case youngExpired, youngAhead, ripeAhead
+        case youngExpired, youngAhead, ripeAhead, ripeAlmostAhead
         case secondYoung, secondAfterExpired, secondAndFirstTooOld
         case backToFirst, backToFirstTooOld, backToFirstAhead
 
@@ -26,6 +26,7 @@ struct TokenRenewalTests {
                 return (renewal, moment(19.9))
             case .youngAhead: return (renewal, moment(19.9, wall: -2))
             case .ripeAhead: return (renewal, moment(20, wall: -2))
+            case .ripeAlmostAhead: return (renewal, moment(20, wall: -1))
             case .secondAfterExpired:
                 renewal.newestExpired()
                 _ = renewal.choose(at: moment(25))
@@ -58,6 +59,7 @@ struct TokenRenewalTests {
         (.youngExpired, .newest, .newest, .newest, .newest),
         (.youngAhead, .newest, .newest, .newest, .newest),
         (.ripeAhead, .sign, .sign, .sign, .sign),
+        (.ripeAlmostAhead, .newest, .sign, .newest, .newest),
         (.secondYoung, .newest, .newest, .newest, .older),
         (.secondAfterExpired, .newest, .newest, .newest, .newest),
         (.secondAndFirstTooOld, .newest, .newest, .newest, .newest),

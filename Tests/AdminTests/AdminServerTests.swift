@@ -213,6 +213,7 @@ struct AdminServerTests {
         try rig.run { !rig.asked.isEmpty }
         try rig.checkService()
         #expect(!visitor.hasEnded)
+        try rig.run { rig.server.nextDeadline.map { $0 > rig.loop.now.instant } == true }
         rig.isSlowReady = true
         rig.server.respondToWaiting(at: rig.loop.now)
         try rig.run { visitor.hasEnded }

@@ -353,6 +353,7 @@ struct ConfigurationTests {
                     "1:10: queues[0]: expected keys and values, found text; write - name: \"push\""
                 ),
                 ("queues: [{ name: }]", "1:18: queues[0].name: expected text, found nothing"),
+                ("apsn: {}", "1:1: unknown key \"apsn\"; did you mean \"apns\"?"),
                 (
                     "retry: { delays_seconds: 3 }",
                     "1:26: retry.delays_seconds: expected a list of integers, found an integer"
@@ -514,6 +515,10 @@ struct ConfigurationTests {
             } throws: { error in
                 "\(error)" == "/nowhere/harebell.yaml:1:1: cannot read the file: No such file or directory"
             }
+            let folder = try TemporaryDirectory()
+            let file = try folder.write(Array("a: 1\nb: é".utf8) + [0xFF], to: "harebell.yaml")
+            let error = #expect(throws: ConfigurationError.self) { try ConfigurationDocument.load(path: file) }
+            #expect(error?.description == "\(file):2:5: not UTF-8")
         }
 
         @Test("The same queue or app twice is an error that names the first")
@@ -612,6 +617,10 @@ struct ConfigurationTests {
                 (
                     "broker: { tls: { certificate_file: a }, endpoints: [\"amqps://a\"] }",
                     "1:36: broker.tls.certificate_file: private_key_file is missing"
+                ),
+                (
+                    "broker: { endpoints: [\"amqps://a/v?auth_mechanism=external\"] }",
+                    "1:23: broker.endpoints[0]: auth_mechanism=external needs amqps:// and broker.tls.certificate_file"
                 ),
                 (
                     "admin: { token_file: missing }",

@@ -147,5 +147,11 @@ struct EnvironmentValueTests {
             try first("log: { level: \"${SEK}\" }\n" + app, "debugg").hasPrefix(
                 " log.level: \"${SEK}\" is not one of "))
         #expect(try !first("log: { level: \"${SEK}\" }\n" + app, "debugg").contains("did you mean"))
+        let named =
+            "queues: [{ name: a, decoder: nearly }]\n"
+            + "decoders: [{ name: \"${SEK}\", mapping: { device-token: /t, payload: body } }]\n"
+        #expect(
+            try first(named + app, "nearby")
+                == " queues[0].decoder: not valid; values from the environment are not shown")
     }
 }

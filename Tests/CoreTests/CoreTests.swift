@@ -19,13 +19,6 @@ struct TimeTests {
         #expect(time.inUTC == text.prefix(19) + "Z")
     }
 
-    @Test("seconds are rounded down, also before 1970")
-    func wholeSeconds() {
-        #expect(WallTime(milliseconds: 1999).seconds == 1)
-        #expect(WallTime(milliseconds: -1).seconds == -1)
-        #expect(WallTime(milliseconds: -1000).seconds == -1)
-    }
-
     @Test("adding to an instant saturates instead of overflowing")
     func saturation() {
         #expect(Instant(nanoseconds: .max - 5) + .seconds(1) == .distantFuture)
@@ -233,24 +226,6 @@ struct WordTests {
         variant[6] = 0x06
         variant[8] = 0xD5
         #expect("\(NotificationID(sha1: variant.span))" == "2ed6657d-e927-568b-955f-c67c5bfdb430")
-    }
-
-    @Test("every documented reason has its documented action, and an unknown one that of its status class")
-    func reasons() {
-        #expect(ResponseRule.rule(status: 410, reason: RejectionReason(rawValue: "Unregistered")).action == .unregister)
-        #expect(
-            ResponseRule.rule(status: 403, reason: RejectionReason(rawValue: "ExpiredProviderToken")).action
-                == .renewToken
-        )
-        #expect(ResponseRule.rule(status: 200, reason: nil).action == .accept)
-        #expect(ResponseRule.rule(status: 400, reason: RejectionReason(rawValue: "SomethingNew")).action == .reject)
-        #expect(ResponseRule.rule(status: 403, reason: RejectionReason(rawValue: "SomethingNew")).action == .pauseTopic)
-        #expect(ResponseRule.rule(status: 502, reason: nil).action == .retryLater)
-        for rule in ResponseRule.all {
-            let found = ResponseRule.rule(
-                status: rule.status, reason: RejectionReason(rawValue: rule.reason.description))
-            #expect(found.action == rule.action && found.closesConnection == rule.closesConnection)
-        }
     }
 }
 

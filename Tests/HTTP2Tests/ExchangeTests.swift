@@ -72,7 +72,7 @@ struct ExchangeTests {
         let pair = try Pair(client: { $0.wantedHeaders = ["apns-id"] })
         try pair.post(1)
         try pair.settle()
-        try pair.server.inform(stream: 1, status: 100, headers: [.init("apns-id", "interim")])
+        try pair.server.inform(stream: 1, status: 199, headers: [.init("apns-id", "interim")])
         try pair.settle()
         #expect(pair.endings().isEmpty)
         try pair.server.inform(stream: 1, status: 103)

@@ -47,27 +47,6 @@ struct FlowControlTests {
         #expect(pair.client.remoteConnectionWindow > 0)
     }
 
-    @Test("survives a window that shrinks below zero")
-    func negativeWindow() throws {
-        let pair = try Pair.settled(server: { $0.maximumRequestBody = 100_000 })
-        try pair.post(1, body: payload(60_000))
-        var bytes = ByteQueue()
-        // Part of the body is in flight when the window shrinks.
-        try pair.client.drain(into: &bytes, upTo: 20_000)
-        try pair.server.updateSettings(.init(initialWindow: 0))
-        var response = ByteQueue()
-        try pair.server.drain(into: &response)
-        try response.withBytes { try pair.client.receive($0) }
-        try pair.client.drain(into: &bytes)
-        #expect(bytes.count < 40_000)
-        try bytes.withBytes { try pair.server.receive($0) }
-        try pair.settle()
-        #expect(pair.requests().isEmpty)
-        try pair.server.updateSettings(.init(initialWindow: 100_000))
-        try pair.settle()
-        #expect(pair.requests().map(\.request.body) == [payload(60_000)])
-    }
-
     @Test("leaves in parts as large as the caller allows")
     func limitedDrain() throws {
         let pair = try Pair.settled()

@@ -48,6 +48,18 @@ struct HostilePeerTests {
         #expect(refusal?.code == .badClientMagic)
     }
 
+    @Test("is recognised by a server that has announced its end as well")
+    func afterNotice() throws {
+        let server = try HTTP2ServerSession()
+        try server.receive((Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)).span)
+        try server.goaway(lastStreamID: .max)
+        var output = ByteQueue()
+        try server.drain(into: &output)
+        try server.receive(frame(type: 4, stream: 1).span)
+        let error = #expect(throws: HTTP2Error.self) { try server.drain(into: &output) }
+        #expect(error?.code.rawValue == "PROTOCOL_ERROR")
+    }
+
     @Test("may send long debug data, of which a part is kept")
     func debugData() throws {
         let pair = try Pair.settled()

@@ -7,38 +7,6 @@ import Testing
 
 @Suite("The peer's SETTINGS")
 struct SettingsTests {
-    @Test("make streams wait, whenever the limit changes")
-    func concurrency() throws {
-        let pair = try Pair.settled(server: { $0.initial.maxConcurrentStreams = 1 })
-        #expect(pair.client.remoteMaxConcurrentStreams == 1)
-        for handle in 0..<10 { try pair.post(Handle(handle)) }
-        try pair.settle()
-        #expect(pair.server.openStreams == 1)
-
-        try pair.server.updateSettings(.init(maxConcurrentStreams: 0))
-        try pair.server.respond(stream: 1, status: 200)
-        try pair.settle()
-        #expect(pair.client.remoteMaxConcurrentStreams == 0)
-        #expect(pair.server.openStreams == 0 && pair.client.openStreams == 9)
-
-        try pair.server.updateSettings(.init(maxConcurrentStreams: 1000))
-        try pair.settle()
-        #expect(pair.server.openStreams == 9)
-        let changes = pair.clientEvents().filter { if case .settings = $0 { true } else { false } }
-        #expect(changes.count == 3)
-    }
-
-    @Test("that reduce the limit end requests in flight as REFUSED_STREAM")
-    func lateLimit() throws {
-        let pair = try Pair.settled()
-        for handle in 0..<3 { try pair.post(Handle(handle)) }
-        try pair.server.updateSettings(.init(maxConcurrentStreams: 1))
-        try pair.settle()
-        let endings = pair.endings()
-        #expect(endings.map(\.code) == [.refusedStream, .refusedStream])
-        #expect(pair.requests().map(\.stream) == [1])
-    }
-
     @Test("control HPACK's table", arguments: [0, 4096, 65_536] as [UInt32])
     func headerTable(size: UInt32) throws {
         let pair = try Pair.settled(server: { $0.initial.headerTableSize = size })
@@ -66,15 +34,6 @@ struct SettingsTests {
         try pair.post(3)
         try pair.settle()
         #expect(pair.requests().first?.request.headers == requests[0].request.headers)
-    }
-
-    @Test("may allow larger frames")
-    func frameSize() throws {
-        let pair = try Pair.settled(server: { $0.initial.maxFrameSize = 16_777_215 })
-        try pair.post(1, body: payload(60_000))
-        try pair.server.updateSettings(.init(maxFrameSize: 16_384))
-        try pair.settle()
-        #expect(pair.requests().map(\.request.body) == [payload(60_000)])
     }
 
     @Test("do not let a header block grow without end")

@@ -77,8 +77,8 @@ extension ProcessTests {
             #expect(bad.exit == .exited(65), "\(bad.report)")
             #expect(bad.text() == "reject: the decoder failed with this message: it was ended by SIGABRT\n")
             #expect(bad.text(.errors).contains("the decoder writes: this body is too much"))
-            let none = try decode("{}", "/bin/true")
-            #expect(none.exit == .exited(69) && none.text(.errors).contains("it ended with status 0"), "\(none.report)")
+            let none = try decode("{}", "/bin/false")
+            #expect(none.exit == .exited(69) && none.text(.errors).contains("it ended with status 1"), "\(none.report)")
             let check = try ChildProcess.harebell(["check", "--config", try write("no-such-program")])
             #expect(check.exit == .exited(78))
             #expect(

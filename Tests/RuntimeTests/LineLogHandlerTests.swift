@@ -74,15 +74,6 @@ struct LineLogHandlerTests {
         }
     }
 
-    @Test("An event's metadata overrides the handler's of the same name")
-    func metadata() {
-        var handler = LineLogHandler(label: "l", threshold: LogThreshold(.info), format: .text) { Self.time }
-        handler[metadataKey: "worker"] = "3"
-        #expect(handler.metadata == ["worker": "3"])
-        #expect(handler[metadataKey: "worker"] == "3")
-        #expect(handler.logLevel == .info)
-    }
-
     @Test("A full pipe stops nobody: lines are dropped, counted and reported, twice in a row")
     func fullPipe() throws {
         let pipe = Pipe()

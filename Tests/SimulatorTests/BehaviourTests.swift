@@ -154,7 +154,7 @@ struct BehaviourTests {
     func cancelledStream() throws {
         let provider = try Provider(script: "token 01*: delay 1s")
         try provider.send(token: "01")
-        try provider.http.cancel(stream: 1)
+        provider.http.cancel(stream: 1)
         try provider.exchange()
         #expect(provider.context.ledger.statistics.lost == 1)
         try provider.advance(by: .seconds(2))
@@ -244,12 +244,23 @@ struct BehaviourTests {
         #expect(handles.allSatisfy { provider.responses[$0]?.status == 200 })
         #expect(provider.goaways.map(\.last) == [.max])
         #expect(!provider.isClosed)
-        try provider.advance(by: .milliseconds(100))
+        try provider.advance(by: .milliseconds(99))
+        #expect(provider.goaways.count == 1)
+        try provider.advance(by: .milliseconds(1))
         #expect(provider.goaways.map(\.last) == [.max, 7])
         #expect(!provider.isClosed)
         try provider.advance(by: .seconds(1))
         #expect(provider.responses[late]?.status == 200)
         #expect(provider.isClosed && provider.hasFarewell)
+
+        let early = try Provider(script: "token 02*: goaway Shutdown last=this announced=100ms")
+        try early.send()
+        let last = try early.submit(Samples.headers(token: "02"))
+        let ceded = try early.submit()
+        try early.exchange()
+        #expect(early.responses[last]?.status == 200 && early.responses[ceded] == nil)
+        try early.advance(by: .milliseconds(100))
+        #expect(early.goaways.map(\.last) == [.max, 3])
     }
 
     @Test("A connection ends by its age or idle time")
@@ -268,6 +279,13 @@ struct BehaviourTests {
         try idle.advance(by: .seconds(1))
         #expect(idle.goaways.map(\.text) == ["{\"reason\":\"IdleTimeout\"}"])
         #expect(idle.isClosed)
+
+        let again = try Provider(script: "idle 10s: ping 1")
+        for round in 1...2 {
+            try again.send()
+            try again.advance(by: .seconds(10))
+            #expect(again.context.ledger.statistics.pongs == round)
+        }
     }
 
     @Test("A cut follows the response of its line, without GOAWAY")

@@ -170,12 +170,6 @@ struct ClientCertificateTests {
                 == Self.refused(403, "TopicMismatch"))
     }
 
-    @Test("A script handles a certificate like a provider token")
-    func authenticated() throws {
-        let provider = try provider(Self.single, "authenticated: settings streams=7")
-        #expect(provider.limits.last == 7)
-    }
-
     @Test("An invalid authority is refused at the start")
     func badAuthority() {
         let failure = #expect(throws: Complaint.self) {

@@ -33,18 +33,6 @@ struct ClosingTests {
         #expect(served.fixture.network.connectionCount == 0)
     }
 
-    @Test("a peer that ends only its own output ends it all the same")
-    func halfClose() throws {
-        let served = try Served()
-        #expect(served.peer.write([1]))
-        served.peer.endOutput()
-        try served.fixture.run { served.engine.hasEnded }
-        #expect(served.engine.received == [1])
-        #expect(served.engine.endings.count == 1)
-        #expect(served.engine.failure == nil)
-        #expect(served.peer.read().isOver)
-    }
-
     @Test("a reset ends it with ECONNRESET and the endpoint")
     func reset() throws {
         let served = try Served()

@@ -215,22 +215,4 @@ struct EventLoopTests {
         try idle.loop.run(owner: idle)
         #expect(idle.shortest < .milliseconds(1))
     }
-
-    @Test("a stopped loop flushes the last turn's output, and runs again")
-    func stopAndRunAgain() throws {
-        let fixture = try LoopFixture()
-        var server: TestEngine?
-        let listener = try fixture.listen {
-            server = TestEngine()
-            return server!
-        }
-        let client = fixture.connect(port: listener.port)
-        try fixture.run { client.isOpen && server?.isOpen == true }
-        try fixture.run {
-            client.output = Array("last words".utf8)
-            return true
-        }
-        #expect(client.output.isEmpty)
-        try fixture.run { server?.received == Array("last words".utf8) }
-    }
 }

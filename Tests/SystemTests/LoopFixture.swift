@@ -99,6 +99,7 @@ final class TestEngine: Engine {
     private(set) var expirations: [Instant] = []
     var output: [UInt8] = []
     var wantsDisconnect = false
+    var announces = false
     /// Whether only received bytes show that the peer speaks its protocol.
     var awaitsGreeting = false
     var isEstablished: Bool { !awaitsGreeting || !received.isEmpty }
@@ -118,6 +119,8 @@ final class TestEngine: Engine {
     var hasEnded: Bool { !endings.isEmpty }
     /// The error of the single ending; `nil` also when there was none.
     var failure: TransportError? { endings.count == 1 ? endings[0] : nil }
+
+    func announceChanges(to wake: @escaping () -> Void) -> Bool { announces }
 
     func transportOpened(at now: Instant) {
         openings += 1

@@ -95,4 +95,21 @@ struct SocketNetworkTests {
         #expect(engines.allSatisfy { $0.endings.count == 1 && $0.openings == 0 })
         #expect(fixture.network.connectionCount == 0)
     }
+
+    @Test("does not drain an idle engine that announces its changes, even in the place of one that did not")
+    func announced() throws {
+        let (fixture, listener) = try LoopFixture.echoing()
+        let first = fixture.connect(port: listener.port)
+        first.output = [1]
+        try fixture.run { first.received == [1] }
+        fixture.network.disconnect(first)
+        try fixture.run { fixture.network.connectionCount == 0 }
+        let next = TestEngine()
+        next.announces = true
+        fixture.network.connect(next, to: Endpoint(host: "127.0.0.1", port: listener.port), timeout: .seconds(10))
+        try fixture.run { next.isOpen }
+        let drains = next.drains
+        for _ in 0..<5 { try fixture.runOneTurn() }
+        #expect(next.drains == drains)
+    }
 }

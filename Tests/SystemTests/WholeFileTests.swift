@@ -16,6 +16,7 @@ struct WholeFileTests {
         }
         try WholeFile.write("b".utf8, to: folder.file("a"))
         #expect(try WholeFile.read(folder.file("a"), upTo: 1) == Array("b".utf8))
+        #expect(Executable.path(of: folder.file("a")) == nil && Executable.path(of: folder.path) == nil)
     }
 
     @Test("A missing file, or one that is not regular, has the system's error text")

@@ -46,15 +46,6 @@ struct ClientCertificateTests {
                 + "machine's clock is wrong")
     }
 
-    @Test("a certificate of an unknown authority is refused", arguments: versions)
-    func strange(versions: ClosedRange<TLSContext.Version>) throws {
-        let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)
-        let issued = other.issue(usage: .client, commonName: "client")
-        let failures = try Pair(Pair.client(identity: Pair.identity(issued)), server(versions)).connect()
-        #expect(failures.client?.code == .clientCertificateRefused)
-        #expect(failures.server?.code == .unknownAuthority)
-    }
-
     @Test("a server with optional client certificates accepts a client without one", arguments: versions)
     func optional(versions: ClosedRange<TLSContext.Version>) throws {
         let server = try Pair.server(trust: .pem(Pair.authority.certificatePEM), versions: versions)

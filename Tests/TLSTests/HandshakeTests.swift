@@ -63,10 +63,24 @@ struct HandshakeTests {
     func wildcard() throws {
         let issued = Pair.authority.issue(names: ["*.push.example"], usage: .server)
         let server = try Pair.server(identity: Pair.identity(issued))
-        for (name, isRight) in [("api.push.example", true), ("api.push.example.", true), ("a.b.push.example", false)] {
+        // The last name is too long for the extension, but is still checked.
+        for (name, isRight) in [
+            ("api.push.example", true), ("api.push.example.", true), ("a.b.push.example", false),
+            (String(repeating: "a.", count: 150) + "push.example", false),
+        ] {
             let failure = try Pair(Pair.client(), server, serverName: name).connect().client
             #expect(failure?.code == (isRight ? nil : .hostnameMismatch))
         }
+    }
+
+    @Test("a client offers no session ticket, because sessions are not resumed")
+    func noTicket() throws {
+        let session = try TLSSession(context: Pair.client(), serverName: "server.example")
+        try session.handshake()
+        var hello = ByteQueue()
+        session.drain(into: &hello)
+        // The extension session_ticket, empty (RFC 5077, section 3.2).
+        #expect(hello.copy().firstRange(of: [0, 35, 0, 0]) == nil)
     }
 
     @Test("a chain with an intermediate authority is accepted, from either end of it")

@@ -114,7 +114,7 @@ extension AMQPError {
         case 406 where text.contains("timed out") || text.contains("consumer timeout"):
             code = .consumerTimeout
             isTransient = true
-        case 406 where text.contains("low on ") || text.contains("disk") || text.contains("memory"),
+        case 406 where text.contains("low on "),
             530 where text.contains("limit"):
             isTransient = true
         default: break

@@ -146,17 +146,13 @@ extension APNsEngine {
 
     mutating func cancelOverdue() {
         while let oldest = open.timeouts.first, oldest.deadline <= now {
-            do throws(HTTP2Error) {
-                // A request that was never written counts as refused.
-                let isWritten = http2.isWritten(oldest.stream)
-                ending.lossDetail = "no response in time"
-                counters[.requestTimeouts] += 1
-                defer { ending.lossDetail = "" }
-                try http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
-                takeHTTP2Events()
-            } catch {
-                return fail(APNsError(http2: error))
-            }
+            // A request that was never written counts as refused.
+            let isWritten = http2.isWritten(oldest.stream)
+            ending.lossDetail = "no response in time"
+            counters[.requestTimeouts] += 1
+            http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
+            takeHTTP2Events()
+            ending.lossDetail = ""
         }
     }
 

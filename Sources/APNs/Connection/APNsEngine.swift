@@ -201,7 +201,6 @@ package struct APNsEngine: ~Copyable {
         wake?()
         perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
         endIfDrained()
-        if !events.isEmpty { onEvents?() }
     }
 
     package mutating func nextEvent() -> Event? {
@@ -212,7 +211,6 @@ package struct APNsEngine: ~Copyable {
 
     package mutating func transportOpened(at now: Instant) {
         called(at: now)
-        liveness.noteTraffic(at: now)
         perform(machine.transportOpened(handshakeDeadline: now + configuration.handshakeTimeout))
     }
 

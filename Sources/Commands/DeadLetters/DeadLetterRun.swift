@@ -149,7 +149,7 @@ final class DeadLetterRun: Run {
         while let event = control.nextEvent(at: now) {
             broker.took(event, at: now)
             switch event {
-            case .engine(.opened) where question == nil && scope == nil && end == nil: ask(.lock)
+            case .engine(.opened) where end == nil: ask(.lock)
             case .engine(.responded(let response)): responded(response)
             case .disconnected(_, let error, _):
                 question = nil

@@ -137,8 +137,7 @@ package final class Application: LoopOwner {
 
     /// Waits for the worker threads; a worker may hang before or after its last report.
     private func joinWorkers() {
-        let latest = max(shutdown.deadline ?? loop.now.instant, loop.now.instant + Self.endTimeout)
-        let stuck = workers.join(until: latest)
+        let stuck = workers.join(until: loop.now.instant + Self.endTimeout)
         guard !stuck.isEmpty else { return }
         log.critical(
             "workers do not end: they are abandoned",

@@ -1,6 +1,6 @@
 /// A first-in, first-out queue of bytes in one contiguous buffer. Engines drain into it, and sockets write from it.
 ///
-/// Appending is amortised O(n), consuming is O(1). The buffer doubles when it is full. Once empty it is freed if it is
+/// Appending is amortised O(n), consuming is O(1). The buffer doubles when it is more than half full. Once empty it is freed if it is
 /// larger than ``retainedCapacity``, so that a burst does not occupy memory permanently.
 @safe
 package struct ByteQueue: ~Copyable {
@@ -125,10 +125,10 @@ package struct ByteQueue: ~Copyable {
 
     private mutating func makeRoom(_ count: Int) {
         let used = tail - head
-        if used + count <= capacity, head >= capacity / 2 {
+        if used + count <= capacity / 2 {
             unsafe base.update(from: base + head, count: used)
         } else {
-            while capacity < used + count { capacity *= 2 }
+            repeat { capacity *= 2 } while capacity < used + count
             let larger = UnsafeMutablePointer<UInt8>.allocate(capacity: capacity)
             unsafe larger.update(from: base + head, count: used)
             unsafe base.deallocate()

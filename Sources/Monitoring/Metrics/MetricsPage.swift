@@ -234,7 +234,7 @@ package struct MetricsPage {
         write(
             .gauge(
                 "harebell_app_paused", by: ["topic", "environment", "cause"],
-                "1 while an app or its topic is paused; `cause`: APNs' reason, `device-tokens` or `unreachable`."),
+                "1 while an app or its topic is paused; `cause`: APNs' reason or `device-tokens`."),
             samples)
         write(
             .gauge(

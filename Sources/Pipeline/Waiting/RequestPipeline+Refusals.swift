@@ -22,7 +22,7 @@ extension RequestPipeline {
             laneRefused(handle, credential, .credential(reason), at: now)
             hold(handle, entry, in: credential, at: now)
         case .topic:
-            recordProof(handle, credential, showing: rule.proof, at: now)
+            waiting.recordProof(handle, credential, showing: rule.proof, at: now.instant)
             laneRefused(handle, topic, .topic(reason), at: now)
             hold(handle, entry, in: topic, at: now)
         case nil: preconditionFailure("\(rule.action) refuses no app")
@@ -89,7 +89,7 @@ extension RequestPipeline {
         let (credential, topic) = entry.appPlaces
         if let pause = waiting.pause(of: topic), case .deviceTokens = pause.cause {
             let cause = pause.cause
-            recordProof(handle, credential, showing: .topic, at: now)
+            waiting.recordProof(handle, credential, showing: .topic, at: now.instant)
             guard pause.probe == handle else { return hold(handle, entry, in: topic, at: now) }
             laneRefused(handle, topic, cause, at: now)
             entry.attemptEnded(.yes)
@@ -133,14 +133,8 @@ extension RequestPipeline {
     ) {
         guard !isOutdated(entry) else { return }
         let (credential, topic) = entry.appPlaces
-        recordProof(handle, credential, showing: proof, at: now)
-        recordProof(handle, topic, showing: proof, at: now)
-    }
-
-    private mutating func recordProof(
-        _ handle: Handle, _ place: Waiting.Place, showing proof: ResponseProof, at now: Moment
-    ) {
-        if waiting.recordProof(handle, place, showing: proof, at: now.instant) { mayRecover(at: now) }
+        waiting.recordProof(handle, credential, showing: proof, at: now.instant)
+        waiting.recordProof(handle, topic, showing: proof, at: now.instant)
     }
 
     mutating func laneRefused(_ handle: Handle, _ place: Waiting.Place, _ cause: LaneGate.Cause, at now: Moment) {

@@ -138,18 +138,11 @@ package struct Waiting {
         scheduleProbe(place)
     }
 
-    /// A notification ended without a refusal.
-    ///
-    /// - Returns: whether the lane opens.
-    mutating func recordProof(_ handle: Handle, _ place: Place, showing proof: ResponseProof, at now: Instant) -> Bool {
-        guard !isOpen(place) else { return false }
+    /// A notification ended without a refusal, which may open the lane.
+    mutating func recordProof(_ handle: Handle, _ place: Place, showing proof: ResponseProof, at now: Instant) {
+        guard !isOpen(place) else { return }
         self[place].gate.ended(handle, showing: proof, at: now)
-        guard isOpen(place) else {
-            scheduleProbe(place)
-            return false
-        }
-        resume(place, at: now)
-        return true
+        if isOpen(place) { resume(place, at: now) } else { scheduleProbe(place) }
     }
 
     /// APNs refused a notification because of its credential, topic or environment.

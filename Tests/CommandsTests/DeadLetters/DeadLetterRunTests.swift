@@ -343,16 +343,6 @@ struct DeadLetterRunTests {
         #expect(restore.failure != nil && restore.tally.done == 0 && restore.tally.uncertain == 3)
     }
 
-    @Test("A missing queue, and an unreachable broker, are reported")
-    func failures() throws {
-        world.broker.delete(DeadLetterWorld.dead)
-        let missing = world.ended()
-        #expect(missing.failure?.contains("no queue 'push.dead'") == true)
-        world.network.accept = { _ in nil }
-        let alone = world.ended()
-        #expect(alone.failure?.contains("cannot connect") == true && alone.isFinished)
-    }
-
     @Test("A false length of 0 from a slow queue hides nothing from a run or a scan")
     func slowQueue() throws {
         try world.put(0..<30)
@@ -411,6 +401,20 @@ struct DeadLetterRunTests {
         #expect(scan.end == .complete)
         #expect(world.broker.unsettledCount == 5)
         #expect(scan.tally.seen == 15)
+    }
+
+    @Test("A scan whose rest others take ends two seconds after its last delivery")
+    func taken() throws {
+        try world.put(0..<20)
+        try #require(world.broker.queues[DeadLetterWorld.dead]).isStalled = true
+        let scan = world.run(.read { _, _ in })
+        let other = world.network.brokerConnection(.control)
+        other.start(at: world.network.now)
+        world.advance(by: .seconds(1), scan)
+        #expect(scan.end == nil && scan.nextDeadline == world.network.now + .seconds(1))
+        other.request(.purgeQueue(DeadLetterWorld.dead), at: world.network.now)
+        world.advance(by: .seconds(1), scan)
+        #expect(scan.end == .complete && scan.tally.seen == 0)
     }
 
     @Test("Messages unconfirmed when the publishing connection was lost are not acknowledged")

@@ -43,6 +43,7 @@ struct OneOffExchangeTests {
     @Test("Channels are managed at a separate endpoint with separate limits")
     func channels() throws {
         let world = try World()
+        let start = world.network.now
         let bundleID = ArraySlice("com.example.app".utf8)
         func ask(_ operation: ChannelOperation) throws -> Report {
             let request = APNsRequest(Notification(operation), topic: bundleID, id: NotificationID(high: 3, low: 4))
@@ -55,6 +56,7 @@ struct OneOffExchangeTests {
         #expect(try ask(.list).channel?.channelIDs == [String(decoding: channelID, as: UTF8.self)])
         #expect(try ask(.delete(channelID)).status == 204)
         #expect(try ask(.delete(channelID)).reason?.rawValue == "ChannelNotRegistered")
+        #expect(world.network.now < start + .seconds(1), "a closed connection is not waited for")
     }
 
     @Test("A list of the maximum number of an app's channels fits into the response")
@@ -78,6 +80,11 @@ struct OneOffExchangeTests {
         #expect(world.network.attempts == OneOffExchange.maximumConnects)
 
         world.isAPNsDown = false
+        var hole = MemoryNetwork.Faults()
+        hole.blackHole = 1
+        world.network.faults[World.apns] = hole
+        #expect(try report(world, try request("7777"))?.detail?.hasPrefix("no connection: ") == true)
+        world.network.faults[World.apns] = nil
         let start = world.network.now
         let silent = try #require(try report(world, try request("deaf"), timeLimit: .seconds(3), closes: false))
         #expect(silent.processed == .unknown && silent.detail == "no response in time")

@@ -181,12 +181,4 @@ struct OneOffRequestTests {
         let down = try Self.queue(world, Self.request()).complaint
         #expect(down.hasPrefix("the request was not queued in time: cannot connect to broker:5672"), "\(down)")
     }
-
-    @Test("Lost connections are replaced until the result arrives")
-    func lostConnections() throws {
-        let world = try World()
-        try world.start()
-        world.network.cutAll(to: World.broker)
-        #expect(try Self.queue(world, Self.request()).result?.outcome == .accepted)
-    }
 }

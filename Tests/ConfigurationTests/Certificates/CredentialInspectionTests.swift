@@ -136,15 +136,6 @@ struct CredentialInspectionTests {
         #expect(try everything("apps: [", files: [:]).count == 1)
     }
 
-    @Test("A key file without a key is an error")
-    func wrongKey() throws {
-        #expect(
-            try check(Self.token, files: ["AuthKey.p8": "hello"]) == [
-                "harebell.yaml:4:24: apps[0].token.key_file: the signing key file AuthKey.p8: expected a PEM key, "
-                    + "found no PEM block"
-            ])
-    }
-
     @Test(
         "An expired certificate is an error, and one that expires soon is a warning",
         arguments: [

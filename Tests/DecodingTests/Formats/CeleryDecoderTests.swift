@@ -79,6 +79,11 @@ struct CeleryDecoderTests {
             try Self.sample(task: "app.tasks.mail").complaint() == "task: \"app.tasks.mail\" is not a configured task; "
                 + "did you mean \"app.tasks.raw\"?")
         #expect(try Self.sample(task: "other").complaint() == "task: \"other\" is not a configured task")
+        let twice = Self.decoders + "\n        - { name: app.tasks.raw, pointer: /args }"
+        #expect(
+            DecoderSample.problems(twice) == [
+                "f:9:19: decoders[0].celery.tasks[2].name: \"app.tasks.raw\" is already listed"
+            ])
     }
 
     @Test("Times may be numbers, and without an offset they are UTC unless the message says otherwise")

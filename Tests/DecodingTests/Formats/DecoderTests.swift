@@ -584,15 +584,6 @@ struct DecoderTests {
             #expect(found.notifications[0].pushType == .background)
         }
 
-        @Test("Without a content type, a target header means header mode, and none means JSON")
-        func none() throws {
-            #expect(
-                try request(AutoDecoder(), delivery(payload, headers: headers)).notifications[0].pushType == .background
-            )
-            #expect(
-                try request(AutoDecoder(), delivery(Array(envelope().utf8))).notifications[0].pushType == .alert)
-        }
-
         @Test("With JSON's content type, a whole envelope counts more than headers, and a payload does not")
         func envelopeBesideHeaders() throws {
             let type = "application/json"
@@ -602,6 +593,9 @@ struct DecoderTests {
             #expect(try request(AutoDecoder(), bare).notifications[0].pushType == .background)
             let untyped = delivery(Array(envelope().utf8), headers: headers)
             #expect(try request(AutoDecoder(), untyped).notifications[0].pushType == .background)
+            let ours = "application/vnd.harebell.request+json"
+            let typed = delivery(Array(envelope().utf8), contentType: ours, headers: headers)
+            #expect(try request(AutoDecoder(), typed).notifications[0].pushType == .alert)
         }
 
         @Test("A header beside an envelope whose name is nearly right is named, in a result and in an error")

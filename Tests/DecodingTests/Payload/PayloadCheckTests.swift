@@ -66,14 +66,6 @@ struct PayloadCheckTests {
                 #"{"aps":{"content-available":1,"alert":"x"}}"#, .background,
                 "payload.aps.alert: not for push type background (for all but background)"
             ),
-            (
-                #"{"aps":{"content-available":1,"badge":1}}"#, .background,
-                "payload.aps.badge: not for push type background (for all but background)"
-            ),
-            (
-                #"{"aps":{"content-available":1,"sound":""}}"#, .background,
-                "payload.aps.sound: not for push type background (for all but background)"
-            ),
             // Live Activities
             (
                 #"{"aps":{"alert":"x","event":"update"}}"#, .alert,

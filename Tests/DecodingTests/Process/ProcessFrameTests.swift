@@ -32,13 +32,25 @@ struct ProcessFrameTests {
         return events
     }
 
-    @Test("A print to standard output is recognised as text", arguments: ["hello\n", "Starting", "42 \n\n"])
+    @Test("A print to standard output is recognised as text", arguments: ["hello\n", "Starting", "42 \n\n", "ok\r\n", "id\tname\n"])
     func text(output: String) {
         guard case .violation(let reason)? = Self.events(output).first else {
             Issue.record("expected text")
             return
         }
         #expect(reason.hasPrefix("it wrote the text \"\(output.prefix(2))"))
+    }
+
+    @Test("A line of its errors is cut at the limit, and the next one is whole")
+    func longLine() {
+        let conversation = ProcessConversation(maximumFrame: 1)
+        let bytes = Array((String(repeating: "x", count: 2 * ProcessConversation.maximumLine) + "\nnext\n").utf8)
+        conversation.complained(bytes.span, at: Instant(nanoseconds: 0))
+        guard case .line(let long)? = conversation.nextEvent(), case .line(let next)? = conversation.nextEvent() else {
+            Issue.record("expected two lines")
+            return
+        }
+        #expect(long.utf8.count == ProcessConversation.maximumLine && next == "next")
     }
 
     @Test("A program that asks to be asked again at once is asked after a second")

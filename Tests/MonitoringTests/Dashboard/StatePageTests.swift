@@ -132,6 +132,7 @@ struct StatePageTests {
         let world = try World(configure: Self.useProgram)
         world.programs.hello = nil
         try world.start()
+        world.pass(.seconds(2))
         try world.start()
         func decoder() throws -> Object { try #require(try objects(try state(world), "decoders").first) }
         let early = try decoder()
@@ -142,6 +143,7 @@ struct StatePageTests {
         let late = try decoder()
         #expect(late["state"] as? String == "down")
         #expect(late["problem"] as? String == "it sent no hello within 10.0 seconds")
+        #expect(try objects(try state(world), "problems").count == 1)
         #expect(late["waiting"] as? Int == 4 && late["restarts"] as? Int == 2)
         world.programs.hello = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -149,6 +151,25 @@ struct StatePageTests {
         #expect(done["state"] as? String == "working" && done["problem"] is NSNull)
         #expect(done["waiting"] as? Int == 0 && done["quarantined"] as? Int == 0)
         #expect(try objects(try state(try World.started()), "decoders").isEmpty)
+    }
+
+    @Test("What waits is counted by what it waits for")
+    func waiting() throws {
+        let world = try World.started(script: "token *: delay 2s") {
+            $0.apns.connections = 1...1
+            $0.apns.permitsPerSecond = 1
+            $0.apns.burst = 1
+        }
+        func waiting(_ cause: String) throws -> Int? { (try state(world)["waiting"] as? Object)?[cause] as? Int }
+        world.broker.holdsConfirms = true
+        for number in 0..<3 { try world.request(World.body(number)) }
+        #expect(try waiting("limits") == 2 && waiting("connection") == 0)
+        #expect(world.pass(atMost: .seconds(20)) { (try? state(world))?["unconfirmed"] as? Int == 3 })
+        world.isAPNsDown = true
+        world.cut(World.apns)
+        try world.request(World.body(3))
+        world.pass(.seconds(1))
+        #expect(try waiting("connection") == 1 && waiting("limits") == 0 && waiting("confirm") == 3)
     }
 
     @Test("A connection closed by APNs has its reason, and its pool keeps it afterwards")

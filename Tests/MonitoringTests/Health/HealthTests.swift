@@ -3,6 +3,7 @@ import Admin
 import Core
 import Foundation
 import Logging
+import Pipeline
 import Runtime
 import SimulatedWorld
 import TestSupport
@@ -65,8 +66,10 @@ struct HealthTests {
         world.pass(.seconds(20))
         let problem = try #require(health(world).problems.first)
         #expect(problem.runbook == .notConsuming && problem.text.contains(" since "), "\(problem)")
+        world.cut(World.broker)
         world.isBrokerDown = false
         #expect(world.pass(atMost: .seconds(90)) { self.health(world).problems.isEmpty && world.isQuiet })
+        #expect(world.worker?.counters.deliveries == [1], "what was held ended with its channel")
     }
 
     @Test("Without APNs no app is usable")
@@ -119,7 +122,9 @@ struct HealthTests {
 
     @Test("An app that may not manage channels is still usable for devices")
     func channelsPaused() throws {
-        let world = try World.started(script: "operation create: 400 TopicDisallowed") {
+        let world = try World.started(
+            script: "operation create: 400 TopicDisallowed\ntoken *: 400 TopicDisallowed"
+        ) {
             $0.apps.removeAll { $0.topic != "com.example.app" }
         }
         try world.request(
@@ -128,6 +133,9 @@ struct HealthTests {
         let health = health(world)
         #expect(health.apps.map { $0.pauses.map(\.isForDevices) } == [[false]])
         #expect(health.isReady && health.apps[0].isUsable)
+        try world.request(World.body())
+        world.pass(.seconds(1))
+        #expect(self.health(world).apps[0].pauses.map(\.held) == [1, 1], "one for channels, one for devices")
     }
 
     @Test("Workers that have not started, have ended or do not respond are missing, and so is a draining one")

@@ -45,6 +45,7 @@ struct WorkerWatchTests {
         #expect(watch.nextDeadline == at(5))
         #expect(watch.round(at: at(4)).isEmpty)
         #expect(watch.round(at: at(5)) == [0, 1])
+        #expect(watch.nextDeadline == at(10))
         watch.responded(1, snapshot, at: at(5))
         #expect(watch.round(at: at(10)) == [1])
         watch.responded(1, snapshot, at: at(10))

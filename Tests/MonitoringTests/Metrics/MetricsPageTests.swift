@@ -109,14 +109,15 @@ struct MetricsPageTests {
                 first 1 request: 403 InvalidProviderToken
                 token 71*, attempt 1: rst REFUSED_STREAM
                 token 72*, attempt 1: rst INTERNAL_ERROR
+                token 73*, attempt 1: 503 ServiceUnavailable
                 """)
-        for prefix in ["7", "71", "72"] {
+        for prefix in ["7", "71", "72", "73"] {
             try world.request(World.body(token: prefix), id: prefix)
-            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+            #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
         }
         let page = try page(world)
-        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 3)
-        for kind in ["token", "resend", "backoff"] {
+        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 4)
+        for kind in ["token", "resend", "backoff", "parked"] {
             #expect(page.sum("harebell_retries_total", ["kind": kind]) == 1, "\(kind)")
         }
         #expect(page.sum("harebell_uncertain_total") == 1)

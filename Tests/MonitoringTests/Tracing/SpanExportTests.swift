@@ -48,6 +48,7 @@ struct SpanExportTests {
                 "status":{},"attributes":[]}]}]}]}
                 """)
         #expect(try JSONSerialization.jsonObject(with: Data(json)) is [String: Any])
+        #expect([TraceSpan.Kind.internal, .client, .producer, .consumer].map(\.rawValue) == [1, 3, 4, 5])
     }
 
     @Test(

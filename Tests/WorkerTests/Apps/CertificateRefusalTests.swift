@@ -94,7 +94,8 @@ struct CertificateRefusalTests {
 
     @Test("A reload to a certificate that APNs accepts ends the pause of an idle app, twice")
     func reloaded() throws {
-        let world = try world(taken)
+        let lines = LogLines()
+        let world = try world(taken, log: lines)
         for name in ["renewed", "client"] {
             try world.setScript(refused)
             world.cut(World.apns)
@@ -105,6 +106,12 @@ struct CertificateRefusalTests {
             world.pass(.seconds(1))
             #expect(world.worker?.paused.isEmpty == true)
         }
+        func refusals() -> Int { lines.all.count { $0.message == "APNs refuses a certificate" } }
+        let before = refusals()
+        try world.setScript(refused)
+        try world.reload { $0.apps[0].credential = credential("renewed") }
+        world.pass(.seconds(5))
+        #expect(refusals() == before + 1, "a number that is used again has a refusal of its own")
     }
 
     @Test("A paused app whose certificate is then refused keeps connecting")

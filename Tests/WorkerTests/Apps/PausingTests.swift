@@ -75,6 +75,18 @@ struct PausingTests {
         #expect(world.published(in: "push.feedback").count == 19)
     }
 
+    @Test("After a pause the refused device tokens are counted anew")
+    func countsAnew() throws {
+        let world = try Self.world("")
+        for number in 0..<20 { try world.request(Self.body("bad0", number), id: "m\(number)") }
+        #expect(world.worker?.paused.map(\.held) == [1])
+        try world.request(Self.body("7"), id: "good")
+        for number in 20..<23 { try world.request(Self.body("bad0", number), id: "m\(number)") }
+        // Probes at 15 and 45 s: the second one is accepted, and the others follow at once.
+        #expect(world.pass(atMost: .seconds(50)) { world.isQuiet })
+        #expect(world.worker?.paused == [] && world.published(in: "push.feedback").count == 22)
+    }
+
     @Test(
         "Unregistered devices pause nothing, in any number, nor do refused device tokens without a limit",
         arguments: [("dead", TokenRefusalShare.Limit(responses: 20, percent: 50)), ("bad0", nil)])

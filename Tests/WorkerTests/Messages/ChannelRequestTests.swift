@@ -82,16 +82,6 @@ struct ChannelRequestTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("The request's apns-id is its apns-request-id")
-    func requestID() throws {
-        let world = try World.started()
-        let result = try result(
-            world, Self.body(#""operation":"list""#, extra: #""apns-id":"123E4567-E89B-12D3-A456-426655440000","#))
-        #expect(result.messageID == "123e4567-e89b-12d3-a456-426655440000")
-        #expect(
-            world.ledger.records.map { $0.fields.requestID } == [Array("123e4567-e89b-12d3-a456-426655440000".utf8)])
-    }
-
     private static let badPolicy = "channel.message-storage-policy: expected 0 (none) or 1 (the newest message)"
     private static let badChannel = "channel.apns-channel-id: expected base64, at most 256 characters"
 

@@ -304,17 +304,16 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.dead").count == 1)
     }
 
-    @Test("The copy of a fan-out whose worker is killed repeats no more than was in flight")
-    func fanOutKilled() throws {
-        let world = try World.started(script: "token aa*, attempt 1: 503 ServiceUnavailable") {
-            $0.retry.delays = [.seconds(60)]
-        }
-        try world.request(World.fanOut(["71", "aa1", "72"]), id: "m1")
-        #expect(world.parked.count == 1)
-        world.kill()
-        try world.start()
-        #expect(world.pass(atMost: .seconds(90)) { world.isQuiet })
-        #expect(world.sent == 4)
-        #expect(world.published(in: "push.results").count == 3)
+    @Test("A request whose tries are over waits long, even while too many others wait for a retry")
+    func triesOver() throws {
+        let world = try World.started(
+            script: "token 71*, attempt 3: delay 1ms, rst CANCEL\ntoken 71*: rst CANCEL\ntoken 72*, attempt 1: rst CANCEL"
+        ) { $0.queues[0].prefetch = 5 }
+        try world.request(World.body(token: "71"), id: "m1")
+        #expect(world.pass(atMost: .seconds(31)) { world.sent == 3 })
+        // It takes the only place for a retry.
+        try world.request(World.body(token: "72"), id: "m2")
+        world.pass(.milliseconds(2))
+        #expect(world.broker.messages(in: "push.requests.retry.900s").count == 1)
     }
 }

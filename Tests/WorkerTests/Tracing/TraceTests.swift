@@ -51,6 +51,7 @@ struct TraceTests {
                 == ["harebell attempt", "harebell wait", "harebell attempt", "harebell result", "harebell process"])
         try #require(spans.count == 5)
         let process = spans[4]
+        #expect(process.start == World.start.wall.milliseconds * 1_000_000)
         #expect(spans.allSatisfy { Self.hex($0.trace) == Self.traceID })
         #expect(process.parent.map { Self.hex($0) } == Self.producer)
         #expect(spans.dropLast().allSatisfy { $0.parent == process.span })
