@@ -32,7 +32,9 @@ struct ProcessFrameTests {
         return events
     }
 
-    @Test("A print to standard output is recognised as text", arguments: ["hello\n", "Starting", "42 \n\n", "ok\r\n", "id\tname\n"])
+    @Test(
+        "A print to standard output is recognised as text",
+        arguments: ["hello\n", "Starting", "42 \n\n", "ok\r\n", "id\tname\n"])
     func text(output: String) {
         guard case .violation(let reason)? = Self.events(output).first else {
             Issue.record("expected text")

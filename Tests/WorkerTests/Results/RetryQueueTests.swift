@@ -307,7 +307,11 @@ struct RetryQueueTests {
     @Test("A request whose tries are over waits long, even while too many others wait for a retry")
     func triesOver() throws {
         let world = try World.started(
-            script: "token 71*, attempt 3: delay 1ms, rst CANCEL\ntoken 71*: rst CANCEL\ntoken 72*, attempt 1: rst CANCEL"
+            script: """
+                token 71*, attempt 3: delay 1ms, rst CANCEL
+                token 71*: rst CANCEL
+                token 72*, attempt 1: rst CANCEL
+                """
         ) { $0.queues[0].prefetch = 5 }
         try world.request(World.body(token: "71"), id: "m1")
         #expect(world.pass(atMost: .seconds(31)) { world.sent == 3 })
