@@ -141,7 +141,7 @@ extension Setting {
                 + "no proxy."),
         Setting(
             "apns.bad_token_pause", .boolean, default: "true",
-            "Whether many refused device tokens pause their app, because the environment may be wrong."),
+            "Whether many refused device tokens pause their topic, because the environment may be wrong."),
     ]
 
     private static let apps = [
