@@ -304,6 +304,7 @@ struct ConnectionTests {
     func closingWithoutChannel() throws {
         let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))
         setup.start()
+        setup.advance(by: .seconds(1))
         let link = try #require(setup.network.links.first)
         link.isFrozen = true
         setup.connection.close(at: setup.network.now)

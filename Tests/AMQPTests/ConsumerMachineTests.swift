@@ -89,11 +89,4 @@ struct ConsumerMachineTests {
             #expect(action == .none && early == machine, "\(name)")
         }
     }
-
-    @Test("A channel that opens while nothing is consumed stays without a consumer")
-    func unwanted() {
-        var machine = Machine()
-        let action = machine.channelOpened(isWanted: false)
-        #expect(action == .none && machine.state == .stopped && machine.isSettled)
-    }
 }

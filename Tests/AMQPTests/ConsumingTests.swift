@@ -39,7 +39,7 @@ struct ConsumingTests {
         properties.clusterID = bytes("")
         for chunk in [1, 2, 3, 5, 7, 8, 9, 64, .max] {
             let broker = Broker()
-            try broker.put(pattern(3000), properties: properties, into: "work")
+            try broker.put(pattern(3000), properties: properties, exchange: "in", into: "work")
             let pair = Self.consumer(broker, chunk: chunk)
             let delivery = try #require(pair.takeDeliveries().first)
             #expect(delivery.epoch == 7)
@@ -47,7 +47,7 @@ struct ConsumingTests {
             #expect(delivery.queue == 0)
             #expect(delivery.body.elementsEqual(pattern(3000)))
             #expect(delivery.routingKey.equals("work"))
-            #expect(delivery.exchange.isEmpty)
+            #expect(delivery.exchange.equals("in"))
             #expect(delivery.contentType?.equals("application/json") == true)
             #expect(delivery.contentEncoding?.equals("utf-8") == true)
             #expect(delivery.correlationID?.equals("correlation") == true)
@@ -177,24 +177,6 @@ struct ConsumingTests {
         }
         #expect(seen == (0..<100).map { UInt8($0) })
         #expect(pair.server.unsettledCount == 0)
-        #expect(broker.violations.isEmpty)
-    }
-
-    @Test("A requeued message is redelivered, a rejected one is not")
-    func nack() throws {
-        let broker = Broker()
-        for number: UInt8 in 0..<3 { try broker.put([number], into: "work") }
-        let pair = Self.consumer(broker, prefetch: 3)
-        let first = pair.takeDeliveries()
-        #expect(first.map(\.redelivered) == [false, false, false])
-        pair.engine.ack(tag: 1, at: pair.now)
-        pair.engine.nack(tag: 2, requeue: true, at: pair.now)
-        pair.engine.nack(tag: 3, requeue: false, at: pair.now)
-        pair.settle()
-        let second = pair.takeDeliveries()
-        #expect(second.map { Array($0.body) } == [[1]])
-        #expect(second.map(\.redelivered) == [true])
-        #expect(broker.queues["work"]?.discarded == 1)
         #expect(broker.violations.isEmpty)
     }
 

@@ -57,16 +57,6 @@ struct HandshakeTests {
         #expect(!error.description.contains("secret"))
     }
 
-    @Test("An unknown virtual host is not allowed")
-    func unknownVirtualHost() throws {
-        var address = BrokerAddress(endpoint: Endpoint(host: "broker", port: 5672))
-        address.virtualHost = "other"
-        let error = try #require(Pair(.publisher, address: address).takeError())
-        #expect(error.code == .notAllowed)
-        #expect(error.replyCode == 530)
-        #expect(!error.isTransient)
-    }
-
     @Test(
         "A login that is too long for the first frame is named as the likely reason of a hang-up",
         arguments: [100, 5000])
@@ -153,7 +143,7 @@ struct HandshakeTests {
 
     @Test(
         "A stopped broker is a transient failure, an operator's mistake is not",
-        arguments: [(320, true), (541, true), (501, false)])
+        arguments: [(320, true), (405, true), (506, true), (530, false), (541, true), (501, false)])
     func closeCodes(code: Int, isTransient: Bool) throws {
         let pair = Pair(.publisher)
         pair.server.closeConnection(code: UInt16(code), text: "because")

@@ -43,6 +43,20 @@ struct RecoveryTests {
         #expect(setup.connection.isOpen && setup.network.attempts == 2)
     }
 
+    @Test("A password that arrives during an attempt with the old one is tried at once after it")
+    func passwordDuringAttempt() {
+        let setup = Setup(.publisher)
+        setup.network.latency = .milliseconds(100)
+        setup.broker.users["guest"] = "next"
+        setup.start()
+        // The pauses have become long; then until an attempt is under way.
+        setup.advance(by: .seconds(300))
+        while setup.connection.nextDeadline != nil { setup.advance(by: .milliseconds(100)) }
+        setup.connection.setPassword("next", expires: false, at: setup.network.now)
+        setup.advance(by: .seconds(2))
+        #expect(setup.connection.isOpen)
+    }
+
     // MARK: Delays
 
     @Test("The delay before a channel is reopened starts small each time that its queue was consumed", arguments: 1...2)
@@ -166,16 +180,29 @@ struct RecoveryTests {
     func silentReopening(isControl: Bool) throws {
         let setup = isControl ? Setup(.control) : consumer("missing")
         setup.start()
-        setup.broker.opensChannels = false
+        setup.broker.opensChannels = { _ in false }
         if isControl { setup.connection.request(.inspectQueue("missing"), at: setup.network.now) }
         setup.advance(by: .seconds(isControl ? 9 : 60))
         #expect(setup.network.attempts == 1)
         setup.advance(by: .seconds(3))
         #expect(setup.network.attempts > 1)
         #expect(setup.takeErrors().first?.code == (isControl ? .handshakeTimeout : .stalled))
-        setup.broker.opensChannels = true
+        setup.broker.opensChannels = { _ in true }
         setup.advance(by: .seconds(15))
         #expect(setup.connection.isOpen)
+    }
+
+    @Test("A channel that the broker does not open at first ends the connection in time")
+    func silentOpening() {
+        let setup = consumer("first", "second")
+        for queue in ["first", "second"] { setup.broker.declare(queue) }
+        setup.broker.opensChannels = { $0 != 2 }
+        setup.start()
+        setup.advance(by: .seconds(61))
+        #expect(setup.takeErrors().map(\.code) == [.stalled])
+        setup.broker.opensChannels = { _ in true }
+        setup.advance(by: .seconds(130))
+        #expect(setup.broker.queues["second"]?.consumerCount == 1)
     }
 
     @Test("A connection whose socket is full closes all the same, and wants to be disconnected")

@@ -87,6 +87,19 @@ struct SecretTests {
         #expect(setup.connection.isOpen)
     }
 
+    @Test("A token is sent once, also if a refused request reopens the channel")
+    func refusedRequest() throws {
+        let setup = ConnectionTests.Setup(.control)
+        setup.start()
+        setup.broker.users["guest"] = "token 2"
+        setup.connection.setPassword("token 2", expires: true, at: setup.network.now)
+        for _ in 0..<2 {
+            setup.connection.request(.inspectQueue("missing"), at: setup.network.now)
+            setup.settle()
+        }
+        #expect(setup.broker.engines.first?.secrets == ["token 2"])
+    }
+
     @Test("A token replaced during the handshake is sent after it; another password is used at the next login")
     func handshake() throws {
         for expires in [true, false] {

@@ -45,6 +45,17 @@ struct SecureTests {
         return failure
     }
 
+    @Test("A connection that ends during the TLS handshake is told from one that was not opened")
+    func endedEarly() throws {
+        let link = try link()
+        let network = MemoryNetwork { _ in BrokerEngine(broker: Broker()) }
+        network.latency = .seconds(1)
+        network.connect(link, to: Self.endpoint, timeout: .seconds(1))
+        network.settle()
+        network.cut(try #require(network.links.first))
+        #expect(try #require(failure(of: link)).code == .tls)
+    }
+
     @Test("Messages pass both ways under TLS, however the bytes are split", arguments: [1, 100, 5000, Int.max])
     func secure(chunk: Int) throws {
         let broker = Broker()

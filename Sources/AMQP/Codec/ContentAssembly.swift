@@ -45,16 +45,14 @@ struct ContentAssembly {
 
     var isIdle: Bool { progress == .idle }
 
-    /// Starts a message. Returns false while another message is incomplete.
-    mutating func begin(_ origin: Origin, exchange: amqp_bytes_t, routingKey: amqp_bytes_t) -> Bool {
-        guard progress == .idle else { return false }
+    /// Starts a message. Call it only while ``isIdle``.
+    mutating func begin(_ origin: Origin, exchange: amqp_bytes_t, routingKey: amqp_bytes_t) {
         content.origin = origin
         address.removeAll(keepingCapacity: true)
         unsafe address.append(contentsOf: exchange.buffer)
         exchangeSize = address.count
         unsafe address.append(contentsOf: routingKey.buffer)
         progress = .awaitingHeader
-        return true
     }
 
     /// Takes the content header.

@@ -35,9 +35,9 @@ struct FrameReader: ~Copyable {
     private var isBroken = false
     private var pool = LibraryPool()
 
-    /// Applies the negotiated frame size; 0 means no limit.
+    /// Applies the negotiated frame size.
     mutating func tune(frameMax: UInt32) {
-        maximumSize = frameMax == 0 ? Int(Int32.max) : Int(frameMax)
+        maximumSize = Int(frameMax)
     }
 
     /// Removes the next frame from `rest`; `nil` if it is not complete. The memory of a frame is valid until the next

@@ -142,7 +142,8 @@ package final class AMQPConnection {
         }
         switch event {
         case .closed(let error): return ended(error, at: now)
-        case .opened:
+        // A control connection opens its channel again after a refused request.
+        case .opened where openedAt == nil:
             openedAt = now
             // It was replaced during the handshake.
             if link.engine.configuration.address.password != address.password { renewPassword(at: now) }
@@ -191,7 +192,7 @@ package final class AMQPConnection {
 
     /// - Parameter queues: the queues to resume; `nil` for all.
     package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
-        isPaused = false
+        if queues == nil { isPaused = false }
         call { $0.resumeConsumers(of: queues, at: now) }
     }
 
@@ -270,8 +271,8 @@ package final class AMQPConnection {
     }
 
     private func pause(after error: AMQPError?) -> Duration {
-        // Within a round the next broker is tried immediately.
-        guard untried.isEmpty else { return .zero }
+        // Within a round the next broker is tried immediately, and so is a password that came during the attempt.
+        guard untried.isEmpty, link.engine.configuration.address.password == address.password else { return .zero }
         // A close caused by a publish does not mean that the broker is unhealthy.
         if configuration.role == .publisher, openedAt != nil, error?.isAboutPublish == true {
             var first = Backoff(base: backoff.base, limit: backoff.limit)

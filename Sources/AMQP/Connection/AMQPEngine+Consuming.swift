@@ -107,7 +107,7 @@ extension AMQPEngine {
     /// - Parameter queues: the queues to resume; `nil` for all.
     package mutating func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         changes(at: now)
-        consumesWhenOpen = true
+        if queues == nil { consumesWhenOpen = true }
         guard machine.isOpen else { return }
         for index in consumers.indices where queues?.contains(QueueID(index)) ?? true {
             perform(consumers[index].machine.resume(), onConsumer: index)
@@ -222,11 +222,10 @@ extension AMQPEngine {
 
     /// Registers consumers whose delay is over, reopens their channels, and counts messages of idle queues.
     mutating func expireConsumers() {
-        guard machine.isOpen else { return }
-        for index in consumers.indices {
+        for index in consumers.indices where machine.isOpen {
             guard let deadline = consumers[index].deadline, now >= deadline else { continue }
             if consumers[index].responseDue != nil {
-                return finish(stalled("the broker has not responded to the consumer of queue", index))
+                finish(stalled("the broker has not responded to the consumer of queue", index))
             } else if consumers[index].machine.state == .consuming {
                 askForMessages(index)
             } else {

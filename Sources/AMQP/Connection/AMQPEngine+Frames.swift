@@ -38,7 +38,7 @@ extension AMQPEngine {
             }
             let origin = unsafe ContentAssembly.Origin.delivery(
                 tag: deliver.pointee.delivery_tag, redelivered: deliver.pointee.redelivered != 0)
-            _ = unsafe channels[index].assembly.begin(
+            unsafe channels[index].assembly.begin(
                 origin, exchange: deliver.pointee.exchange, routingKey: deliver.pointee.routing_key)
         case AMQP_BASIC_ACK_METHOD:
             let ack = unsafe method.decoded.assumingMemoryBound(to: amqp_basic_ack_t.self)
@@ -50,14 +50,14 @@ extension AMQPEngine {
             let returned = unsafe method.decoded.assumingMemoryBound(to: amqp_basic_return_t.self)
             let origin = unsafe ContentAssembly.Origin.returned(
                 code: returned.pointee.reply_code, text: returned.pointee.reply_text.text)
-            _ = unsafe channels[index].assembly.begin(
+            unsafe channels[index].assembly.begin(
                 origin, exchange: returned.pointee.exchange, routingKey: returned.pointee.routing_key)
         case AMQP_BASIC_GET_OK_METHOD:
             let got = unsafe method.decoded.assumingMemoryBound(to: amqp_basic_get_ok_t.self)
             let origin = unsafe ContentAssembly.Origin.got(
                 tag: got.pointee.delivery_tag, redelivered: got.pointee.redelivered != 0,
                 remaining: got.pointee.message_count)
-            _ = unsafe channels[index].assembly.begin(
+            unsafe channels[index].assembly.begin(
                 origin, exchange: got.pointee.exchange, routingKey: got.pointee.routing_key)
         default: unsafe handle(method, on: UInt16(channel))
         }

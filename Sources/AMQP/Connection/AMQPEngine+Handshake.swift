@@ -10,7 +10,9 @@ extension AMQPEngine {
         case .sendProtocolHeader: output.append(FrameFormat.protocolHeader)
         case .sendStartOk: writeStartOk()
         case .sendTuneOkAndOpen: writeTuneOkAndOpen()
-        case .openChannel: for index in 0..<max(1, consumers.count) { openChannel(UInt16(index + 1)) }
+        case .openChannel:
+            for index in 0..<max(1, consumers.count) { openChannel(UInt16(index + 1)) }
+            for index in consumers.indices { consumers[index].responseDue = now + stallTimeout }
         case .selectConfirms:
             write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
         case .announceOpen:

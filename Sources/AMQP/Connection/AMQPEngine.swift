@@ -224,7 +224,7 @@ package struct AMQPEngine: ~Copyable {
 
     /// The broker sends nothing more.
     private mutating func ended(_ failure: TransportError?) {
-        let wasOpened = timers.deadline != nil || machine.isOpen
+        let wasOpened = timers.deadline != nil
         if machine.state == .closing { finish(nil) } else { finish(lossOfTransport(failure, wasOpened: wasOpened)) }
     }
 
@@ -242,7 +242,6 @@ package struct AMQPEngine: ~Copyable {
             }
         }
         tls.drain(into: &output)
-        if isFinished { self.output.removeAll() }
     }
 
     package var wantsDisconnect: Bool { isFinished }

@@ -48,17 +48,6 @@ struct FormatTests {
         #expect(!"\(address) \(String(reflecting: address)) \(dumped)".contains("secret"))
     }
 
-    @Test("A truncated table is refused at every length")
-    func truncated() throws {
-        let encoded = try ConsumingTests.everyType.encoded()
-        var accepted = 0
-        for count in 1..<encoded.count {
-            if (try? FieldTable(decoding: encoded.prefix(count))) != nil { accepted += 1 }
-        }
-        // A truncated table is valid only if it is cut between two entries.
-        #expect(accepted == ConsumingTests.everyType.entries.count - 1)
-    }
-
     @Test("16 levels of nesting are read, 17 are not", arguments: [false, true])
     func depth(asTables: Bool) throws {
         func nested(_ levels: Int) throws -> [UInt8] {

@@ -48,4 +48,14 @@ struct AcknowledgementFlushTests {
         #expect(flush.isOver)
         #expect(setup.takeDeliveries().isEmpty)
     }
+
+    @Test("A flush does not register a consumer whose channel opens again meanwhile")
+    func reopened() throws {
+        let setup = stopped()
+        setup.broker.engines.first?.closeChannel(2, code: 541, text: "INTERNAL_ERROR")
+        setup.settle()
+        _ = AcknowledgementFlush([0], on: setup.connection, at: setup.network.now)
+        setup.advance(by: .seconds(3))
+        #expect(setup.broker.queues["a"]?.consumerCount == 1 && setup.broker.queues["b"]?.consumerCount == 0)
+    }
 }

@@ -149,7 +149,7 @@ package final class Broker {
     /// Whether a passive declaration needs the configure permission, and the user lacks it (RabbitMQ 4.2.6).
     package var refusesCounts = false
     /// Whether `channel.open` is answered.
-    package var opensChannels = true
+    package var opensChannels: (UInt16) -> Bool = { _ in true }
     /// A quorum queue that does not reply in time: the reported message count is 0.
     package var countsNothing = false
     /// Whether it refuses the delivery timeout of a consumer, as RabbitMQ 4.3 does for a classic queue.
@@ -181,9 +181,12 @@ package final class Broker {
     }
 
     /// Puts a message into a queue, as if it had been published to it.
-    package func put(_ body: [UInt8], properties: MessageProperties = MessageProperties(), into queue: String) throws {
+    package func put(
+        _ body: [UInt8], properties: MessageProperties = MessageProperties(), exchange: String = "", into queue: String
+    ) throws {
         let message = Message(
-            exchange: [], routingKey: Array(queue.utf8), properties: try properties.encoded(), body: body)
+            exchange: Array(exchange.utf8), routingKey: Array(queue.utf8), properties: try properties.encoded(),
+            body: body)
         enqueue(message, into: declare(queue), at: Instant(nanoseconds: 0))
     }
 

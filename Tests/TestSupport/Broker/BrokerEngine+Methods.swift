@@ -97,7 +97,7 @@ extension BrokerEngine {
     private func channelMethod(_ method: UInt16, _ channel: UInt16) -> Bool {
         switch method {
         case 10 where phase == .open && !channelState.isOpen && (1...channelMax).contains(channel):
-            guard broker.opensChannels else { break }
+            guard broker.opensChannels(channel) else { break }
             channelState.isOpen = true
             writeMethod(20, 11) { $0.append(long: []) }
         case 40:
@@ -153,9 +153,11 @@ extension BrokerEngine {
             }
             writeMethod(50, method + 1) { _ in }
         case 30:
+            guard fields.number(UInt8.self) == 0 else { return nil }
             let count = broker.purge(queue)
             writeMethod(50, 31) { $0.append(UInt32(count)) }
         case 40:
+            guard fields.number(UInt8.self) == 0 else { return nil }
             let count = queue.messages.count
             broker.delete(name)
             writeMethod(50, 41) { $0.append(UInt32(count)) }
@@ -196,7 +198,7 @@ extension BrokerEngine {
             writeMethod(60, 11) { _ in }
         case 20:
             guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name(),
-                fields.number(UInt8.self) != nil, let content = fields.long(),
+                fields.number(UInt8.self) == 0, let content = fields.long(),
                 let arguments = try? FieldTable(decoding: content[...])
             else { return nil }
             guard let queue = broker.queues[name] else { return missing(name) }
@@ -222,7 +224,8 @@ extension BrokerEngine {
             commandResponded()
         case 40: return publish(&fields)
         case 70:
-            guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
+            guard fields.number(UInt16.self) != nil, let name = fields.name(), fields.number(UInt8.self) == 0
+            else { return nil }
             return get(name)
         case 80, 120:
             guard let tag = fields.number(UInt64.self), let flags = fields.number(UInt8.self) else { return nil }
