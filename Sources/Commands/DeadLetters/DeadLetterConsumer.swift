@@ -33,7 +33,8 @@ struct DeadLetterConsumer {
     mutating func took(_ event: AMQPConnection.Event, at now: Instant) {
         acknowledgements?.took(event, on: connection, at: now)
         switch event {
-        case .engine(.cancelled), .disconnected: state = .stopped
+        case .engine(.cancelled): state = .stopped
+        case .disconnected where state == .stopping: state = .stopped
         default: break
         }
     }

@@ -27,7 +27,11 @@ extension DeadLetterRun {
             case .engine(.oversize(let delivery, _)): received(delivery, from: index, isWhole: false)
             case .engine(.channelClosed(_, let error)) where error.code == .consumerCancelled:
                 finish(.failed("queue \"\(settings.queue)\" is gone"))
-            case .disconnected(_, let error, _): lost(error, isFatal: tally.seen + tally.done > 0)
+            // What it holds is in the queue again.
+            case .engine(.channelClosed(_, let error)): lost(error, isFatal: tally.seen + tally.done > 0)
+            // The next broker may be tried at once.
+            case .disconnected(_, let error, let retryAt):
+                lost(error, isFatal: tally.seen + tally.done > 0 && retryAt > now)
             default: break
             }
         }
@@ -160,7 +164,7 @@ extension DeadLetterRun {
             broker.took(event, at: now)
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
-            case .disconnected(_, let error, _): publisherLost(error)
+            case .disconnected(_, let error, let retryAt): publisherLost(error, isOver: retryAt > now)
             case .closed:
                 tally.uncertain += unconfirmed.count
                 unconfirmed = []
@@ -187,12 +191,14 @@ extension DeadLetterRun {
     /// A close does not name the publish that caused it. Each outstanding publish is therefore repeated alone on the
     /// next connection. A publish is skipped after ``closesUntilRefusal`` closes alone. A pipeline finds the cause in
     /// the same way, see ``RequestPipeline``.
-    private func publisherLost(_ error: AMQPError) {
+    ///
+    /// - Parameter isOver: `false` if the next broker is tried at once.
+    private func publisherLost(_ error: AMQPError, isOver: Bool) {
         var items = unconfirmed
         unconfirmed = []
         guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
             tally.uncertain += items.count
-            return lost(error, isFatal: tally.seen > 0)
+            return lost(error, isFatal: tally.seen > 0 && isOver)
         }
         broker.restart(at: now)
         closes += 1

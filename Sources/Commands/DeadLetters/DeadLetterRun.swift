@@ -176,7 +176,6 @@ final class DeadLetterRun: Run {
     private func responded(_ response: ControlResponse) {
         guard let asked = question, end == nil else { return }
         question = nil
-        if scope == nil { broker.restart(at: now) }
         switch (asked, response) {
         case (.lock, .refused(let error)) where error.code == .resourceLocked: finish(.locked)
         // A queue with a single active consumer gives no messages to others: its count has to suffice.
@@ -312,5 +311,9 @@ final class DeadLetterRun: Run {
     private func close() {
         let isClosed = consumersAreClosed(force: now >= closeDeadline) && [publisher, control].allSatisfy(isClosed)
         isFinished = isClosed || now >= closeDeadline + Self.closeTimeout
+        guard isFinished else { return }
+        tally.uncertain += inFlight.count + unconfirmed.count
+        inFlight = [:]
+        unconfirmed = []
     }
 }

@@ -39,10 +39,11 @@ struct DeadLettersExport: ParsableCommand {
         let export = DeadLetterRun.Action.export(discards: discard) { lines in
             for line in lines { try writer.write(line) }
             // A message is removed only after its line is on the disk.
-            if discard { try writer.sync() }
+            guard discard else { return }
+            try writer.sync()
+            isOfUse = true
         }
         let run = try access.run(export, options.select)
-        isOfUse = run.tally.removed > 0
         do throws(WholeFile.Failure) {
             try writer.sync()
         } catch {

@@ -71,7 +71,7 @@ final class RequestRun: Run {
         broker = BrokerProgress(limit: settings.timeLimit, outlastsLosses: true, at: now)
         control = try connect(.control)
         publisher = try connect(.publisher)
-        let prefetch = UInt16(clamping: min(settings.count, settings.window))
+        let prefetch = UInt16(clamping: settings.window)
         consumer = try connect(.consumer([ConsumerQueue(name: settings.replies, prefetch: prefetch)]))
         control.start(at: now)
         publisher.start(at: now)

@@ -24,6 +24,8 @@ struct DeadLetterReaderTests {
         #expect(letter.replays == 1)
         #expect(letter.apnsID == "123e4567-e89b-12d3-a456-426655440000")
         #expect(letter.messageID == "m-1")
+        let longest = String(repeating: "q", count: 255)
+        #expect(try read(["harebell-queue": .string(longest)]).queue == longest)
     }
 
     @Test(

@@ -403,10 +403,67 @@ struct DeadLetterRunTests {
         #expect(scan.tally.seen == 15)
     }
 
+    @Test("A replay uses the next broker where the first one is down, and stops at its limit", arguments: 1...4)
+    func failover(seed: UInt64) throws {
+        try world.put(0..<100)
+        var down = MemoryNetwork.Faults()
+        down.refusal = 1
+        world.network.faults[Endpoint(host: "down", port: 5672)] = down
+        var settings = DeadLetterRun.Settings(queue: DeadLetterWorld.dead)
+        (settings.limit, settings.rate) = (20, 10)
+        let run = DeadLetterRun(
+            .replay(to: { $0 }), settings, reader: world.reader, id: "run", at: world.network.now
+        ) { [network = world.network] in network.brokerConnection($0, hosts: ["down", "broker"], seed: seed) }
+        world.advance(by: .seconds(1), run)
+        #expect(world.broker.queues[DeadLetterWorld.dead]?.consumerCount == 0)
+        world.finish(run)
+        #expect(run.end == .complete)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<20))
+        expectConserved(run, 100)
+    }
+
+    @Test("A channel that the broker closes ends a run: what it held is in the queue again and is not sent as well")
+    func channelClosed() throws {
+        try world.put(0..<100)
+        let run = world.run { $0.rate = 10 }
+        world.advance(by: .seconds(2), run)
+        let engine = try #require(world.broker.engines.first { $0.isConsuming })
+        engine.closeChannel(1, code: 406, text: "PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out")
+        world.finish(run)
+        let sent = world.numbers(DeadLetterWorld.target)
+        #expect(run.failure?.contains("timed out") == true && run.tally.uncertain == 0 && sent.count < 40)
+        #expect(Set(sent).union(world.numbers(DeadLetterWorld.dead)) == Set(0..<100))
+        #expect(world.broker.unsettledCount == 0)
+    }
+
+    @Test("A stopped run waits ten seconds for a broker that hangs, and one for the close; what it sent is uncertain")
+    func hangs() throws {
+        try world.put(0..<5)
+        world.broker.holdsConfirms = true
+        let run = world.run()
+        world.advance(by: .seconds(1), run)
+        for link in world.network.links { link.isFrozen = true }
+        var now = world.network.moment
+        now.instant = now.instant + .seconds(5)
+        run.stop(at: now)
+        run.step(at: now)
+        #expect(run.nextDeadline == now.instant + .seconds(10))
+        now.instant = now.instant + .seconds(10)
+        run.step(at: now)
+        #expect(!run.isFinished && run.nextDeadline == now.instant + .seconds(1))
+        now.instant = now.instant + .seconds(1)
+        run.step(at: now)
+        #expect(run.isFinished && run.tally.uncertain == 5)
+    }
+
     @Test("A scan whose rest others take ends two seconds after its last delivery")
     func taken() throws {
         try world.put(0..<20)
         try #require(world.broker.queues[DeadLetterWorld.dead]).isStalled = true
+        let stalled = world.run(.read { _, _ in })
+        world.advance(by: .seconds(31), stalled)
+        #expect(stalled.failure != nil, "a queue that gives nothing has the time limit")
+        world.finish(stalled)
         let scan = world.run(.read { _, _ in })
         let other = world.network.brokerConnection(.control)
         other.start(at: world.network.now)

@@ -108,22 +108,6 @@ struct LoadRunTests {
         #expect(run.end == .complete)
     }
 
-    @Test("A second reply is a duplicate, and one to an unpublished message a stranger")
-    func duplicates() throws {
-        let run = try start(count: 2)
-        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 2 })
-        for id in ["run-0", "run-0", "other-1", "run-1"] {
-            var properties = MessageProperties()
-            properties.correlationID = Array(id.utf8)
-            try world.broker.put([], properties: properties, into: "answers")
-            world.settle()
-        }
-        finish(run)
-        #expect(run.end == .complete)
-        #expect(run.ledger.duplicates == 1 && run.ledger.strangers == 1)
-        #expect(run.ledger.outcomes == ["unknown": 2])
-    }
-
     @Test("An interrupted run reports its results so far")
     func stopped() throws {
         let run = try start(count: 5)

@@ -9,6 +9,7 @@ import TLS
 import TestSupport
 import Testing
 
+@testable import Admin
 @testable import Commands
 @testable import Configuration
 @testable import Pipeline
@@ -92,6 +93,8 @@ struct ApplicationTests {
         application.workerReported(WorkerReport(worker: 0, event: .failed(.internal, message: "as a test wants it")))
         #expect(lines.all.first?.number("worker") == 0)
         let drained = try #require(application.shutdown.deadline)
+        application.signalled(SIGHUP)
+        #expect(lines.all.last?.message == "draining: the configuration is not reloaded")
         application.signalled(SIGTERM)
         #expect(application.shutdown.deadline == drained)
         application.signalled(SIGTERM)
@@ -157,6 +160,12 @@ struct ApplicationTests {
         let application = try Self.application(
             AppPlan(world.configuration), manager: ServiceManager { environment[$0] })
         let start = try #require(application.service.nextKeepAlive)
+        func livez(_ seconds: Int64) -> UInt32? {
+            let now = Moment(instant: start + .seconds(seconds), wall: application.loop.now.wall)
+            let page = AdminPage("/livez", .unrestricted)
+            let request = AdminRequest(page: page, query: [], receivedAt: now.instant, isRepeated: false)
+            return application.respond(request, at: now)?.status
+        }
         application.sendKeepAlive(at: start)
         application.sendKeepAlive(at: start + .seconds(14))
         #expect(socket.messages() == ["WATCHDOG=1"])
@@ -166,8 +175,10 @@ struct ApplicationTests {
         #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
         application.sendKeepAlive(at: start + .seconds(30))
         #expect(socket.messages().count == 2)
+        #expect(livez(20) == 200 && livez(30) == 503)
         application.workers.watch.responded(0, snapshot, at: start + .seconds(44))
         application.sendKeepAlive(at: start + .seconds(45))
         #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
+        #expect(livez(45) == 200)
     }
 }

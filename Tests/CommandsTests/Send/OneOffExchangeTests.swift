@@ -59,6 +59,27 @@ struct OneOffExchangeTests {
         #expect(world.network.now < start + .seconds(1), "a closed connection is not waited for")
     }
 
+    @Test("A stopped exchange says whether APNs may have processed its request")
+    func stopped() throws {
+        let world = try World()
+        let exchange = try exchange(world, try request("deaf"))
+        world.guests = [exchange]
+        world.pass(.seconds(1))
+        exchange.stop(at: world.moment)
+        #expect(exchange.isFinished && exchange.report?.processed == .unknown && exchange.report?.detail == "stopped")
+    }
+
+    @Test("Only the creation of a channel with an unknown end has the advice to list the channels")
+    func advice() {
+        for (operation, processed, isAdvised) in [
+            (.create(.none), .unknown, true), (.create(.none), .no, false), (.list, .unknown, false),
+        ] as [(ChannelOperation, Processed, Bool)] {
+            let report = Report(outcome: .undelivered, processed: processed, detail: "lost")
+            let result = ChannelResult(operation: operation, id: NotificationID(high: 1, low: 2), report: report)
+            #expect(result.complaint.contains("list the channels") == isAdvised, "\(operation)")
+        }
+    }
+
     @Test("A list of the maximum number of an app's channels fits into the response")
     func longestList() throws {
         let world = try World()
