@@ -137,7 +137,6 @@ package struct RequestPipeline: ~Copyable {
         var budget = Self.maximumDuePerTurn
         while budget > 0, retries.earliest <= now.instant, let handle = retries.popFirst() {
             budget -= 1
-            notifications[handle].place = .none
             send(handle, at: now)
         }
         while budget > 0, let place = waiting.popDue(at: now.instant) {

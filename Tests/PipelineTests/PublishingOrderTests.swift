@@ -45,6 +45,24 @@ struct PublishingOrderTests {
         #expect(published == expected)
         #expect(pipeline.counters.unconfirmed == 100)
     }
+
+    @Test("A check that comes late is made, and plans the next one")
+    func lateCheck() throws {
+        let app = PipelineApp(
+            topic: "com.example.app", environment: .production,
+            pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
+        var pipeline = RequestPipeline(
+            PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([app]),
+            log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)
+        let body = Array(World.body().utf8)
+        var layout = Delivery.Layout()
+        layout.body = Delivery.Field(0..<body.count)
+        pipeline.received(
+            Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: body, layout: layout), at: Self.now)
+        let late = Moment(instant: Self.now.instant + .seconds(3), wall: Self.now.wall)
+        pipeline.expire(at: late)
+        #expect(pipeline.nextDeadline == late.instant + .seconds(2))
+    }
 }
 
 @Suite("Destinations")

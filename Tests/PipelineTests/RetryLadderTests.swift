@@ -60,13 +60,6 @@ struct DoneBitmapTests {
         }
     }
 
-    @Test("Its text is two digits for eight notifications, the first in the lowest bit")
-    func text() {
-        #expect(DoneBitmap(notifications: 3, leaving: [1]).text == Array("05".utf8))
-        #expect(DoneBitmap(notifications: 10, leaving: [0, 9]).text == Array("fe01".utf8))
-        #expect(DoneBitmap(notifications: 500, leaving: [499]).text.count == 126)
-    }
-
     @Test(
         "A text that does not fit the count, or has all bits set, is not a bitmap",
         arguments: ["", "0", "000", "00ff", "0x", "g0", "ffff", "ff01", "ff", "FF0", "0004"])

@@ -15,14 +15,6 @@ struct ThrottledDevicesTests {
         Instant(nanoseconds: seconds * 1_000_000_000)
     }
 
-    @Test("A device is throttled until its time is over, and other devices are not")
-    func period() throws {
-        var devices = ThrottledDevices()
-        let madeRoom = devices.throttle(try device(1), until: second(5), at: second(0))
-        let states = try [(1, 0), (1, 4), (2, 4), (1, 5)].map { devices.contains(try device($0), at: second($1)) }
-        #expect(!madeRoom && states == [true, true, false, false] && devices.isEmpty)
-    }
-
     @Test("A device that is refused again is throttled for longer")
     func again() throws {
         var devices = ThrottledDevices()

@@ -118,6 +118,5 @@ package struct CompletedRequests {
         suspects.removeAll()
         olderSuspects.removeAll()
         unacknowledged.removeAll()
-        forgetAt = .distantFuture
     }
 }

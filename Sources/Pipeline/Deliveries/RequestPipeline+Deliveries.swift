@@ -145,6 +145,8 @@ extension RequestPipeline {
 
     /// Holds an untried delivery as long as the consumer may leave it unacknowledged, then decodes it again.
     mutating func decodeLater(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
+        // Its copy reached no queue, and meanwhile the broker has redelivered it.
+        guard !request.isOrphan else { return drop(request) }
         deferred.insert(request, due: now.instant + min(pause, settings.longestDeferral))
     }
 

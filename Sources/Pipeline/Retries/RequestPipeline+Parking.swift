@@ -61,16 +61,16 @@ extension RequestPipeline {
 
     /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
-        // All have one content.
-        if request.parked.contains(where: \.entry.isNowOrNever) {
-            return endParked(request, at: now) { $0.report.expired }
-        }
         let cause = request.parked.compactMap(\.cause).max() ?? .untried
-        let rest = request.parked.compactMap { lifetime(of: $0.entry, at: now) }.min()
-        let next = settings.ladder.delay(
-            for: cause, parkings: request.history.failureCount, within: rest)
-        guard let delay = next else {
-            return endParked(request, at: now) { $0.entry.report(.expired, "it expires before the next attempt") }
+        // The entries of a decoder's list may expire at different times. Afterwards the others are parked.
+        let delays = request.parked.map { delay(of: $0.entry, for: cause, at: now) }
+        guard let delay = delays.compactMap(\.self).min(), !delays.contains(nil) else {
+            let pairs = zip(request.parked, delays)
+            request.parked = pairs.filter { $1 != nil }.map(\.0)
+            return end(pairs.filter { $1 == nil }.map(\.0), of: request, at: now) {
+                $0.entry.isNowOrNever
+                    ? $0.report.expired : $0.entry.report(.expired, "it expires before the next attempt")
+            }
         }
         guard let copy = copy(of: request, note(on: request), delay: delay) else {
             return endParked(request, at: now) { parked in
@@ -96,6 +96,15 @@ extension RequestPipeline {
         note.expiresAt = request.expiresAt
         note.done = request.doneBitmap(leaving: request.parked.compactMap(\.entry.position))
         return note
+    }
+
+    /// The pause before the next attempt; `nil` if the notification may not wait so long.
+    private func delay(
+        of entry: InFlightNotification, for cause: RetryLadder.Cause, at now: Moment
+    ) -> Duration? {
+        guard !entry.isNowOrNever else { return nil }
+        return settings.ladder.delay(
+            for: cause, parkings: entry.request.history.failureCount, within: lifetime(of: entry, at: now))
     }
 
     /// The time until a notification expires; `nil` if it does not expire.
@@ -146,8 +155,15 @@ extension RequestPipeline {
     ) {
         let all = request.parked
         request.parked = []
-        request.begin(all.count)
-        for parked in all { conclude(Conclusion(parked.entry, report(parked)), at: now) }
+        end(all, of: request, at: now, report)
+    }
+
+    private mutating func end(
+        _ ended: [ParkedNotification], of request: InFlightRequest, at now: Moment,
+        _ report: (ParkedNotification) -> Report
+    ) {
+        request.begin(ended.count)
+        for parked in ended { conclude(Conclusion(parked.entry, report(parked)), at: now) }
     }
 }
 

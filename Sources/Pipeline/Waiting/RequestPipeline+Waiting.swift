@@ -101,12 +101,15 @@ extension RequestPipeline {
         if reachability.isSuspended { staySuspended(isProbeWanted: lacksProbe(at: now)) }
     }
 
-    /// Another app can send again: what exceeds the shares is parked, the newest first.
+    /// Another app can send again: what exceeds the shares is parked.
     private mutating func limitShares(at now: Moment) {
         guard waiting.exceedsShares(settings.queues) else { return }
         for handle in notifications.handles.reversed() {
             let entry = notifications[handle]
-            guard case .lane(let place) = entry.place, waiting.exceedsShare(entry, settings.queues) else { continue }
+            // A lane that has just opened sends what it holds in the next turns.
+            guard case .lane(let place) = entry.place, !waiting.isOpen(place),
+                waiting.exceedsShare(entry, settings.queues)
+            else { continue }
             waiting.remove(handle, entry, from: place)
             parkWaiting(handle, at: now)
         }

@@ -97,6 +97,8 @@ struct CompletedRequestsTests {
         #expect(remembered <= 8)
         completed.completedTooLate(keys[0])
         #expect(completed.absorbs(keys[0], at: Self.start + .seconds(600)) == false)
+        completed.completedTooLate(keys[0])
+        #expect(!completed.hasSuspects(at: Self.start + .seconds(601)))
     }
 
     @Test("A newly published message is new")

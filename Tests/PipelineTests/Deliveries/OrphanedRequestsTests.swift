@@ -33,17 +33,6 @@ struct OrphanedRequestsTests {
         #expect(orphans.adopt(Self.key(requests[0])) == nil)
     }
 
-    @Test("A finished request removes only itself, not its look-alike")
-    func finishes() {
-        var orphans = OrphanedRequests()
-        let requests = [Self.request("a"), Self.request("a")]
-        for request in requests { orphans.insert(request) }
-        #expect(orphans.remove(requests[1]) == Self.key(requests[1]))
-        #expect(!orphans.isEmpty)
-        #expect(orphans.adopt(Self.key(requests[0])) === requests[0])
-        #expect(orphans.isEmpty)
-    }
-
     @Test("An orphaned request is adopted once, however many connections are lost")
     func lostAgain() {
         var orphans = OrphanedRequests()

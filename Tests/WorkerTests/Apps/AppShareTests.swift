@@ -91,21 +91,57 @@ struct AppShareTests {
     func standstill() throws {
         let world = try World.started(script: "topic *: 403 InvalidProviderToken") {
             $0.apps.removeAll { $0.topic != "com.example.app" }
-            $0.queues[0].prefetch = 100
+            $0.queues[0].prefetch = 2000
             $0.hold = .seconds(300)
         }
         for round in 1...2 {
-            try world.put(0..<150)
+            try world.put(0..<600)
             #expect(world.pass(atMost: .seconds(10)) { world.worker?.isSuspended == true }, "round \(round)")
-            #expect(world.parked.isEmpty && world.broker.queues["push.requests"]?.consumerCount == 0)
+            #expect(world.worker?.counters[.parked] == 0)
+            #expect(world.broker.queues["push.requests"]?.consumerCount == 0)
             try world.setScript("")
             world.cut(World.apns)
             #expect(world.pass(atMost: .seconds(100)) { world.isQuiet })
-            #expect(Self.results(world) == 150 * round && world.worker?.isSuspended == false)
+            #expect(Self.results(world) == 600 * round && world.worker?.isSuspended == false)
+            #expect(world.worker?.counters[.parked] == 0)
             try world.setScript("topic *: 403 InvalidProviderToken")
             world.cut(World.apns)
         }
         #expect(world.published(in: "push.dead").isEmpty)
+    }
+
+    @Test("When one of two refused apps can send again, the other one keeps its share and the rest is parked, twice")
+    func oneRecovers() throws {
+        let world = try Self.world()
+        for round in 1...2 {
+            try world.setScript("topic *: 403 InvalidProviderToken")
+            world.cut(World.apns)
+            // One of each app first: after that no app can send, and the others are held without a limit.
+            for range in [0..<1, 1..<100] {
+                world.pass(.seconds(2))
+                try world.put(range)
+                try world.put(range, topic: "com.example.other")
+            }
+            world.pass(.seconds(5))
+            #expect(world.parked.isEmpty && world.worker?.paused.reduce(0) { $0 + $1.held } == 200)
+            try world.setScript("topic com.example.other: 403 InvalidProviderToken")
+            #expect(world.pass(atMost: .seconds(20)) { Self.results(world) == 200 * round - 100 })
+            world.pass(.seconds(1))
+            #expect(world.parked.count == 50 && world.worker?.paused.map(\.held) == [50])
+            try world.setScript("")
+            world.cut(World.apns)
+            #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet && Self.results(world) == 200 * round })
+        }
+    }
+
+    @Test("What another app has in the pool is sent when an app is refused")
+    func othersInPool() throws {
+        let world = try Self.world("topic com.example.other: delay 1s, 403 TopicMismatch")
+        // One stream until the first response: the others wait in the pool.
+        try world.put(0..<1, topic: "com.example.other")
+        try world.put(0..<5)
+        world.pass(.seconds(2))
+        #expect(world.worker?.paused.map(\.held) == [1] && Self.results(world) == 5)
     }
 
     @Test("apns-expiration 0 is tried for 30 seconds, is never parked, and then expires")

@@ -50,14 +50,6 @@ struct CredentialPauseTests {
         #expect(world.published(in: "push.results").map(\.messageID).count == 1)
     }
 
-    @Test("GOAWAY for any other reason pauses nothing")
-    func otherGoaway() throws {
-        let world = try World.started(script: "first 3 requests: goaway BadDeviceToken last=before")
-        try world.request(Self.body(1), id: "m1")
-        #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
-        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-    }
-
     @Test("A bad credential is one pause with one alarm and one probe at a time, for any number of topics")
     func oneGate() throws {
         let lines = LogLines()

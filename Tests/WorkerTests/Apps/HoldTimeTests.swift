@@ -209,6 +209,9 @@ struct HoldTimeTests {
         try world.put(100..<120, into: others[0])
         try world.put(200..<220, into: others[1])
         let worker = try #require(world.worker)
+        // What was held is back after 58 s, and the next probe is due at 105 s.
+        world.pass(.seconds(70))
+        #expect(world.broker.unsettledCount == 0)
         world.pass(.seconds(24 * 3600))
         #expect(worker.isSuspended && worker.counters[.suspensions] == 1)
         // At most one requeue of each held request when consumption stopped.

@@ -234,4 +234,16 @@ struct ChannelRequestTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         #expect(world.broker.unsettledCount == 1)
     }
+
+    @Test("An unsent creation stays when its connection is lost: the redelivery would not be sent")
+    func orphanedCreation() throws {
+        let world = try World.started(before: { $0.isAPNsDown = true })
+        try world.request(Self.create, id: "c1")
+        world.pass(.seconds(1))
+        world.cut(consuming: true)
+        world.pass(.seconds(3))
+        world.isAPNsDown = false
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"] && Self.channels(world).count == 1)
+    }
 }

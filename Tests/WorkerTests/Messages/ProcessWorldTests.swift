@@ -182,4 +182,16 @@ struct ProcessWorldTests {
         #expect(world.sent == 1 && world.broker.unsettledCount == 0)
         #expect(world.network.links.isEmpty)
     }
+
+    @Test("An entry that expires before the next attempt ends alone, and the others of its message go on")
+    func mixedExpirations() throws {
+        let world = try Self.world()
+        try world.setScript("first 2 requests: 503 ServiceUnavailable")
+        world.cut(World.apns)
+        let soon = Self.envelope("a").dropLast() + ",\"apns-expiration\":\(World.start.wall.seconds + 10)}"
+        try world.request("\(soon),\(Self.envelope("b"))", id: "m1")
+        #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
+        #expect(world.published(in: "push.results").compactMap(\.outcome).sorted() == ["accepted", "expired"])
+        #expect(world.sent == 3)
+    }
 }

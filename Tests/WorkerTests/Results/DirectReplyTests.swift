@@ -59,16 +59,6 @@ struct DirectReplyTests {
         #expect(try !world.drain(within: .seconds(5)).wasCutShort)
     }
 
-    @Test("A direct reply that its requester got is neither a result elsewhere nor a dead letter")
-    func delivered() throws {
-        let (world, name) = try Self.started()
-        for number in 0..<50 { try world.request(World.body(number), id: "m\(number)", replyTo: name) }
-        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
-        #expect(world.published(in: name).count == 50)
-        #expect(world.published(in: "push.results").isEmpty)
-        #expect(world.worker?.counters[.returned] == 0)
-    }
-
     @Test("A direct reply whose requester has gone is left to the broker, which drops it")
     func gone() throws {
         let (world, name) = try Self.started()

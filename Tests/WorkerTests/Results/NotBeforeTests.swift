@@ -210,4 +210,18 @@ struct NotBeforeTests {
         #expect(world.pass(atMost: .seconds(901)) { world.isQuiet })
         #expect(world.published(in: "push.results").first?.body.contains("\"attempts\":2,") == true)
     }
+
+    @Test("Without retry queues, a request that another worker gets meanwhile is sent once")
+    func otherWorker() throws {
+        let world = try World.started(hasRetryQueues: false)
+        try world.start()
+        world.network.latency = .milliseconds(50)
+        try world.request(Self.body(after: 20), id: "m1")
+        // Its copy is on the way to the broker.
+        world.pass(.milliseconds(60))
+        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
+        world.network.cut(link)
+        world.pass(.seconds(40))
+        #expect(world.sent == 1 && world.isQuiet)
+    }
 }

@@ -55,6 +55,36 @@ struct RefusedResultTests {
         #expect(world.worker?.worker.pipeline.destinations.heldRequests == 0)
     }
 
+    @Test("An attempt that could not be written is forgotten with its result, and the queue is tried again")
+    func unwritten() throws {
+        let world = try Self.world()
+        // Open connections stay; the one for attempts cannot be opened.
+        world.isBrokerDown = true
+        try world.put(0..<1, replyTo: Self.full)
+        world.pass(.seconds(31))
+        #expect(world.published(in: "push.results").count == 1)
+        world.isBrokerDown = false
+        world.broker.queues[Self.full]?.rejectsPublishes = false
+        world.pass(.seconds(10))
+        try world.put(1..<2, replyTo: Self.full)
+        #expect(world.pass(atMost: .seconds(20)) { world.published(in: Self.full).count == 1 })
+    }
+
+    @Test("A queue that accepts publishes only for moments is tried less often each time, and after a while anew")
+    func flapping() throws {
+        let world = try Self.world()
+        for (round, pause) in [500, 1000, 2000, 500].enumerated() {
+            if round == 3 { world.pass(.seconds(9)) }
+            world.broker.queues[Self.full]?.rejectsPublishes = true
+            let start = world.network.now
+            try world.put(round..<round + 1, replyTo: Self.full)
+            world.broker.queues[Self.full]?.rejectsPublishes = false
+            #expect(world.pass(atMost: .seconds(5)) { world.published(in: Self.full).count == round + 1 })
+            #expect(
+                (pause..<pause + 100).contains(Int((world.network.now - start).nanoseconds / 1_000_000)), "\(round)")
+        }
+    }
+
     @Test("A reply queue with space again in time gets every result that waited for it")
     func recovers() throws {
         let world = try Self.world()

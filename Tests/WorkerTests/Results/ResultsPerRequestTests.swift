@@ -96,6 +96,7 @@ struct ResultsPerRequestTests {
         try world.request(World.fanOut(["71", "dead"]), id: "m1")
         try world.request(World.fanOut(["71", "72"]), id: "m2")
         #expect(world.published(in: "push.results").map { Self.outcomes($0.body) } == [["unregistered"]])
+        #expect(world.published(in: "push.results").map { $0.headers["harebell-reason"] } == ["Unregistered"])
         #expect(world.isQuiet)
     }
 

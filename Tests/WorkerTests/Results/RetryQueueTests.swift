@@ -125,6 +125,7 @@ struct RetryQueueTests {
         }
         let copy = try #require(world.parked.first)
         #expect(copy.decodedProperties?.expiration == nil)
+        #expect(copy.header("harebell-orig-expiration") == .string("901000"))
         world.pass(.seconds(899))
         // It returns late, because no worker consumes.
         world.kill()

@@ -75,7 +75,8 @@ struct ThrottledDeviceTests {
 
     @Test("A notification that is now or never, or expires before the delay is over, is expired and not parked")
     func nowOrNever() throws {
-        let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests")
+        let world = try World.started(
+            script: "token aa*, first 1 requests: 429 TooManyRequests\ntoken bb*: delay 10s")
         try world.request(Self.body("aa"), id: "m1")
         let soon = Int(World.start.wall.seconds) + 3
         try world.request(Self.body("aa", badge: 2, expiration: 0), id: "never")
@@ -84,6 +85,8 @@ struct ThrottledDeviceTests {
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["expired", "expired"])
         #expect(results.first?.body.contains("APNs throttles its device (TooManyRequests)") == true)
+        try world.request(Self.body("bb", "aa", badge: 4, expiration: 0), id: "both")
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired", "expired", "expired"], "at once")
     }
 
     @Test("Without a retry queue, what was not sent waits in the worker and is sent later")
