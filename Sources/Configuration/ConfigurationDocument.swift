@@ -51,7 +51,7 @@ package struct ConfigurationDocument: Sendable {
         do throws(YAMLError) {
             root = try YAMLParser.root(of: Array(text.utf8))
         } catch {
-            let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+            let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             let index = error.location.line - 1
             let hasTab = lines.indices.contains(index) && lines[index].contains("\t")
             let hint = hasTab ? "; the line has a tab: indent with spaces" : ""

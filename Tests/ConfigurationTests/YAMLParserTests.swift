@@ -72,11 +72,6 @@ struct YAMLParserTests {
         #expect(try parse("[]").shape == "[]" && parse("{}").shape == "{}")
     }
 
-    @Test("A text without a document has no root")
-    func nothing() throws {
-        for text in ["", "\n\n", "# only this\n", "  "] { #expect(try YAMLParser.root(of: Array(text.utf8)) == nil) }
-    }
-
     @Test("Each node has its line and column, counted in characters from one")
     func marks() throws {
         let root = try parse("# é\nkey: [é, \"ü\", x]\r\n日本: {a: t}\nlist:\n  - - y\n")

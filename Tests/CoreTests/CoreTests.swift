@@ -153,17 +153,20 @@ struct InProcessRetryTests {
     func bounds() throws {
         let policy = InProcessRetry()
         var random = SplitMix64(seed: 5)
+        var longest = Duration.zero
         for _ in 0..<1000 {
             let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))
             for attempts in 1...5 {
                 let pause = policy.pause(afterAttempts: attempts, elapsed: elapsed, using: &random)
                 if attempts >= policy.maximumAttempts || elapsed >= policy.horizon { try #require(pause == nil) }
                 if let pause {
+                    if attempts == 2 { longest = max(longest, pause) }
                     try #require(pause <= policy.firstPause * (1 << (attempts - 1)))
                     try #require(elapsed + pause <= policy.horizon)
                 }
             }
         }
+        #expect(longest > policy.firstPause)
     }
 }
 

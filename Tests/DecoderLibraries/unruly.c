@@ -186,6 +186,7 @@ static void decode(void *decoder, const struct harebell_host *host, const struct
     } else if (is(word, "three")) {
         answer->notification_count = 3;
         notifications[1].notification.device_token = TEXT("11fc");
+        notifications[1].notification.payload = TEXT("{\"aps\":{\"alert\":\"b\"}}");
         notifications[2].notification.device_token = TEXT("22fc");
     } else if (is(word, "three, one wrong")) {
         answer->notification_count = 3;

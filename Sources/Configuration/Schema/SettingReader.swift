@@ -39,6 +39,10 @@ package struct SettingReader {
                 report(key, "duplicate key \"\(name)\"\(Self.within(path)); it is already on line \(first.line)")
             }
             if let newName = self.schema.renamed[Self.join(schema, name)] {
+                guard !mapping.contains(where: { $0.key.scalar?.string == newName }) else {
+                    report(key, "\(Self.join(path, name)) and \(newName) are both given")
+                    continue
+                }
                 report(
                     .warning, at: key.location,
                     "\(Self.join(path, name)) is now \(newName); the old name will be an error in the next release")

@@ -8,7 +8,6 @@ package struct InProcessRetry: Sendable {
     /// How long after its first attempt a notification may be retried.
     package let horizon = Duration.seconds(30)
     package let firstPause = Duration.milliseconds(500)
-    package let longestPause = Duration.seconds(10)
 
     package init() {}
 
@@ -21,7 +20,7 @@ package struct InProcessRetry: Sendable {
         afterAttempts attempts: Int, elapsed: Duration, using random: inout some RandomNumberGenerator
     ) -> Duration? {
         guard attempts < maximumAttempts, elapsed < horizon else { return nil }
-        let ceiling = firstPause.doubled(max(attempts, 1) - 1, atMost: longestPause)
+        let ceiling = firstPause * (1 << (attempts - 1))
         let jitter = Int64.random(in: 0...ceiling.nanoseconds, using: &random)
         let pause = Duration.nanoseconds(jitter)
         return elapsed + pause <= horizon ? pause : nil

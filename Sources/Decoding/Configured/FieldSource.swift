@@ -98,7 +98,7 @@ package struct FieldSource: Equatable, Sendable {
                 case .missing:
                     guard let fallback else { return .missing }
                     text += fallback
-                case .number, .other: return value
+                case .number, .boolean, .other: return value
                 }
             }
         }
@@ -142,7 +142,9 @@ package struct FieldSource: Equatable, Sendable {
             switch message.value(of: reference) {
             case .text(let text): json.appendJSON(string: text)
             case .integer(let value): json.append(decimal: Int(value))
-            case .missing, .number, .other: return nil
+            case .number(let digits): json += digits
+            case .boolean(let isTrue): json.append(isTrue ? "true" : "false")
+            case .missing, .other: return nil
             }
         }
         return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json[...]

@@ -49,7 +49,9 @@ package struct MappingDecoder: RefusingDecoder {
             switch source.value(in: message) {
             case .text(let text): values.contains { $0.utf8.elementsEqual(text) }
             case .integer(let integer): values.contains(String(integer))
-            case .missing, .number, .other: false
+            case .number(let digits): values.contains { $0.utf8.elementsEqual(digits) }
+            case .boolean(let isTrue): values.contains("\(isTrue)")
+            case .missing, .other: false
             }
         }
     }
@@ -107,7 +109,7 @@ package struct MappingDecoder: RefusingDecoder {
         switch options.key?.value(in: message) {
         case .text(let text): request.key = text
         case .integer(let integer): request.key = ArraySlice(String(integer).utf8)
-        case .missing, .number, .other, nil: break
+        case .missing, .number, .boolean, .other, nil: break
         }
         return request
     }

@@ -131,11 +131,6 @@ struct CredentialInspectionTests {
         #expect(!lines.joined().contains("PRIVATE"))
     }
 
-    @Test("For a file that is not YAML, only that is reported")
-    func noYAML() throws {
-        #expect(try everything("apps: [", files: [:]).count == 1)
-    }
-
     @Test(
         "An expired certificate is an error, and one that expires soon is a warning",
         arguments: [

@@ -287,7 +287,10 @@ struct LibraryDecoderTests {
         }
 
         @Test func `notifications stay in their order, however large a library's struct is`() throws {
-            #expect(try sample("three").request().notifications.map(\.hex) == ["00fc", "11fc", "22fc"])
+            let notifications = try sample("three").request().notifications
+            #expect(notifications.map(\.hex) == ["00fc", "11fc", "22fc"])
+            let payloads = notifications.map { string($0.payload) }
+            #expect(payloads == ["a", "b", "a"].map { #"{"aps":{"alert":"\#($0)"}}"# })
         }
 
         @Test func `what lies in the message is not copied`() throws {

@@ -21,7 +21,7 @@ struct MappingDecoderTests {
 
     private static let order = """
         {"device": {"token": "\(token)", "os/ver": "17"}, "n": 7, "urgent": true,
-         "order": {"id": 4711, "title": "Sch\\u00f6n \\"neu\\""},
+         "order": {"id": 4711, "title": "Sch\\u00f6n \\"neu\\"", "tags": ["\\u00fc", [1]]},
          "push": {"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}}
         """
 
@@ -62,13 +62,15 @@ struct MappingDecoderTests {
             """
             device-token: /device/token
             payload: '{"aps":{"alert":{"title":"{/order/title}","body":"№ {/order/id} {/urgent}"},"badge":{/n}},
-              "order":{/order},"from":{header:from},"x":{/none|null},"y":"{/none|-}","{{z":1}'
-            """, headers: [("from", .text("a\"b"))]
+              "order":{/order},"from":{header:from},"x":{/none|null},"y":"{/none|-}","{{z":1,
+              "c":{header:critical|false}}'
+            """, headers: [("from", .text("a\"b")), ("critical", .boolean(true))]
         ).notification()
         #expect(
             string(found.payload)
                 == #"{"aps":{"alert":{"title":"Schön \"neu\"","body":"№ 4711 true"},"badge":7}, "#
-                + #""order":{"id":4711,"title":"Schön \"neu\""},"from":"a\"b","x":null,"y":"-","{z":1}"#)
+                + #""order":{"id":4711,"title":"Schön \"neu\"","tags":["ü",[1]]},"#
+                + #""from":"a\"b","x":null,"y":"-","{z":1, "c":true}"#)
     }
 
     @Test("The body is the payload, even if it is not parsed, and a string may hold it")
@@ -88,8 +90,11 @@ struct MappingDecoderTests {
 
     @Test("A message that has no accepted value of only_if is ignored")
     func ignored() throws {
-        let options = "device-token: /t\npayload: /p\nonly_if: [/os, ios, \"1\"]"
-        for (os, isIgnored) in [("\"ios\"", false), ("1", false), ("\"android\"", true), ("null", true), ("[]", true)] {
+        let options = "device-token: /t\npayload: /p\nonly_if: [/os, ios, \"1\", true, 1.5]"
+        for (os, isIgnored) in [
+            ("\"ios\"", false), ("1", false), ("true", false), ("1.5", false), ("\"android\"", true), ("null", true),
+            ("[]", true), ("false", true),
+        ] {
             let sample = Self.sample(#"{"os":\#(os),"t":"\#(Self.token)","p":{"aps":{"badge":1}}}"#, options)
             #expect(try (sample.decoded().ignored != nil) == isIgnored, "\(os)")
             if !isIgnored { _ = try sample.request() }

@@ -11,6 +11,7 @@ struct ProcessFrameTests {
     func golden() {
         var delivery = OneOffDelivery(body: Array("{\"a\":1}".utf8))
         delivery.add(header: "h", .integer(7))
+        delivery.add(header: "i", .text("x"))
         let isSet = delivery.set(property: "message-id", "m1")
         #expect(isSet)
         var frame = ProcessFrame.beginMessages(at: WallTime(milliseconds: 1_790_000_000_999))
@@ -19,7 +20,10 @@ struct ProcessFrameTests {
         let text = String(decoding: frame.dropFirst(4), as: UTF8.self)
         #expect(frame.prefix(4).reduce(0) { $0 << 8 | Int($1) } == text.utf8.count)
         #expect(text.hasPrefix(#"{"now":1790000000,"messages":[{"id":3,"body":"{\"a\":1}","message-id":"m1","#))
-        #expect(text.hasSuffix(#""redelivered":false,"headers":{"h":7}}]}"#))
+        #expect(text.hasSuffix(#""redelivered":false,"headers":{"h":7,"i":"x"}}]}"#))
+        var large = ProcessFrame.beginMessages(at: WallTime(milliseconds: 0)) + [UInt8](repeating: 0x20, count: 1 << 24)
+        ProcessFrame.endMessages(&large)
+        #expect(large.prefix(4).reduce(0) { $0 << 8 | Int($1) } == large.count - 4)
     }
 
     /// The events of what a program writes.

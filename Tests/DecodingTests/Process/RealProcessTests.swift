@@ -155,12 +155,16 @@ struct RealProcessTests {
         #expect(rig.process.counters.restarts == 0)
     }
 
-    @Test("A stopped decoder ends, and leaves nothing behind")
-    func stops() throws {
-        let rig = try Rig([EchoDecoder.path])
+    @Test(
+        "A stopped decoder ends in time, also one that heeds only the end of its input",
+        arguments: [[], ["/usr/bin/env", "--ignore-signal=TERM"]])
+    func stops(wrapper: [String]) throws {
+        let rig = try Rig(wrapper + [EchoDecoder.path]) { $0.queue.deadline = .seconds(30) }
         try rig.ask([Self.envelope])
+        let start = SystemClock.now().instant
         rig.process.stop()
         try rig.run { rig.process.hasStopped }
+        #expect(SystemClock.now().instant - start < DecoderProgram.exitTimeout)
         #expect(rig.process.counters.restarts == 0)
     }
 

@@ -257,7 +257,7 @@ extension RequestFields {
                         + "content-available 1; set it")
             }
         case .text(let name): type = PushType(name: name) ?? PushType(name: name.lowered[...])
-        case .integer, .number, .other: break
+        case .integer, .number, .boolean, .other: break
         }
         guard let type else {
             return fail(.pushType, Self.unknown(value, among: PushType.allCases.map(\.description)))

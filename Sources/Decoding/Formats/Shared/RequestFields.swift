@@ -61,6 +61,8 @@ package struct RequestFields {
         case integer(Int64)
         /// One that is not an integer, as written. Never valid.
         case number(ArraySlice<UInt8>)
+        /// Valid in conditions and templates only.
+        case boolean(Bool)
         /// Any other type, by its name in errors; never valid.
         case other(StaticString)
 
@@ -70,7 +72,7 @@ package struct RequestFields {
             case .integer(let integer): self = .integer(integer)
             case .number(let number):
                 self = JSONText.wholeNumber(number).map { .integer($0) } ?? .number(Array("\(number)".utf8)[...])
-            case .boolean: self = .other("a boolean")
+            case .boolean(let isTrue): self = .boolean(isTrue)
             case .other: self = .other("a decimal, a table, an array or nothing")
             }
         }
@@ -83,6 +85,7 @@ package struct RequestFields {
             case .number:
                 let digits = body.slice(value.range)
                 self = JSONText.wholeNumber(digits).map { .integer($0) } ?? .number(digits)
+            case .boolean: self = .boolean(body.slice(value.range).equals("true"))
             case .object:
                 self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name)
             default: self = .other(value.kind.name)
@@ -99,6 +102,7 @@ package struct RequestFields {
             case .missing: "nothing"
             case .integer(let integer): "\(integer)"
             case .number(let digits): RequestFields.shortened(digits)
+            case .boolean: "a boolean"
             case .other(let kind): kind.description
             case .text(let text): RequestFields.quoted(text)
             }
