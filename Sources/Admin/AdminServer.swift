@@ -38,7 +38,6 @@ package final class AdminServer {
     package private(set) var endpoint: Endpoint
     private unowned let pages: any AdminPages
     private let access: AdminAccess
-    private var listener: SocketListener?
     // Destroyed before the state that its callbacks use.
     private var daemon: Daemon?
     private var connections: [UInt32: Connection] = [:]
@@ -69,7 +68,6 @@ package final class AdminServer {
             [unowned self, unowned loop] socket in
             accept(socket, at: loop.now)
         }
-        self.listener = listener
         endpoint.port = listener.port
         do throws(EventLoopError) {
             try startDaemon(on: loop)

@@ -116,11 +116,11 @@ package final class HTTPRequest: Engine {
 
     /// Ends with what was received.
     private func finish() {
-        finish(head.map { .success(Response(status: $0.status, body: body)) } ?? .failure(.notHTTP))
+        guard let head, head.bodyLength ?? 0 <= body.count else { return finish(.failure(.notHTTP)) }
+        finish(.success(Response(status: head.status, body: body)))
     }
 
     private func finish(_ result: Result<Response, Failure>) {
         self.result = self.result ?? result
-        output.removeAll()
     }
 }

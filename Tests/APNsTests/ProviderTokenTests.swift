@@ -25,15 +25,6 @@ struct ProviderTokenSourceTests {
         #expect(token.issuedAt.seconds == 1_790_000_000)
     }
 
-    @Test("One token serves until it is old, and each new one has the next generation")
-    func generations() {
-        let tokens = Fixture.tokens()
-        let first = tokens.token(at: moment(0))
-        #expect(tokens.token(at: moment(49)) == first)
-        let second = tokens.token(at: moment(50))
-        #expect(second.generation == first.generation + 1 && second != first)
-    }
-
     @Test("An expired token is renewed once, however often its expiry is reported")
     func expired() {
         let tokens = Fixture.tokens()

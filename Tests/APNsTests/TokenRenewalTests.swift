@@ -89,14 +89,6 @@ struct TokenRenewalTests {
 
     // MARK: Ages
 
-    @Test("After a suspended machine wakes, the wall clock alone shows that the token is old")
-    func suspended() {
-        var renewal = TokenRenewal()
-        _ = renewal.choose(at: moment(0))
-        let choice = renewal.choose(at: moment(5, wall: 125))
-        #expect(choice == .sign)
-    }
-
     @Test("Across clock jumps of up to two hours no token is used after 60 minutes, and none is made within 20")
     func randomWalk() throws {
         let seed = UInt64.random(in: 0...UInt64.max)

@@ -160,7 +160,6 @@ struct AdminServerTests {
 
     @Test("An admin server that accepts any Host requires no token for that")
     func anyHost() throws {
-        #expect(try Rig().ask("GET", "/page", host: "simulator:8025").status == 403)
         #expect(try Rig(loopbackOnlyAdvice: nil).ask("GET", "/page", host: "simulator:8025").status == 200)
     }
 
@@ -254,7 +253,7 @@ struct AdminServerTests {
     @Test(
         "Without a token a host name other than loopback's is refused, which prevents DNS rebinding",
         arguments: [
-            ("localhost", true), ("LOCALHOST:9464", true), ("127.0.0.1:9464", true), ("127.8.9.10", true),
+            ("localhost", true), ("LOCALHOST:8080", true), ("127.0.0.1:9464", true), ("127.8.9.10", true),
             ("[::1]:9464", true), ("[::1]", true), ("evil.example", false), ("evil.example:9464", false),
             ("127.0.0.1.evil.example", false), ("localhost.evil.example", false), ("192.0.2.1", false),
             ("[::2]:9464", false), ("", false), ("[::1].evil", false), ("localhost:80@evil", false),

@@ -44,7 +44,11 @@ struct ExchangeTests {
         #expect(requests.map(\.request.body.count) == [0, 700, 1400, 2100, 2800])
         for (stream, request) in requests {
             try pair.server.respond(
-                stream: stream, status: 410, headers: [.init("apns-unique-id", "u"), .init("server", "s")],
+                stream: stream, status: 410,
+                headers: [
+                    .init("apns-unique-id", "u"), .init("server", "s"),
+                    .init("long", String(repeating: "x", count: 1200)),
+                ],
                 body: request.body)
         }
         try pair.settle()
@@ -104,6 +108,7 @@ struct ExchangeTests {
         try pair.settle()
         let endings = pair.endings()
         #expect(endings.map(\.response?.status) == [413])
+        #expect(endings.map(\.response?.body) == [Array("{\"reason\":\"PayloadTooLarge\"}")])
         #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
     }
 
@@ -160,7 +165,8 @@ struct ExchangeTests {
     func boundedHeaders() throws {
         let pair = try Pair(client: {
             $0.wantedHeaders = ["apns-id"]
-            $0.maximumHeaderList = 200
+            // One byte less than the nine fields.
+            $0.maximumHeaderList = 440
         })
         try pair.post(1)
         try pair.settle()

@@ -129,16 +129,4 @@ struct LifecycleTests {
         try pair.settle()
         #expect(pair.endings().count == 2)
     }
-
-    @Test("sends a ping, and answers the server's")
-    func ping() throws {
-        let pair = try Pair.settled()
-        _ = (pair.clientEvents(), pair.serverEvents())
-        try pair.client.ping(0x0102_0304_0506_0708)
-        try pair.server.ping(99)
-        try pair.settle()
-        let events = pair.serverEvents()
-        #expect(events.contains { if case .ping(0x0102_0304_0506_0708) = $0 { true } else { false } })
-        #expect(events.contains { if case .pong(99) = $0 { true } else { false } })
-    }
 }

@@ -79,12 +79,4 @@ struct SecretWatchTests {
         #expect(watch.checked(.success(second), at: Self.moment(425)) == nil)
         #expect(watch.checked(.success(second), at: Self.moment(426)) == .expiresSoon)
     }
-
-    @Test("Nothing is watched if the password is not in a file")
-    func none() throws {
-        let broker = Configuration.Broker(
-            endpoints: [], password: nil, tls: Configuration.TLSFiles(), heartbeat: .seconds(15),
-            maximumMessage: 1)
-        #expect(SecretWatch(broker, at: Self.moment(0)) == nil)
-    }
 }

@@ -44,37 +44,6 @@ struct SimulatorServerTests {
             unsafe clock_gettime(CLOCK_REALTIME, &time)
             return Samples.bearer(issuedAt: Int64(time.tv_sec))
         }
-
-        /// Posts to each token with one call of curl, and returns one line each: status and body.
-        func curl(_ tokens: [String], _ headers: [String] = ["authorization: \(bearer)"], _ more: [String] = []) throws
-            -> [String]
-        {
-            var arguments = ["--silent", "--http2", "--cacert", folder.file("ca.pem"), "--max-time", "20"] + more
-            for header in headers + ["apns-topic: com.example.MyApp", "apns-push-type: alert"] {
-                arguments += ["--header", header]
-            }
-            arguments += [
-                "--data", "{\"aps\":{\"alert\":\"Hello\"}}", "--write-out", " %{http_code} %{http_version}\\n",
-            ]
-            arguments += tokens.map { "https://localhost:\(server.port)/3/device/\($0)" }
-            let process = try ChildProcess(Tools.curl, arguments)
-            try process.waitForExit()
-            return process.text().split(separator: "\n").map(String.init)
-        }
-    }
-
-    @Test("curl posts notifications over one connection", .enabled(if: Tools.haveCurl, "curl is not installed"))
-    func curl() throws {
-        let fixture = try Fixture("token 01*: delay 50ms")
-        let lines = try fixture.curl(["00fc", "bad0", "01", "zz"])
-        #expect(
-            lines == [
-                " 200 2", "{\"reason\":\"BadDeviceToken\"} 400 2", " 200 2", "{\"reason\":\"BadDeviceToken\"} 400 2",
-            ])
-        let statistics = fixture.server.ledger.statistics
-        #expect(statistics.connections == 1)
-        #expect(statistics.requests == 4)
-        #expect(fixture.server.ledger.failures.isEmpty)
     }
 
     /// Source: "Sending push notifications using command-line tools".

@@ -12,19 +12,6 @@ struct ConnectTests {
         AddressLookup.numeric(Endpoint(host: host, port: port))!
     }
 
-    @Test("a refused connect ends as one transportClosed with the endpoint and ECONNREFUSED, after connect returned")
-    func refused() throws {
-        let fixture = try LoopFixture()
-        let port = try RawSocket.unusedPort()
-        let client = fixture.connect(port: port)
-        #expect(client.endings.isEmpty)
-        try fixture.run { client.hasEnded }
-        #expect(client.openings == 0)
-        #expect(client.failure?.code.rawValue == "ECONNREFUSED")
-        #expect(client.failure?.message == "cannot connect to 127.0.0.1:\(port): Connection refused")
-        #expect(fixture.network.connectionCount == 0)
-    }
-
     @Test("an address that the system refuses at once is reported like any other failure")
     func refusedAtOnce() throws {
         let fixture = try LoopFixture()

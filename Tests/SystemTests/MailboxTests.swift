@@ -32,19 +32,6 @@ struct MailboxTests {
         #expect(outOfOrder == 0)
     }
 
-    @Test("delivers a batch in one turn")
-    func batch() throws {
-        let fixture = try LoopFixture()
-        let mailbox = try Mailbox<Int>()
-        var delivered: [Int] = []
-        try fixture.loop.attach(mailbox) { delivered.append($0) }
-        for number in 0..<1000 { mailbox.post(number) }
-        let before = fixture.loop.turns
-        try fixture.run { !delivered.isEmpty }
-        #expect(delivered == Array(0..<1000))
-        #expect(fixture.loop.turns == before + 1)
-    }
-
     @Test("delivers messages posted during delivery in a later turn")
     func postedWhileDelivering() throws {
         let fixture = try LoopFixture()

@@ -34,4 +34,18 @@ struct ProgramRunnerTests {
         try fixture.run { program.inner.hasEnded }
         #expect(program.inner.failure?.code.rawValue == "ECHILD")
     }
+
+    @Test("A released host kills its programs, even one that ignores SIGTERM")
+    func released() throws {
+        let program = Conversation()
+        try {
+            let fixture = try LoopFixture()
+            let host = ProgramRunner(fixture.network)
+            host.start(
+                Program(command: ["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1; done"]), program)
+            try fixture.run { program.inner.received.last == 10 }
+        }()
+        let id = try #require(Int32(String(decoding: program.inner.received, as: UTF8.self).dropLast()))
+        #expect(kill(id, 0) != 0 && errno == ESRCH)
+    }
 }

@@ -19,6 +19,16 @@ struct WholeFileTests {
         #expect(Executable.path(of: folder.file("a")) == nil && Executable.path(of: folder.path) == nil)
     }
 
+    @Test("A file is read line by line, however long they are, and the last one may lack its newline")
+    func lines() throws {
+        let folder = try TemporaryDirectory()
+        let lines = [[], [UInt8](repeating: 65, count: 70_000), Array("last".utf8)]
+        try folder.write(Array(lines.joined(separator: [10])), to: "a")
+        let reader = try LineReader(folder.file("a"), longestLine: 70_000)
+        for line in lines { #expect(try reader.next().map { Array($0) } == line) }
+        #expect(try reader.next() == nil && reader.line == 3)
+    }
+
     @Test("A missing file, or one that is not regular, has the system's error text")
     func failures() throws {
         let folder = try TemporaryDirectory()
@@ -56,15 +66,6 @@ struct WholeFileTests {
             #expect(throws: WholeFile.Failure.notRegular, "\(path)") { _ = try LineReader(path, longestLine: 1) }
         }
         #expect("\(WholeFile.Failure.notRegular)" == "it is not a regular file")
-    }
-
-    @Test("Links are followed, as in a mounted secret")
-    func links() throws {
-        let folder = try TemporaryDirectory()
-        try folder.write("secret", to: "file")
-        #expect(unsafe symlink("file", folder.file("data")) == 0)
-        #expect(unsafe symlink("data", folder.file("link")) == 0)
-        #expect(try WholeFile.read(folder.file("link"), upTo: 10) == Array("secret".utf8))
     }
 
     @Test("A relative path starts at the folder of the file that names it")

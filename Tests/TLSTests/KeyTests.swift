@@ -95,14 +95,6 @@ struct KeyTests {
         #expect(failure?.message == "the public key: expected a PEM key, found no PEM block")
     }
 
-    @Test("an unreadable key file is named")
-    func unreadable() {
-        let failure = #expect(throws: TLSError.self) { try SigningKey(file: "/nonexistent/AuthKey.p8") }
-        #expect(failure?.code == .unreadableFile)
-        #expect(
-            failure?.message == "cannot read the signing key file /nonexistent/AuthKey.p8: No such file or directory")
-    }
-
     private func message(_ pem: String) -> String {
         #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }?.message ?? ""
     }

@@ -95,6 +95,7 @@ extension APNsPool {
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
         counters[.serverErrorLimitHits] += 1
         dialer.failed(at: now, using: &random)
+        connection.trial.countEnd()
         retire(connection, at: now)
         events.append(.alarm(.serverErrors))
     }
@@ -107,6 +108,7 @@ extension APNsPool {
         else { return }
         counters[.silentConnections] += 1
         dialer.failed(at: now, using: &random)
+        connection.trial.countEnd()
         retire(connection, at: now)
         events.append(.alarm(.silent))
     }

@@ -66,7 +66,7 @@ package struct ConnectionTrial {
 
     /// Counts the early end as a connect failure.
     package mutating func countEnd() {
-        stage = .peerClosed(isCounted: true)
+        if stage != .proven { stage = .peerClosed(isCounted: true) }
     }
 
     package var isEndCounted: Bool { stage == .peerClosed(isCounted: true) }
@@ -99,6 +99,7 @@ struct StreamCut {
         }
         guard since == nil else { return false }
         since = now
-        return true
+        // One that started without streams was not cut.
+        return peak > 0
     }
 }

@@ -71,24 +71,6 @@ struct EngineStreamTests {
         #expect(link.news() == ["ready", "responded 0: 200", "responded 1: 200", "responded 2: 200"])
     }
 
-    @Test("GOAWAY: streams above its last-stream-id were not processed, the others are awaited")
-    func goaway() throws {
-        let link = try Link(responds: false)
-        for handle in Handle(0)..<4 { try link.submit(Fixture.request(handle), as: handle) }
-        link.pump()
-        link.server.goaway(last: 3, #"{"reason":"Shutdown"}"#)
-        link.pump()
-        let news = link.news()
-        #expect(news.prefix(2) == ["ready", "goaway: Shutdown"])
-        #expect(Set(news.dropFirst(2)) == ["lost 2: no", "lost 3: no"])
-        #expect(link.engine.phase == .draining && link.engine.freeStreams == 0)
-        link.server.respond(1)
-        link.server.respond(3)
-        link.pump()
-        #expect(link.news() == ["responded 0: 200", "responded 1: 200", "closed: goaway"])
-        #expect(link.server.isTransportClosed)
-    }
-
     @Test("Streams that GOAWAY covers are lost as unknown if they are open at the drain deadline")
     func drainDeadline() throws {
         let link = try Link(responds: false) { $0.drainTimeout = .seconds(4) }
@@ -116,20 +98,5 @@ struct EngineStreamTests {
         link.pump()
         #expect(link.news() == ["ready", news])
         #expect(link.engine.inFlight == 0 && link.engine.phase == .ready)
-    }
-
-    @Test("A retired connection takes nothing new, lets its requests end, and closes")
-    func retire() throws {
-        let link = try Link(responds: false)
-        try link.submit()
-        link.pump()
-        link.engine.retire(at: link.now)
-        #expect(link.engine.freeStreams == 0)
-        link.pump()
-        #expect(link.news() == ["ready"] && !link.server.isTransportClosed)
-        link.server.respond(1)
-        link.pump()
-        #expect(link.news() == ["responded 1: 200", "closed"])
-        #expect(link.server.hasGoaway && link.server.isTransportClosed)
     }
 }

@@ -89,20 +89,6 @@ struct PoolConnectionsTests {
 
     // MARK: GOAWAY
 
-    @Test("A pool at its maximum replaces connections that get GOAWAY, all at once if necessary")
-    func goawayWhileFull() throws {
-        let world = try World { $0.connections = 1...3 }
-        world.settings.initial.maxConcurrentStreams = 5
-        world.onRequest = { _, _ in }
-        world.submit(0..<20)
-        world.pass(.seconds(1))
-        #expect(world.statistics.ready == 3)
-        world.onRequest = { $0.respond($1.stream) }
-        for server in world.servers { server.goaway(last: 0, #"{"reason":"Shutdown"}"#) }
-        world.pass(.seconds(3))
-        #expect(world.responses.count == 20 && world.losses.isEmpty && world.counters[.resends] == 15)
-    }
-
     @Test("A GOAWAY on every new connection is damped: hours of it cost a few hundred connects, and nothing is lost")
     func goawayStorm() throws {
         let world = try World { $0.connections = 2...4 }
@@ -207,6 +193,17 @@ struct PoolConnectionsTests {
         #expect(world.servers.count == 2 && world.servers[0].received.count < 100)
         #expect(world.alarms == [.streamsCut(from: 1000, to: 1)])
         #expect(world.counters.disconnects == ["none": 1] && world.counters[.resends] == 1)
+    }
+
+    @Test("A connection that starts without streams, until the next SETTINGS, was not cut")
+    func startsWithoutStreams() throws {
+        let world = try World()
+        world.settings.initial.maxConcurrentStreams = 0
+        world.submit(0..<3)
+        world.pass(.milliseconds(500))
+        world.servers[0].allow(streams: 10)
+        world.pass(.seconds(1))
+        #expect(world.responses.count == 3 && world.servers.count == 1 && world.alarms.isEmpty)
     }
 
     @Test("Nothing is lost where every connection starts with one stream and falls back to one after a failure")

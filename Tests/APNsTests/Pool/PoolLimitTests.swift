@@ -102,4 +102,17 @@ struct PoolLimitTests {
             #expect((rule.tokenRefusal != nil) == expected, "\(reason)")
         }
     }
+
+    @Test("A connection that answers nothing is one failure, also if it drains with a request")
+    func silentOnce() throws {
+        let world = try World()
+        world.onRequest = { [unowned world] in if world.servers.count > 1 { $0.respond($1.stream) } }
+        world.submit(0..<1)
+        world.pass(.seconds(20))
+        world.submit(1..<2)
+        world.pass(.seconds(11))
+        #expect(world.pool.dialer.failures == 1)
+        world.pass(.seconds(15))
+        #expect(world.losses.count == 2 && world.pool.dialer.failures == 1)
+    }
 }

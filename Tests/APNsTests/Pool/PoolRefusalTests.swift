@@ -54,7 +54,7 @@ struct PoolRefusalTests {
 
     @Test("A probe whose token has expired is resent with a new one, and stays on its fresh connection")
     func expiredProbe() throws {
-        let world = try usedWorld(after: .seconds(1500))
+        let world = try usedWorld(after: .seconds(1500)) { $0.connections = 1...2 }
         var refused = false
         var responded: [Int] = []
         world.onRequest = { server, received in
@@ -166,15 +166,19 @@ struct PoolRefusalTests {
     @Test("A later refusal is tried on a fresh connection again once a token was accepted in between")
     func verdictEnds() throws {
         let world = try usedWorld()
-        world.servers[0].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
+        world.servers[0].onRequest = { if $1.stream == 3 { Self.refuse($0, $1, "InvalidProviderToken") } }
         world.onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
         world.submit(0..<1)
+        world.submit(9..<10)
         world.pass(.seconds(1))
         #expect(world.responses[0]?.status == 403)
         world.servers[2].onRequest = { $0.respond($1.stream) }
         world.onRequest = { $0.respond($1.stream) }
         world.submit(1..<2)
         world.pass(.seconds(1))
+        Self.refuse(world.servers[0], world.servers[0].received[2], "InvalidProviderToken")
+        world.pass(.seconds(1))
+        #expect(world.responses[9]?.status == 200, "a straggler, too")
         world.servers[2].onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
         world.submit(2..<3)
         world.pass(.seconds(1))

@@ -37,13 +37,6 @@ struct PoolThroughputTests {
         return world.now.instant - start
     }
 
-    @Test("A round trip of 60 ms costs four connections less than a tenth")
-    func longLine() throws {
-        let near = try time(latency: .zero)
-        let far = try time(latency: .milliseconds(30))
-        #expect(near.nanoseconds * 10 >= far.nanoseconds * 9)
-    }
-
     @Test("Four connections with the default permits carry the average rate of a billion a day, 100 ms from APNs")
     func billion() throws {
         let pool = APNsPool.Configuration(

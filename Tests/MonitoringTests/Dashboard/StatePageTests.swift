@@ -71,6 +71,7 @@ struct StatePageTests {
         let unsettled = try #require(busy["unsettled"] as? Int)
         #expect(unsettled > 0)
         let pools = try objects(busy, "pools")
+        #expect(pools.map { $0["traffic"] as? String } == ["notifications", "channels"])
         let pool = try #require(pools.first { $0["topic"] as? String == "com.example.app" })
         let connection = try #require(try objects(pool, "connections").first)
         #expect(connection["phase"] as? String == "ready")
@@ -145,11 +146,18 @@ struct StatePageTests {
         #expect(late["problem"] as? String == "it sent no hello within 10.0 seconds")
         #expect(try objects(try state(world), "problems").count == 1)
         #expect(late["waiting"] as? Int == 4 && late["restarts"] as? Int == 2)
+        #expect((try state(world)["waiting"] as? Object)?["decoder"] as? Int == 4)
+        #expect(try PrometheusPage(world.processSnapshot()).sum("harebell_decoder_running") == 0)
         world.programs.hello = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let done = try decoder()
         #expect(done["state"] as? String == "working" && done["problem"] is NSNull)
+        #expect(try PrometheusPage(world.processSnapshot()).sum("harebell_decoder_running") == 2)
         #expect(done["waiting"] as? Int == 0 && done["quarantined"] as? Int == 0)
+        // It dies while nothing waits: with its hello it works again.
+        world.programs.kill()
+        world.pass(.seconds(1))
+        #expect(try decoder()["state"] as? String == "working")
         #expect(try objects(try state(try World.started()), "decoders").isEmpty)
     }
 

@@ -72,6 +72,16 @@ struct HealthTests {
         #expect(world.worker?.counters.deliveries == [1], "what was held ended with its channel")
     }
 
+    @Test("An inquiry is tried again by itself, while all other connections stay open")
+    func inquiryAgain() throws {
+        let world = try World.started()
+        world.isBrokerDown = true
+        try world.request(World.body(), id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
+        world.pass(.seconds(5))
+        world.isBrokerDown = false
+        #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+    }
+
     @Test("Without APNs no app is usable")
     func apns() throws {
         let world = try World.started()
@@ -103,6 +113,7 @@ struct HealthTests {
                     topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken", isOfCredential: true,
                     explanation: "APNs refuses the credential (BadEnvironmentKeyIdInToken)", seconds: 3, held: 2)
             ])
+        #expect(health(world) { $0.workers += $0.workers }.apps[0].pauses.map(\.held) == [4], "of two workers")
         #expect(paused.apps.map(\.isUsable) == [false, true])
         #expect(paused.isReady)
         let problem =
@@ -187,6 +198,15 @@ struct HealthTests {
             #expect(health(world).missing == ["no queue receives what is published to push.dead"])
             #expect(health(world).problems.map(\.runbook) == [.queueMissing])
             world.broker.declare("push.dead")
+            world.pass(.seconds(60))
+            #expect(health(world).problems.isEmpty)
+            try #require(world.broker.queues["push.dead"]).rejectsPublishes = true
+            try world.request("{", id: "refused")
+            world.pass(.seconds(9))
+            #expect(health(world).problems.isEmpty)
+            world.pass(.seconds(2))
+            #expect(health(world).problems.map(\.runbook) == [.queueRefuses])
+            world.broker.queues["push.dead"]?.rejectsPublishes = false
             world.pass(.seconds(60))
             #expect(health(world).problems.isEmpty)
         }

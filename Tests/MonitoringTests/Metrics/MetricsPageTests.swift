@@ -342,6 +342,7 @@ struct MetricsPageTests {
         processSnapshot.process.maximumDescriptors = 1024
         processSnapshot.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
         let known = try PrometheusPage(processSnapshot)
+        #expect(known.sum("harebell_build_info", ["version": Version.text]) == 1)
         #expect(known.sum("process_cpu_seconds_total") == 12.34)
         #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
         #expect(known.sum("process_open_fds") == 31)
