@@ -143,7 +143,8 @@ final class Simulation {
         // separately.
         let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain]) && !hasSilence
         // The broker does not count an earlier registration's deliveries against the next one.
-        checker.mayDivertResults = !used.isDisjoint(with: [.refusePublishes, .holdConfirms])
+        // After seven seconds a frozen connection looks like one that the broker stopped because of a queue.
+        checker.mayDivertResults = !used.isDisjoint(with: [.refusePublishes, .holdConfirms, .freezeBroker])
         let earlier = world.startsSlowly ? 1 + Int(PrefetchRamp.few) : 0
         world.check = { [unowned self] in
             // Nor deliveries from before a standstill.
