@@ -3,6 +3,12 @@ package import Commands
 package import TestSupport
 
 extension World {
+    /// Another script, for new connections only, because those that were open are cut.
+    package func restartAPNs(_ script: String) throws {
+        try setScript(script)
+        cut(Self.apns)
+    }
+
     /// Advances time until a run is finished, within a limit.
     ///
     /// - Returns: whether it is.

@@ -72,6 +72,17 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters[.uncertain] == 0)
     }
 
+    @Test("A request over which each connection ends does not keep the others from being sent")
+    func endsConnections() throws {
+        let world = try World.started(script: "token cede*: goaway Shutdown last=before close=now")
+        try world.request(World.body(token: "cede"), id: "bad")
+        for number in 0..<30 {
+            world.pass(.seconds(1))
+            try world.request(World.body(number), id: "m\(number)")
+        }
+        #expect(world.pass(atMost: .seconds(120)) { world.published(in: "push.results").count == 30 })
+    }
+
     @Test("APNs connection lost with the stream open: sent again")
     func connectionLost() throws {
         let world = try World.started(script: "attempt 1: cut")
@@ -239,19 +250,6 @@ struct DeliverySemanticsTests {
     }
 
     // MARK: Publishing
-
-    @Test("publishing connection lost before a confirm: the result is repeated with the same message_id")
-    func publisherLost() throws {
-        let world = try World.started(before: { $0.broker.holdsConfirms = true })
-        try world.request(World.body(), id: "m1")
-        world.cut(consuming: false)
-        world.broker.holdsConfirms = false
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.sent == 1)
-        let results = world.published(in: "push.results")
-        #expect(results.map(\.outcome) == ["accepted", "accepted"])
-        #expect(Set(results.map(\.messageID)).count == 1)
-    }
 
     @Test("broker refuses a feedback, a dead letter or a parked copy: it is repeated, and nothing settles before")
     func refusedElsewhere() throws {

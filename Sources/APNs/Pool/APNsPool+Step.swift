@@ -113,6 +113,9 @@ extension APNsPool {
         events.append(.alarm(.silent))
     }
 
+    /// How often a request that was not processed is sent again before all others.
+    private static let resendsAhead = 2
+
     mutating func enqueueAgain(_ handle: Handle) {
         if entries[handle].needsFreshConnection {
             waiting.rebinding.append(handle)
@@ -136,7 +139,12 @@ extension APNsPool {
         entries.update(handle) { $0.resends += 1 }
         counters[.resends] += 1
         attemptFailed(handle, end, at: now)
-        enqueueAgain(handle)
+        if entries[handle].resends > Self.resendsAhead, !entries[handle].needsFreshConnection {
+            // The connections may end over this request: the others are sent first.
+            waiting.queue.append(handle, rank: 0)
+        } else {
+            enqueueAgain(handle)
+        }
         return true
     }
 

@@ -181,22 +181,6 @@ struct PoolFaultTests {
 
     // MARK: Penalties
 
-    @Test("Connections that APNs closes for bad device tokens are replaced at a limited rate, and nothing is lost")
-    func badTokens() throws {
-        let script = "token *: 400 BadDeviceToken\nevery 20 requests on connection: goaway BadDeviceToken"
-        let world = try World(script: script) { $0.connections = 1...2 }
-        for batch in Handle(0)..<100 {
-            world.submit(batch * 10..<batch * 10 + 10)
-            world.pass(.seconds(1))
-        }
-        world.pass(.seconds(600))
-        #expect(world.responses.count == 1000 && world.losses.isEmpty)
-        let dialled = world.dialledAt
-        #expect(zip(dialled, dialled.dropFirst(30)).allSatisfy { $1 - $0 >= .seconds(60) })
-        let seen = try ledger(world)
-        #expect(seen.duplicates == 0 && seen.goaways >= 10)
-    }
-
     @Test("An APNs that cuts clients for connecting too fast gets fewer connects, and all requests in the end")
     func connectionRate() throws {
         let world = try World(script: "set connection-limit 3 per 10s") { $0.connections = 8...8 }

@@ -41,8 +41,7 @@ struct AppShareTests {
         }
         let held = world.broker.unsettledCount + world.parked.count + world.broker.messages(in: "push.requests").count
         #expect(held == 1800 && world.published(in: "push.dead").isEmpty)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(2 * 3600)) { world.isQuiet })
         #expect(Self.results(world) == 1900 && world.published(in: "push.dead").isEmpty)
     }
@@ -99,13 +98,11 @@ struct AppShareTests {
             #expect(world.pass(atMost: .seconds(10)) { world.worker?.isSuspended == true }, "round \(round)")
             #expect(world.worker?.counters[.parked] == 0)
             #expect(world.broker.queues["push.requests"]?.consumerCount == 0)
-            try world.setScript("")
-            world.cut(World.apns)
+            try world.restartAPNs("")
             #expect(world.pass(atMost: .seconds(100)) { world.isQuiet })
             #expect(Self.results(world) == 600 * round && world.worker?.isSuspended == false)
             #expect(world.worker?.counters[.parked] == 0)
-            try world.setScript("topic *: 403 InvalidProviderToken")
-            world.cut(World.apns)
+            try world.restartAPNs("topic *: 403 InvalidProviderToken")
         }
         #expect(world.published(in: "push.dead").isEmpty)
     }
@@ -114,8 +111,7 @@ struct AppShareTests {
     func oneRecovers() throws {
         let world = try Self.world()
         for round in 1...2 {
-            try world.setScript("topic *: 403 InvalidProviderToken")
-            world.cut(World.apns)
+            try world.restartAPNs("topic *: 403 InvalidProviderToken")
             // One of each app first: after that no app can send, and the others are held without a limit.
             for range in [0..<1, 1..<100] {
                 world.pass(.seconds(2))
@@ -128,8 +124,7 @@ struct AppShareTests {
             #expect(world.pass(atMost: .seconds(20)) { Self.results(world) == 200 * round - 100 })
             world.pass(.seconds(1))
             #expect(world.parked.count == 50 && world.worker?.paused.map(\.held) == [50])
-            try world.setScript("")
-            world.cut(World.apns)
+            try world.restartAPNs("")
             #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet && Self.results(world) == 200 * round })
         }
     }

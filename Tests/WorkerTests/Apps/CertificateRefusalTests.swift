@@ -57,8 +57,7 @@ struct CertificateRefusalTests {
         try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
 
-        try world.setScript(refused)
-        world.cut(World.apns)
+        try world.restartAPNs(refused)
         for number in 1..<4 { try world.request(World.body(number), id: "m\(number)") }
         try world.request(World.body(4, topic: "com.example.other"), id: "m4")
         world.pass(.seconds(900))
@@ -97,8 +96,7 @@ struct CertificateRefusalTests {
         let lines = LogLines()
         let world = try world(taken, log: lines)
         for name in ["renewed", "client"] {
-            try world.setScript(refused)
-            world.cut(World.apns)
+            try world.restartAPNs(refused)
             world.pass(.seconds(60))
             #expect(world.worker?.paused.map(\.held) == [0])
             try world.setScript(taken)

@@ -33,8 +33,7 @@ struct CredentialPauseTests {
         #expect(world.published(in: "push.results").isEmpty && world.published(in: "push.dead").isEmpty)
         // The first and one for each probe, at 15, 45, 105, 225, 465 and 765 s.
         #expect(world.sent == 7)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(400)) { world.isQuiet })
         #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 5))
         #expect(worker.paused == [])
@@ -66,8 +65,7 @@ struct CredentialPauseTests {
         // Those already in flight, and probes at 15 and 45 s.
         let sent = world.sent
         #expect(sent <= 4)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 25)
         #expect(lines.all.filter { $0.metadata["refused"] != nil }.map(\.level) == [.error, .notice])

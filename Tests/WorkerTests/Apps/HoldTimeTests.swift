@@ -49,8 +49,7 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 20)
         #expect(world.broker.unsettledCount <= 1)
         #expect(Self.consumers(world) == 1)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.count == 50 && results.allSatisfy { $0.outcome == "accepted" })
@@ -83,8 +82,7 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 5 && world.published(in: "push.dead").isEmpty)
         // Each one tries a retry queue once per hold time.
         #expect(world.worker.map { $0.counters[.returned] } ?? 0 <= 5 * 60)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 10 && world.published(in: "push.dead").isEmpty)
     }
@@ -105,8 +103,7 @@ struct HoldTimeTests {
         try world.request(World.body(100), id: "alert1")
         world.pass(.seconds(2))
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(3 * 3600)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 32 && world.published(in: "push.dead").isEmpty)
     }
@@ -185,8 +182,7 @@ struct HoldTimeTests {
         #expect(world.parked.count <= 60)
         let everything = world.broker.messages(in: "push.requests").count + world.parked.count
         #expect(everything + world.broker.unsettledCount == 100)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(2 * 3600)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.count == 100 && results.allSatisfy { $0.outcome == "accepted" })

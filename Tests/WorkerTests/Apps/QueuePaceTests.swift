@@ -64,31 +64,6 @@ struct QueuePaceTests {
         #expect(world.parked.isEmpty)
     }
 
-    @Test(
-        "With any arrivals, no period exceeds the burst and the rate, and all of it is used",
-        arguments: [(1, 1), (3, 7), (333, 5)])
-    func law(perSecond: Int, burst: Int) throws {
-        let world = try Self.world(Configuration.RateLimit(perSecond: perSecond, burst: burst))
-        let seed = UInt64.random(in: 0...UInt64.max)
-        var random = SplitMix64(seed: seed)
-        var published = 0
-        while published < 150 {
-            let next = published + Int.random(in: 1...30, using: &random)
-            try world.put(published..<next)
-            published = next
-            world.pass(.milliseconds(Int64.random(in: 0...3000, using: &random)))
-        }
-        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
-        let times = Self.times(world)
-        #expect(times.count == published, "seed \(seed)")
-        for (first, start) in times.enumerated() {
-            for (last, end) in times.enumerated().dropFirst(first) {
-                let most = Double(burst) + Double(perSecond) * (end - start).inSeconds + 1e-6
-                try #require(Double(last - first + 1) <= most, "seed \(seed): \(first)...\(last)")
-            }
-        }
-    }
-
     @Test("Another queue does not wait")
     func otherQueue() throws {
         let world = try Self.world()
@@ -164,8 +139,7 @@ struct QueuePaceTests {
         world.pass(.seconds(14))
         // The other queued requests had their turn, and wait for the app.
         #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 100 && Self.waiting(world) == 0)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
         // All of them after the probe: ten at once, then one every 20 ms.
         let accepted = Self.times(world).suffix(99)
@@ -184,8 +158,7 @@ struct QueuePaceTests {
         try world.put(3..<50)
         world.pass(.seconds(120))
         #expect(world.worker?.isSuspended == true && Self.waiting(world) == 0)
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(4000)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 50)
     }

@@ -29,8 +29,7 @@ struct WaitingTests {
             world.pass(.seconds(4))
             #expect(world.worker?.worker.longestHold == .seconds(5))
         }
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
         #expect(world.ledger.statistics.accepted == 60 && world.published(in: "push.results").count == 60)
         #expect(world.published(in: "push.dead").isEmpty && world.broker.violations.isEmpty)
@@ -97,8 +96,7 @@ struct WaitingTests {
             #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
             world.pass(.seconds(1))
             #expect(world.worker?.paused == [] && world.openToAPNs == 2)
-            try world.setScript("topic *: 403 InvalidProviderToken")
-            world.cut(World.apns)
+            try world.restartAPNs("topic *: 403 InvalidProviderToken")
             world.pass(.seconds(10))
         }
     }
@@ -134,8 +132,7 @@ struct WaitingTests {
             world.isAPNsDown = false
             #expect(world.pass(atMost: .seconds(100)) { world.isQuiet }, "round \(round)")
             #expect(world.worker?.paused == [])
-            try world.setScript("first 1 requests: 403 TopicMismatch")
-            world.cut(World.apns)
+            try world.restartAPNs("first 1 requests: 403 TopicMismatch")
         }
         let outcomes = world.published(in: "push.results").map(\.outcome)
         #expect(outcomes.count { $0 == "accepted" } == 4 && outcomes.count { $0 == "expired" } == 2)
@@ -161,8 +158,7 @@ struct WaitingTests {
             world.isAPNsDown = false
             world.pass(.seconds(120))
         }
-        try world.setScript("")
-        world.cut(World.apns)
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(3 * 3600)) { world.isQuiet })
         let outcomes = world.published(in: "push.results").map(\.outcome)
         #expect(outcomes == Array(repeating: "accepted", count: 25))

@@ -186,8 +186,7 @@ struct ProcessWorldTests {
     @Test("An entry that expires before the next attempt ends alone, and the others of its message go on")
     func mixedExpirations() throws {
         let world = try Self.world()
-        try world.setScript("first 2 requests: 503 ServiceUnavailable")
-        world.cut(World.apns)
+        try world.restartAPNs("first 2 requests: 503 ServiceUnavailable")
         let soon = Self.envelope("a").dropLast() + ",\"apns-expiration\":\(World.start.wall.seconds + 10)}"
         try world.request("\(soon),\(Self.envelope("b"))", id: "m1")
         #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })

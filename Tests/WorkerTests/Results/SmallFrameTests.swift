@@ -53,8 +53,7 @@ struct SmallFrameTests {
     @Test("A request whose copy does not fit into a retry queue's frame becomes a dead letter and is settled")
     func retry() throws {
         let world = try Self.world()
-        try world.setScript("token *: 503 ServiceUnavailable")
-        world.cut(World.apns)
+        try world.restartAPNs("token *: 503 ServiceUnavailable")
         try world.request(World.body(), id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(8000)] }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.dead").map(\.body) == [World.body()])

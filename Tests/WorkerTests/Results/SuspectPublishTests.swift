@@ -151,7 +151,7 @@ struct SuspectPublishTests {
         world.broker.closeAll(code: code, text: "INTERNAL_ERROR")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 8)
-        #expect(world.sent == 8)
+        #expect(world.sent == 8 && world.published(in: "push.results").count > 8)
         #expect(world.worker?.counters[.quarantined] == 0)
     }
 

@@ -301,8 +301,7 @@ final class Simulation {
         setChances(isOn: false)
         for disturbance in Disturbance.allCases { try end(disturbance) }
         guard hasAPNsTrouble else { return }
-        try world.setScript(SimulatedRequest.script)
-        world.cut(World.apns)
+        try world.restartAPNs(SimulatedRequest.script)
     }
 
     /// Another key, or the previous one, for some of the apps; more or fewer connections.
