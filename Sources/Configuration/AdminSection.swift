@@ -17,7 +17,7 @@ extension Configuration.Admin {
                 "admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464")
         }
         var files = ConfigurationReader(file: path, values: settings.values)
-        let admin = Configuration.Admin(listen: listen, token: files.secret("admin.token_file"))
+        let admin = Configuration.Admin(listen: listen, token: files.adminToken())
         try files.throwErrors()
         return admin
     }

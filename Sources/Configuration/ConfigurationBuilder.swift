@@ -78,7 +78,7 @@ extension ConfigurationReader {
     private mutating func admin() -> Configuration.Admin? {
         guard let listen = values.text("admin.listen").flatMap(Addresses.listener) else { return nil }
         return Configuration.Admin(
-            listen: listen, token: secret("admin.token_file"), readyWhen: choice("admin.ready_when"))
+            listen: listen, token: adminToken(), readyWhen: choice("admin.ready_when"))
     }
 
     private func tracing() -> Configuration.Tracing? {

@@ -54,6 +54,7 @@ struct AdminSectionTests {
         for (text, problem) in [
             ("workers: many\nadmin: { listen: here }\n", ":2:18: admin.listen: expected a numeric address and a port"),
             ("admin: { token_file: none }\n", ":1:22: admin.token_file: cannot read "),
+            ("admin: { token_file: /proc/version }\n", ":1:22: admin.token_file: expected one line of ASCII "),
             ("queues: [\nadmin: [\n", "not YAML"),
             ("{ \"admin\": { listen: \"127.0.0.1:9998\" }, queues: [1\n", "not YAML"),
         ] {

@@ -19,14 +19,14 @@ extension ProcessTests {
             try stage.directory.write(
                 good.replacing("workers: 1", with: "workers: many\nwurkers: 1"), to: "harebell.yaml")
             worker.signal(SIGHUP)
-            let line = try worker.waitForLine(.errors) { $0.contains("was not changed") && $0.contains("wurkers") }
+            let line = try worker.waitForLine(.errors) { $0.contains("was not reloaded") && $0.contains("wurkers") }
             #expect(line.contains("\(file):"))
-            try worker.waitForLine(.errors) { $0.contains("was not changed") && $0.contains("workers: ") }
+            try worker.waitForLine(.errors) { $0.contains("was not reloaded") && $0.contains("workers: ") }
             // A missing key is found as well, though the file itself is valid.
             try stage.write(.init(keyFile: "/nowhere/AuthKey.p8"))
             worker.signal(SIGHUP)
             try worker.waitForLine(.errors) {
-                $0.contains("was not changed") && $0.contains("key_file") && $0.contains("harebell.yaml:")
+                $0.contains("was not reloaded") && $0.contains("key_file") && $0.contains("harebell.yaml:")
             }
             try stage.client.publish([stage.requests.message(1, to: stage.quorumQueue)])
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }

@@ -147,10 +147,13 @@ struct ContextTests {
     func badPKCS12() throws {
         let directory = try TemporaryDirectory()
         let file = FilePath(try directory.write(PKCS12Files.modern, to: "app.p12"))
-        for password in ["", "other"] {
+        for (password, message) in [
+            ("", "the PKCS #12 file \(file) needs a password"),
+            ("other", "the password of the PKCS #12 file \(file) is wrong"),
+        ] {
             let failure = failure(identity: .pkcs12(file: file, password: password))
             #expect(failure.code == .wrongPassword)
-            #expect(failure.message == "the password of the PKCS #12 file \(file) is wrong")
+            #expect(failure.message == message)
         }
         let cut = FilePath(try directory.write(Array(PKCS12Files.modern.dropLast(100)), to: "cut.p12"))
         #expect(failure(identity: .pkcs12(file: cut, password: "secret")).code == .badPKCS12)

@@ -95,7 +95,9 @@ struct BrokerDiagnosis {
         switch (difference.argument, requestQueues.contains(queue.name)) {
         case ("x-queue-type", true) where difference.current.contains("'stream'"):
             return (
-                .wrong, "a worker does not consume a stream, which neither redelivers nor removes requests: \(change)"
+                .wrong,
+                "a worker does not consume a stream, which neither redelivers nor removes requests: delete it, or name "
+                    + "another queue"
             )
         case ("x-message-ttl", false), ("x-dead-letter-exchange", false), ("x-dead-letter-routing-key", false):
             return (queue.arguments["x-message-ttl"] == nil ? .warning : .wrong, change)

@@ -62,7 +62,7 @@ extension DeadLetterRun {
 
     private func refuseTarget(_ letter: DeadLetter) {
         guard let queue = letter.queue else {
-            return tally.complain("its original queue is unknown; name a target queue")
+            return tally.complain("its original queue is unknown; name one with --to QUEUE")
         }
         tally.complain(
             "queue \"\(queue)\" is not a request queue of the configuration; "

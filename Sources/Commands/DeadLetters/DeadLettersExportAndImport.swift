@@ -37,11 +37,16 @@ struct DeadLettersExport: ParsableCommand {
         var isOfUse = false
         defer { if !isOfUse { writer.remove() } }
         let export = DeadLetterRun.Action.export(discards: discard) { lines in
-            for line in lines { try writer.write(line) }
-            // A message is removed only after its line is on the disk.
-            guard discard else { return }
-            try writer.sync()
-            isOfUse = true
+            do {
+                for line in lines { try writer.write(line) }
+                // A message is removed only after its line is on the disk.
+                guard discard else { return }
+                try writer.sync()
+                isOfUse = true
+            } catch {
+                try writer.revert()
+                throw error
+            }
         }
         let run = try access.run(export, options.select)
         do throws(WholeFile.Failure) {

@@ -102,7 +102,7 @@ extension Application {
 
     private func refuse(_ problems: [String]) {
         for problem in problems where !file.problems.contains(problem) {
-            log.error("the configuration was not changed: \(problem)")
+            log.error("the configuration was not reloaded: \(problem)")
         }
         file.problems = problems
     }

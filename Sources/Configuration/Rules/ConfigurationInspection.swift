@@ -72,7 +72,7 @@ extension ConfigurationError {
         var check = ConfigurationReader(file: readable.file, values: readable.values)
         check.checkFiles(at: now)
         // The secret outside of apps and the broker's settings.
-        _ = check.secret("admin.token_file")
+        _ = check.adminToken()
         for app in check.apps {
             check.checkAuthorities(of: app)
             for credential in check.credentials(app) { _ = check.check(credential, of: app, at: now) }

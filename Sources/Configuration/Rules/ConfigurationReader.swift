@@ -53,6 +53,17 @@ struct ConfigurationReader {
         }
     }
 
+    /// The token of the admin server, which a header carries. Source: RFC 6750, section 2.1.
+    mutating func adminToken() -> Secret? {
+        let setting = "admin.token_file"
+        guard let token = secret(setting) else { return nil }
+        guard token.reveal().utf8.allSatisfy({ 0x21...0x7E ~= $0 }) else {
+            error(setting, "expected one line of ASCII characters without spaces")
+            return nil
+        }
+        return token
+    }
+
     /// The complete credentials of an app: one, unless the file has errors.
     mutating func credentials(_ app: String) -> [Configuration.Credential] {
         var credentials: [Configuration.Credential] = []

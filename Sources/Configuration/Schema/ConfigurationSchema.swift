@@ -189,7 +189,7 @@ extension Setting {
         ),
         Setting(
             "admin.token_file", .file, default: "null",
-            "A file with the bearer token for all pages except / and /livez."),
+            "A file with the bearer token for all pages except /, /livez and /runbook."),
         Setting(
             "admin.ready_when", .choice(Configuration.Admin.ReadyWhen.allCases.map(\.rawValue)), default: "any",
             "Whether /readyz needs any app to be usable, or all of them."),

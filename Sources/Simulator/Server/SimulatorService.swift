@@ -22,13 +22,6 @@ package struct SimulatorOptions: Sendable {
         if let identity { return (identity, nil) }
         let authority = CertificateAuthority(commonName: "Harebell Simulator", now: now)
         let certificate = authority.issue(names: ["localhost"], addresses: ["127.0.0.1", "::1"], usage: .server)
-        if let authorityFile {
-            do {
-                try WholeFile.write(authority.certificatePEM.utf8, to: authorityFile)
-            } catch {
-                throw Complaint("cannot write \(authorityFile): \(error)")
-            }
-        }
         let identity = TLSContext.Identity.pemText(
             certificates: certificate.certificatePEM, privateKey: certificate.privateKeyPEM)
         return (identity, authority.certificatePEM)
@@ -62,6 +55,14 @@ package final class SimulatorService {
             } catch {
                 context.failed(connection: 0, error)
             }
+        }
+        // After it listens: another simulator on this address may use the file.
+        guard let authorityPEM, let file = options.authorityFile else { return }
+        do {
+            try WholeFile.write(authorityPEM.utf8, to: file)
+        } catch {
+            listener.close()
+            throw Complaint("cannot write \(file): \(error)")
         }
     }
 

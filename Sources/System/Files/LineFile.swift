@@ -4,6 +4,8 @@ import Glibc
 package final class LineWriter {
     private let descriptor: Int32
     private let path: String
+    private var written = 0
+    private var kept = 0
 
     /// - Throws: if it cannot be created, for example because it exists already.
     package init(creating path: String) throws(WholeFile.Failure) {
@@ -23,10 +25,17 @@ package final class LineWriter {
 
     package func write(_ line: [UInt8]) throws(WholeFile.Failure) {
         try WholeFile.write(ArraySlice(line + [UInt8(ascii: "\n")]), to: descriptor)
+        written += line.count + 1
     }
 
     package func sync() throws(WholeFile.Failure) {
         guard fsync(descriptor) == 0 else { throw WholeFile.lastFailure() }
+        kept = written
+    }
+
+    /// Removes what was not synced, after a failure.
+    package func revert() throws(WholeFile.Failure) {
+        guard ftruncate(descriptor, off_t(kept)) == 0 else { throw WholeFile.lastFailure() }
     }
 }
 

@@ -56,7 +56,8 @@ enum PKCS12 {
         guard done == 1 else {
             let entry = ErrorQueue.take(favouring: ERR_LIB_PKCS12)
             if let entry, entry.library == ERR_LIB_PKCS12, entry.reason == PKCS12_R_MAC_VERIFY_FAILURE {
-                throw TLSError(.wrongPassword, "the password of \(what) is wrong")
+                throw TLSError(
+                    .wrongPassword, password.isEmpty ? "\(what) needs a password" : "the password of \(what) is wrong")
             }
             if !library.hasLegacy {
                 throw TLSError(

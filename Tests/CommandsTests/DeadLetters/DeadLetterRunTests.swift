@@ -313,21 +313,6 @@ struct DeadLetterRunTests {
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
     }
 
-    @Test("An archive's messages are published again unchanged")
-    func importing() throws {
-        try world.put(0..<30)
-        let before = world.broker.messages(in: DeadLetterWorld.dead)
-        var lines: [[UInt8]] = []
-        world.finish(world.run(.export(discards: true) { lines += $0 }))
-        let restore = world.restore(lines)
-        world.finish(restore)
-        #expect(restore.end == .complete)
-        #expect(restore.tally.done == 30)
-        let after = world.broker.messages(in: DeadLetterWorld.dead)
-        #expect(after.map(\.body) == before.map(\.body))
-        #expect(after.map { $0.decodedProperties?.headers } == before.map { $0.decodedProperties?.headers })
-    }
-
     @Test("An import is complete only with the confirm of its last message")
     func lastConfirm() throws {
         try world.put(0..<3)

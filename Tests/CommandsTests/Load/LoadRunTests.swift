@@ -62,18 +62,6 @@ struct LoadRunTests {
         #expect(run.ledger.published == 50)
     }
 
-    @Test("Without replies it ends at its timeout, and reports the missing ones")
-    func impatient() throws {
-        let run = try start(count: 5)
-        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
-        world.pass(.seconds(29))
-        #expect(run.end == nil)
-        world.pass(.seconds(2))
-        #expect(run.timeout != nil)
-        #expect(run.areQueued)
-        #expect(run.ledger.missing == 5)
-    }
-
     @Test("Messages unconfirmed on a lost connection are published again")
     func republish() throws {
         world.broker.holdsConfirms = true

@@ -114,7 +114,7 @@ struct ApplicationTests {
                 token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
 
             """
-        let contents = ["AuthKey.p8": SigningKey.generate().pkcs8PEM, "admin-token": "as long as a token has to be"]
+        let contents = ["AuthKey.p8": SigningKey.generate().pkcs8PEM, "admin-token": "as-long-as-a-token-has-to-be"]
         for (name, content) in contents { try folder.write(content, to: name) }
         let file = try folder.write(text, to: "harebell.yaml")
         let lines = LogLines()

@@ -177,6 +177,9 @@ struct OneOffRequestTests {
         #expect(missing.contains("queue \"none\" does not receive messages"))
         let unread = try Self.queue(world, Self.request()).complaint
         #expect(unread.hasPrefix("no result came in time: the request is in queue \"push.requests\""))
+        world.broker.holdsConfirms = true
+        let open = try Self.queue(world, Self.request()).complaint
+        #expect(open.hasPrefix("the broker has not confirmed the request, and may still queue it: "), "\(open)")
         world.isBrokerDown = true
         let down = try Self.queue(world, Self.request()).complaint
         #expect(down.hasPrefix("the request was not queued in time: cannot connect to broker:5672"), "\(down)")

@@ -39,13 +39,13 @@ struct MigratingPageTests {
         #expect(PayloadCheck.findings(in: found.payload, for: .alert, isBroadcast: false).texts == [])
         let entry =
             #"{"platform":1,"tokens":["00fc"],"topic":"com.example.app","push_type":"voip","#
-            + #""expiration":1795300000}"#
+            + #""message":"Hi","expiration":1795300000}"#
         sample.body = Array(#"{"notifications":[\#(entry)]}"#.utf8)
         let bare = try sample.notification()
         #expect(bare.pushType == .voip && bare.expiration == 1_795_300_000)
         #expect(
             string(bare.payload)
-                == #"{"aps":{"alert":{"title":"","body":""}, "sound":"default"},"data":null}"#)
+                == #"{"aps":{"alert":{"title":"","body":"Hi"}, "sound":"default"},"data":null}"#)
         sample.body = Array(#"{"notifications":[\#(entry),\#(entry)]}"#.utf8)
         #expect(try sample.complaint().hasPrefix("not-before (/notifications/1): expected"))
     }
