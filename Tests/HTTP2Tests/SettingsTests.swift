@@ -1,4 +1,3 @@
-import CNghttp2
 import Core
 import TestSupport
 import Testing
@@ -52,26 +51,5 @@ struct SettingsTests {
         #expect(
             pair.requests().map { $0.request.headers.value(of: ":path")?.text } == ["/next"], "and nothing of the third"
         )
-    }
-
-    @Test("A table that the peer shrinks and enlarges in one frame is empty")
-    func emptied() throws {
-        let pair = try Pair()
-        try pair.post(1)
-        try pair.settle()
-        try pair.server.raw.submitSettings([
-            (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 0), (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, 4096),
-        ])
-        try pair.settle()
-        for handle in 2...3 {
-            try pair.post(Handle(handle))
-            try pair.settle()
-        }
-        let requests = pair.requests()
-        #expect(requests.count == 3 && Set(requests.map(\.request.headers)).count == 1)
-        let topic = requests.map {
-            pair.headerBlocks.representations(of: $0.request, on: $0.stream)["apns-topic"]
-        }
-        #expect(topic == [.incrementalIndexing, .incrementalIndexing, .indexed])
     }
 }

@@ -104,25 +104,5 @@ extension ProcessTests {
             try Self.exchange(600, over: topology) { try $0.end() }
             #expect(topology.stage.simulator.ledger.statistics.repeated == 0)
         }
-
-        @Test(
-            "is lost for requests from a retry queue, which are late, or never sent with one attempt",
-            arguments: [6, 1])
-        func parked(attempts: Int) throws {
-            var topology = try Topology(script: "attempt 1, after 100 requests on server: 503 ServiceUnavailable")
-            topology.settings.attempts = attempts
-            let count = 300
-            let worker = try topology.stage.start(topology.settings)
-            try topology.stage.client.publish(
-                (0..<count).map {
-                    Topology.message($0, topology.stage.requests, exchange: topology.exchange)
-                })
-            try topology.stage.collect(0..<count, within: .seconds(120), worker: worker)
-            try worker.end()
-            let disturbed = topology.arrivals.filter { $0 != $0.sorted() }
-            #expect(disturbed.count == (attempts > 1 ? 1 : 0))
-            #expect(topology.stage.simulator.ledger.records.count == count + (attempts > 1 ? 1 : 0))
-            #expect(try topology.stage.client.takeAll(topology.stage.deadLetterQueue).count == (attempts > 1 ? 0 : 1))
-        }
     }
 }

@@ -92,13 +92,11 @@ final class FaultScene {
     /// A relay swallows all bytes until the worker has tried so many new connections.
     func blackHole(_ relay: FaultRelay, connects: Int) throws {
         let before = relay.accepted
-        var conduct = FaultRelay.Conduct()
-        conduct.isBlackHole = true
-        relay.behave(conduct)
+        relay.swallow(true)
         try eventually("another connection; \(run.worker.report)", within: .seconds(60)) {
             relay.accepted >= before + connects ? true : nil
         }
-        relay.behave(FaultRelay.Conduct())
+        relay.swallow(false)
         // Connections begun meanwhile would wait for their timeout.
         relay.reset()
     }

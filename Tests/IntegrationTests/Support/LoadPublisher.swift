@@ -7,8 +7,6 @@ import TestSupport
 /// Publishes a load on a separate thread through all broker faults: unconfirmed messages are published again.
 final class LoadPublisher: Sendable {
     fileprivate struct Progress {
-        /// Messages that were written, each counted once.
-        var published = 0
         /// Messages that were written more than once.
         var repeated: Set<Int> = []
         /// Publishing is paused, and no confirm is outstanding.
@@ -44,9 +42,6 @@ final class LoadPublisher: Sendable {
             }
         }
     }
-
-    /// The number of messages written so far.
-    var published: Int { shared.progress.withLock { $0.published } }
 
     /// Publishes nothing until ``resume()``. When this returns, the broker has confirmed all that was published.
     func pause() throws {
@@ -159,7 +154,6 @@ private final class Publishing: LoopOwner {
         } else {
             unconfirmed[try connection.publish(message(next))] = next
             next += 1
-            shared.progress.withLock { $0.published += 1 }
         }
     }
 

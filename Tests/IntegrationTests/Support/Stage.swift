@@ -135,8 +135,6 @@ final class Stage {
         var decoder = "auto"
         /// A path; the correct one if `nil`.
         var keyFile: String?
-        /// `retry.max_attempts`.
-        var attempts = 6
         /// The endpoint of APNs; the simulator's if `nil`.
         var apnsPort: UInt16?
         /// YAML for the section `broker`.
@@ -175,7 +173,7 @@ final class Stage {
             retry:
               delays_seconds: \(Self.retryDelays)
               throttled_delays_seconds: [1]
-              max_attempts: \(settings.attempts)
+              max_attempts: 6
             workers: \(settings.workers)
             drain_deadline_seconds: \(settings.drainDeadline)
             admin: \(settings.admin)

@@ -3,23 +3,13 @@ import Glibc
 import Synchronization
 import System
 
-/// A TCP relay between two ports of 127.0.0.1, on a separate thread: it delays, swallows or cuts the
+/// A TCP relay between two ports of 127.0.0.1, on a separate thread: it swallows or cuts the
 /// traffic. Only for tests of the kernel; elsewhere ``MemoryNetwork`` does it on virtual time.
 ///
 /// It buffers all input in memory, so it does not exercise flow control.
 package final class FaultRelay: Sendable {
-    /// How bytes are forwarded, on all connections.
-    package struct Conduct: Sendable {
-        /// The latency of bytes.
-        package var delay = Duration.zero
-        /// All input is swallowed, ends included, and neither end is notified.
-        package var isBlackHole = false
-
-        package init() {}
-    }
-
     fileprivate enum Command: Sendable {
-        case behave(Conduct)
+        case swallow(Bool)
         case reset
         case loseTarget
         case stop
@@ -35,11 +25,11 @@ package final class FaultRelay: Sendable {
     }
 
     /// Listens when this returns, until ``stop()``.
-    package init(to target: UInt16, listen: UInt16 = 0, _ conduct: Conduct = Conduct()) throws {
+    package init(to target: UInt16) throws {
         let loop = try EventLoop()
         let commands = try Mailbox<Command>()
         let counter = Counter()
-        let relay = try Relay(loop, to: target, listen: listen, conduct, counter)
+        let relay = try Relay(loop, to: target, counter)
         port = relay.port
         self.commands = commands
         self.counter = counter
@@ -50,8 +40,9 @@ package final class FaultRelay: Sendable {
     /// The number of accepted connections.
     package var accepted: Int { counter.accepted.load(ordering: .relaxed) }
 
-    package func behave(_ conduct: Conduct) {
-        commands.post(.behave(conduct))
+    /// Whether all input is swallowed, ends included, and neither end is notified.
+    package func swallow(_ swallows: Bool) {
+        commands.post(.swallow(swallows))
     }
 
     /// Ends every connection with a reset.
@@ -79,20 +70,16 @@ private final class Relay: LoopOwner {
     private let counter: FaultRelay.Counter
     private var listener: SocketListener?
     private var clients: [(end: End, descriptor: Int32)] = []
-    fileprivate var conduct: FaultRelay.Conduct
+    fileprivate var swallows = false
     let port: UInt16
 
-    init(
-        _ loop: EventLoop, to target: UInt16, listen: UInt16, _ conduct: FaultRelay.Conduct,
-        _ counter: FaultRelay.Counter
-    ) throws {
+    init(_ loop: EventLoop, to target: UInt16, _ counter: FaultRelay.Counter) throws {
         self.loop = loop
-        self.conduct = conduct
         self.counter = counter
         self.target = Endpoint(host: "127.0.0.1", port: target)
         network = try SocketNetwork(loop: loop, resolver: Resolver())
         let accepted = Accepted()
-        let listener = try SocketListener(loop: loop, address: "127.0.0.1", port: listen) { accepted.take($0) }
+        let listener = try SocketListener(loop: loop, address: "127.0.0.1", port: 0) { accepted.take($0) }
         self.listener = listener
         port = listener.port
         accepted.relay = self
@@ -127,7 +114,7 @@ private final class Relay: LoopOwner {
 
     func execute(_ command: FaultRelay.Command) {
         switch command {
-        case .behave(let conduct): self.conduct = conduct
+        case .swallow(let swallows): self.swallows = swallows
         case .reset:
             for (end, descriptor) in clients where !end.hasEnded {
                 var option = linger(l_onoff: 1, l_linger: 0)
@@ -163,8 +150,6 @@ private final class End: Engine {
     /// A strong reference in both directions, until either side has ended.
     var peer: End?
     private(set) var hasEnded = false
-    private var pieces: [(due: Instant, bytes: [UInt8])] = []
-    private var endsAt: Instant?
     private var output: [UInt8] = []
     var isEstablished: Bool { true }
     private(set) var wantsDisconnect = false
@@ -176,15 +161,14 @@ private final class End: Engine {
     func transportOpened(at now: Instant) {}
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        guard !relay.conduct.isBlackHole else { return }
-        peer?.take(Array(copying: bytes), at: now)
+        if !relay.swallows { peer?.output.append(bytes) }
     }
 
     func transportClosed(_ failure: TransportError?, at now: Instant) {
         hasEnded = true
         guard let peer else { return }
         part()
-        if !relay.conduct.isBlackHole { peer.end(at: now) }
+        if !relay.swallows { peer.wantsDisconnect = true }
     }
 
     func part() {
@@ -192,36 +176,11 @@ private final class End: Engine {
         peer = nil
     }
 
-    private func take(_ bytes: [UInt8], at now: Instant) {
-        pieces.append((now + relay.conduct.delay, bytes))
-        release(at: now)
-    }
-
-    private func end(at now: Instant) {
-        endsAt = now + relay.conduct.delay
-        release(at: now)
-    }
-
-    /// Forwards due bytes.
-    private func release(at now: Instant) {
-        while let first = pieces.first, first.due <= now {
-            output.append(contentsOf: first.bytes)
-            pieces.removeFirst()
-        }
-        if pieces.isEmpty, let endsAt, endsAt <= now { wantsDisconnect = true }
-    }
-
     func drain(into queue: inout ByteQueue) {
         queue.append(output)
         output.removeAll(keepingCapacity: true)
     }
 
-    var nextDeadline: Instant? {
-        if let first = pieces.first { return first.due }
-        return wantsDisconnect ? nil : endsAt
-    }
-
-    func expire(at now: Instant) {
-        release(at: now)
-    }
+    let nextDeadline: Instant? = nil
+    func expire(at now: Instant) {}
 }
