@@ -231,7 +231,7 @@ struct DecoderTests {
                     "device-token", "\"\"",
                     "it is empty or not a string; expected an even number of hexadecimal digits, at most 1024"
                 ),
-                ("device-token", "17", "expected a string of hexadecimal digits, found 17"),
+                ("device-token", "17", "expected a string of hexadecimal digits, found a number"),
                 (
                     "device-token", "[0,252]",
                     "expected a string of hexadecimal digits, found an array; device-tokens takes several, and digits "

@@ -207,7 +207,13 @@ extension RequestFields {
             return fail(.channelID, "expected base64, at most \(ChannelOperation.maximumChannelID) characters")
         case (let other, .none, .missing):
             let hint = other.shown == "an array" ? "; device-tokens takes several, and digits stand for bytes" : ""
-            return fail(.deviceToken, "expected a string of hexadecimal digits, found \(other.shown)\(hint)")
+            // The digits may be those of a device token.
+            let found =
+                switch other {
+                case .integer, .number: "a number"
+                default: other.shown
+                }
+            return fail(.deviceToken, "expected a string of hexadecimal digits, found \(found)\(hint)")
         default:
             findings.add(
                 DecodingFailure("device-token: expected only one of device-token, device-tokens and apns-channel-id"))
