@@ -272,7 +272,8 @@ package final class AMQPConnection {
 
     private func pause(after error: AMQPError?) -> Duration {
         // Within a round the next broker is tried immediately, and so is a password that came during the attempt.
-        guard untried.isEmpty, link.engine.configuration.address.password == address.password else { return .zero }
+        guard untried.isEmpty, openedAt != nil || link.engine.configuration.address.password == address.password
+        else { return .zero }
         // A close caused by a publish does not mean that the broker is unhealthy.
         if configuration.role == .publisher, openedAt != nil, error?.isAboutPublish == true {
             var first = Backoff(base: backoff.base, limit: backoff.limit)

@@ -5,8 +5,8 @@ package import TLS
 /// One worker's connections to APNs with one credential, and their waiting requests.
 ///
 /// Every submitted request ends in exactly one event or in ``cancel(_:)``; until then it waits or is in flight. A
-/// request that APNs certainly did not process returns to the head of the queue and is sent again without the owner's
-/// involvement. The owner handles every other result.
+/// request that APNs certainly did not process returns to the queue, twice to its head, and is sent again without the
+/// owner's involvement. The owner handles every other result.
 ///
 /// The owner calls ``step(at:)`` at the end of each turn and when ``nextDeadline`` has passed. The network handles the
 /// deadlines of the connections.

@@ -65,7 +65,7 @@ package struct RequestQueue: Sendable {
         return index
     }
 
-    /// Adds a resend: it precedes all requests that have not been sent yet.
+    /// Adds a resend that precedes all requests that have not been sent yet.
     package mutating func appendAhead(_ handle: Handle) {
         ahead.append(handle)
     }

@@ -9,6 +9,8 @@ struct DeadLetterConsumer {
     /// How many messages it receives without an acknowledgement.
     private let prefetch: UInt16
     private var state = State.consuming
+    /// Whether the broker has a consumer of it, which can be cancelled.
+    private var isRegistered = false
     private var hasAcknowledged = false
     private var acknowledgements: AcknowledgementFlush?
 
@@ -26,15 +28,20 @@ struct DeadLetterConsumer {
 
     mutating func stop(at now: Instant) {
         guard state == .consuming else { return }
-        state = connection.isOpen ? .stopping : .stopped
+        state = connection.isOpen && isRegistered ? .stopping : .stopped
         connection.cancelConsumers(at: now)
     }
 
     mutating func took(_ event: AMQPConnection.Event, at now: Instant) {
         acknowledgements?.took(event, on: connection, at: now)
         switch event {
+        case .engine(.consuming): isRegistered = true
         case .engine(.cancelled): state = .stopped
-        case .disconnected where state == .stopping: state = .stopped
+        case .engine(.channelClosed), .disconnected:
+            isRegistered = false
+            // The broker has taken back what was not acknowledged until then.
+            hasAcknowledged = false
+            if state == .stopping { state = .stopped }
         default: break
         }
     }

@@ -116,6 +116,7 @@ final class DeadLetterRun: Run {
     func trouble(at now: Instant) -> String? { broker.trouble(at: now) }
 
     func step(at moment: Moment) {
+        guard !isFinished else { return }
         now = moment.instant
         for connection in connections { connection.expire(at: now) }
         if control.isEstablished { broker.greeted() }
@@ -208,6 +209,7 @@ final class DeadLetterRun: Run {
 
     /// - Parameter messages: in the queue now.
     private func start(_ messages: Int) {
+        broker.restart(at: now)
         scope = (messages, now)
         tally.atStart = messages
         lastDelivery = now

@@ -44,7 +44,7 @@ struct DeadLettersExport: ParsableCommand {
                 try writer.sync()
                 isOfUse = true
             } catch {
-                try writer.revert()
+                try? writer.revert()
                 throw error
             }
         }

@@ -1,7 +1,8 @@
 /// A first-in, first-out queue of bytes in one contiguous buffer. Engines drain into it, and sockets write from it.
 ///
-/// Appending is amortised O(n), consuming is O(1). The buffer doubles when it is more than half full. Once empty it is freed if it is
-/// larger than ``retainedCapacity``, so that a burst does not occupy memory permanently.
+/// Appending is amortised O(n), consuming is O(1). Where the buffer ends, its bytes move to its front if they fill at
+/// most half of it; otherwise it doubles. Once empty it is freed if it is larger than ``retainedCapacity``, so that a
+/// burst does not occupy memory permanently.
 @safe
 package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.

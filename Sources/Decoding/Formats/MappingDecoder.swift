@@ -48,7 +48,9 @@ package struct MappingDecoder: RefusingDecoder {
         func holds(in message: MappedMessage) -> Bool {
             switch source.value(in: message) {
             case .text(let text): values.contains { $0.utf8.elementsEqual(text) }
-            case .integer(let integer): values.contains(String(integer))
+            // A number may be written with a point, as 2.0.
+            case .integer(let integer):
+                values.contains { JSONText.wholeNumber(Array($0.utf8)[...]) == integer || $0 == String(integer) }
             case .number(let digits): values.contains { $0.utf8.elementsEqual(digits) }
             case .boolean(let isTrue): values.contains("\(isTrue)")
             case .missing, .other: false

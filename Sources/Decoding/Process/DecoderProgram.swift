@@ -226,6 +226,8 @@ package final class DecoderProgram {
         let held = queue.inFlight
         if let culprit = queue.failed() {
             counters.quarantined += 1
+            // Several may be to blame in a row: the next one is tried soon.
+            failures = 0
             let id = deliveries.removeValue(forKey: culprit)?.messageID.map { String(decoding: $0, as: UTF8.self) }
             log.error(
                 "a message that makes the decoder fail is quarantined",

@@ -145,7 +145,7 @@ extension RequestPipeline {
 
     /// Holds an untried delivery as long as the consumer may leave it unacknowledged, then decodes it again.
     mutating func decodeLater(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
-        // Its copy reached no queue, and meanwhile the broker has redelivered it.
+        // Its copy reached no queue, and the broker redelivers it, perhaps to another worker.
         guard !request.isOrphan else { return drop(request) }
         deferred.insert(request, due: now.instant + min(pause, settings.longestDeferral))
     }
@@ -198,11 +198,7 @@ extension RequestPipeline {
     /// unacknowledged.
     package mutating func consumerLost(queue: QueueID? = nil, at now: Moment) {
         completed.connectionLost(at: now.instant)
-        for request in requests where queue == nil || queue == request.queue {
-            orphans.insert(request)
-            // An equal request that had finished came before it, so the redelivery is this one.
-            completed.republished(request.redeliveryKey)
-        }
+        for request in requests where queue == nil || queue == request.queue { orphans.insert(request) }
         for request in takeDeferred(where: \.isOrphan) + backlog.removeOrphans() { drop(request) }
         dropUnsentOrphans(at: now)
     }
@@ -210,6 +206,8 @@ extension RequestPipeline {
     /// Forgets an unsent request that the broker redelivers: the redelivery may reach another worker, and both would
     /// send it.
     mutating func drop(_ request: InFlightRequest) {
+        // An equal request may have finished before: the redelivery is not that one.
+        if let key = request.namedKey { completed.republished(key) }
         orphans.remove(request)
         counters.unsettled -= 1
     }

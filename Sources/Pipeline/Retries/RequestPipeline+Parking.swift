@@ -62,12 +62,12 @@ extension RequestPipeline {
     /// All parts of a request have ended except its parked notifications.
     mutating func publishRetry(_ request: InFlightRequest, at now: Moment) {
         let cause = request.parked.compactMap(\.cause).max() ?? .untried
-        // The entries of a decoder's list may expire at different times. Afterwards the others are parked.
+        // The entries of a decoder's list may expire at different times. These end first; then this is called again.
         let delays = request.parked.map { delay(of: $0.entry, for: cause, at: now) }
         guard let delay = delays.compactMap(\.self).min(), !delays.contains(nil) else {
             let pairs = zip(request.parked, delays)
             request.parked = pairs.filter { $1 != nil }.map(\.0)
-            return end(pairs.filter { $1 == nil }.map(\.0), of: request, at: now) {
+            return endParked(pairs.filter { $1 == nil }.map(\.0), of: request, at: now) {
                 $0.entry.isNowOrNever
                     ? $0.report.expired : $0.entry.report(.expired, "it expires before the next attempt")
             }
@@ -155,10 +155,10 @@ extension RequestPipeline {
     ) {
         let all = request.parked
         request.parked = []
-        end(all, of: request, at: now, report)
+        endParked(all, of: request, at: now, report)
     }
 
-    private mutating func end(
+    private mutating func endParked(
         _ ended: [ParkedNotification], of request: InFlightRequest, at now: Moment,
         _ report: (ParkedNotification) -> Report
     ) {

@@ -56,7 +56,7 @@ package final class SimulatorService {
                 context.failed(connection: 0, error)
             }
         }
-        // After it listens: another simulator on this address may use the file.
+        // After it listens: a second simulator on this port, which fails, would replace the file of the first.
         guard let authorityPEM, let file = options.authorityFile else { return }
         do {
             try WholeFile.write(authorityPEM.utf8, to: file)

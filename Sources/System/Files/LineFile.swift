@@ -35,7 +35,9 @@ package final class LineWriter {
 
     /// Removes what was not synced, after a failure.
     package func revert() throws(WholeFile.Failure) {
-        guard ftruncate(descriptor, off_t(kept)) == 0 else { throw WholeFile.lastFailure() }
+        guard ftruncate(descriptor, off_t(kept)) == 0, lseek(descriptor, off_t(kept), SEEK_SET) >= 0
+        else { throw WholeFile.lastFailure() }
+        written = kept
     }
 }
 

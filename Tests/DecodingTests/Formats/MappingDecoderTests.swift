@@ -90,9 +90,10 @@ struct MappingDecoderTests {
 
     @Test("A message that has no accepted value of only_if is ignored")
     func ignored() throws {
-        let options = "device-token: /t\npayload: /p\nonly_if: [/os, ios, \"1\", true, 1.5]"
+        let options = "device-token: /t\npayload: /p\nonly_if: [/os, ios, \"1\", true, 1.5, 2.0]"
         for (os, isIgnored) in [
-            ("\"ios\"", false), ("1", false), ("true", false), ("1.5", false), ("\"android\"", true), ("null", true),
+            ("\"ios\"", false), ("1", false), ("true", false), ("1.5", false), ("2.0", false), ("\"android\"", true),
+            ("null", true),
             ("[]", true), ("false", true),
         ] {
             let sample = Self.sample(#"{"os":\#(os),"t":"\#(Self.token)","p":{"aps":{"badge":1}}}"#, options)

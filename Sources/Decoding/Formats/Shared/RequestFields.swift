@@ -59,9 +59,8 @@ package struct RequestFields {
         case missing
         case text(ArraySlice<UInt8>)
         case integer(Int64)
-        /// One that is not an integer, as written. Never valid.
+        /// One that is not an integer, as written. Valid in conditions and payload templates only, as a boolean is.
         case number(ArraySlice<UInt8>)
-        /// Valid in conditions and templates only.
         case boolean(Bool)
         /// Any other type, by its name in errors; never valid.
         case other(StaticString)
