@@ -30,7 +30,7 @@ extension ProcessTests {
             }
             try stage.client.publish([stage.requests.message(1, to: stage.quorumQueue)])
             try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
-            #expect(!worker.text(.errors).contains("reloaded"))
+            #expect(!worker.text(.errors).contains(" notice reloaded"))
             try worker.end()
         }
 
