@@ -45,7 +45,7 @@ struct SecureTests {
         return failure
     }
 
-    @Test("A connection that ends during the TLS handshake is told from one that was not opened")
+    @Test("A connection that ends during the TLS handshake has another error than one that never opened")
     func endedEarly() throws {
         let link = try link()
         let network = MemoryNetwork { _ in BrokerEngine(broker: Broker()) }

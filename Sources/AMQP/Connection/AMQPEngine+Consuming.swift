@@ -126,7 +126,7 @@ extension AMQPEngine {
         perform(consumers[index].machine.renew(), onConsumer: index)
     }
 
-    private mutating func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
+    mutating func perform(_ action: ConsumerMachine.Action, onConsumer index: Int) {
         if [.openChannel, .subscribe, .cancel].contains(action) {
             consumers[index].responseDue = now + stallTimeout
         }

@@ -11,8 +11,8 @@ extension AMQPEngine {
         case .sendStartOk: writeStartOk()
         case .sendTuneOkAndOpen: writeTuneOkAndOpen()
         case .openChannel:
-            for index in 0..<max(1, consumers.count) { openChannel(UInt16(index + 1)) }
-            for index in consumers.indices { consumers[index].responseDue = now + stallTimeout }
+            guard !consumers.isEmpty else { return openChannel(Self.channel) }
+            for index in consumers.indices { perform(.openChannel, onConsumer: index) }
         case .selectConfirms:
             write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
         case .announceOpen:

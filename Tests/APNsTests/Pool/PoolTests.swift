@@ -239,7 +239,7 @@ struct PoolTests {
         world.submit(0..<6)
         world.pass(.seconds(1))
         world.pool.drain(at: world.now.instant)
-        #expect(world.pool.nextDeadline == .distantPast, "the owner is told at once")
+        #expect(world.pool.nextDeadline == .distantPast, "a drain makes the pool due at once")
         world.pass(.seconds(1))
         #expect(world.losses.keys.sorted() == [4, 5] && world.losses.values.allSatisfy { $0.processed == .no })
         #expect(!world.isDrained)

@@ -109,7 +109,7 @@ struct CertificateRefusalTests {
         try world.setScript(refused)
         try world.reload { $0.apps[0].credential = credential("renewed") }
         world.pass(.seconds(5))
-        #expect(refusals() == before + 1, "a number that is used again has a refusal of its own")
+        #expect(refusals() == before + 1, "a new pool with an old number logs its own refusal")
     }
 
     @Test("A paused app whose certificate is then refused keeps connecting")

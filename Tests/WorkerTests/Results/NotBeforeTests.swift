@@ -217,7 +217,7 @@ struct NotBeforeTests {
         try world.start()
         world.network.latency = .milliseconds(50)
         try world.request(Self.body(after: 20), id: "m1")
-        // Its copy is on the way to the broker.
+        // The worker has published the copy, and the broker has not received it.
         world.pass(.milliseconds(60))
         let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
         world.network.cut(link)
