@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 # Added to each target with mutants. A file names the active mutant, and each process reads it once, so that child
-# processes with another environment use it, too.
+# processes with another environment use it, too. With -1 none is, and the numbers that are asked for go to a file.
 PRELUDE = """import Glibc
 
 @usableFromInline let __active: Int32 = {
@@ -21,8 +21,20 @@ PRELUDE = """import Glibc
     return number
 }()
 
+nonisolated(unsafe) let __asked = {
+    let asked = UnsafeMutablePointer<Bool>.allocate(capacity: 10_000)
+    asked.initialize(repeating: false, count: 10_000)
+    return asked
+}()
+
 @usableFromInline func __mutant(_ number: Int32) -> Bool {
-    number == __active
+    if __active < 0 && !__asked[Int(number)] {
+        __asked[Int(number)] = true
+        let file = open("{file}.asked", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        _ = "\\(number)\\n".utf8CString.withUnsafeBufferPointer { write(file, $0.baseAddress, $0.count - 1) }
+        close(file)
+    }
+    return number == __active
 }
 
 @usableFromInline func __mutated<T>(_ number: Int32, _ original: T, _ mutated: @autoclosure () -> T) -> T {
@@ -179,7 +191,9 @@ def statements(code: str):
                 begin += prefix.end()
             end = offset + len(line.rstrip()) - 2 if one_line else statement_end(lines, index, offset)
             if end:
-                yield from removals(code[begin:end], begin, end, index, one_line)
+                # The only expression of a closure is its value, and a value left out may compile as ().
+                is_value = previous.endswith(" in") and code[end:].lstrip().startswith("}")
+                yield from removals(code[begin:end], begin, end, is_value)
         for character in line:
             if character in "({[":
                 stack.append(character)
@@ -206,7 +220,7 @@ def statement_end(lines: list[str], index: int, offset: int) -> int | None:
     return None
 
 
-def removals(statement: str, start: int, end: int, line: int, one_line: bool):
+def removals(statement: str, start: int, end: int, is_value: bool):
     removed = ("", "if !__mutant({number}) { {old} }", "")
     if re.match(r"return\b", statement):
         yield ("return", start, end, *removed)
@@ -216,7 +230,7 @@ def removals(statement: str, start: int, end: int, line: int, one_line: bool):
         yield ("dropped", start, end, *removed)
     elif ASSIGNMENT.match(statement):
         yield ("assignment", start, end, *removed)
-    elif CALL.match(statement) and statement.endswith((")", "}")):
+    elif CALL.match(statement) and statement.endswith((")", "}")) and not is_value:
         yield ("call", start, end, *removed)
 
 
