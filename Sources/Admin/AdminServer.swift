@@ -18,12 +18,9 @@ package final class AdminServer {
     private final class Connection {
         let raw: DaemonConnection
         let openedAt: Instant
-        /// Whether its page is not ready, and whether it ever was not.
-        var isWaiting = false {
-            didSet { hasWaited = hasWaited || isWaiting }
-        }
-        private(set) var hasWaited = false
-        /// When its request was complete.
+        /// Whether its page is not ready.
+        var isWaiting = false
+        /// When its request was first passed to the pages.
         var requestedAt: Instant?
         /// Whether it must be closed.
         var isLeaving = false
@@ -167,7 +164,7 @@ package final class AdminServer {
         if let advice = access.refusal(of: connection.headers("host")) {
             return respond(connection, .text(403, "403 only loopback host names are allowed; \(advice)"))
         }
-        guard access.allows(page, connection.header("Authorization")) else {
+        guard access.allows(page, connection.headers("authorization").first) else {
             return respond(connection, .text(401, "401 bearer token required"), ("WWW-Authenticate", "Bearer"))
         }
         guard let page else { return respond(connection, .text(404, "404 page not found")) }
@@ -181,9 +178,9 @@ package final class AdminServer {
     private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
         let state = state(of: connection)
         let receivedAt = state.requestedAt ?? now.instant
-        state.requestedAt = receivedAt
         let request = AdminRequest(
-            page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.hasWaited)
+            page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.requestedAt != nil)
+        state.requestedAt = receivedAt
         guard let content = pages.respond(request, at: now) else {
             state.isWaiting = true
             connection.suspend()

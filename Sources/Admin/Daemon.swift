@@ -82,14 +82,9 @@ struct DaemonConnection {
         UInt32(UInt(bitPattern: context) - 1)
     }
 
-    /// The first header of the request with this name.
-    func header(_ name: StaticString) -> String? {
-        let name = unsafe UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-        guard let value = unsafe MHD_lookup_connection_value(pointer, .HEADER_KIND, name) else { return nil }
-        return unsafe String(cString: value)
-    }
-
     /// All values of a header of the request, one per line.
+    ///
+    /// - Parameter name: in lower case.
     func headers(_ name: String) -> [String] {
         values(.HEADER_KIND).filter { $0.name.lowercased() == name }.map(\.value)
     }

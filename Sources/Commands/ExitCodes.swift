@@ -31,8 +31,19 @@ extension Outcome {
     }
 }
 
-/// Ends the command because its peer cannot be used.
-func unavailable(_ text: String) throws -> Never {
+/// Ends the command with the reason.
+func quit(_ text: String, _ status: ExitCode) throws -> Never {
     complain(text)
-    throw Status.unavailable
+    throw status
+}
+
+/// Ends the command with usage if `body` fails.
+///
+/// - Parameter problem: what a failure means, with the option.
+func validating<Value>(_ problem: String, _ body: () throws -> Value) throws -> Value {
+    do {
+        return try body()
+    } catch {
+        throw ValidationError("\(problem): \(error)")
+    }
 }

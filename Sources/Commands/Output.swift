@@ -26,7 +26,7 @@ func printLine(lines: [String]) {
 
 /// Writes a JSON object to standard output immediately, on one line.
 func printLine(json members: [(String, JSONOutput)]) {
-    printLine(json: JSONOutput.text(of: members))
+    printLine(json: JSONOutput.object(members).description)
 }
 
 /// Writes JSON to standard output immediately, on one line.

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Core
 
 /// `harebell`: the root of all subcommands.
 struct RootCommand: ParsableCommand {

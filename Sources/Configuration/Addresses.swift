@@ -40,17 +40,15 @@ package enum Addresses {
     package static func listener(_ text: String) -> Endpoint? {
         guard var endpoint = endpoint(text[...], defaultPort: nil) else { return nil }
         if endpoint.host == "localhost" { endpoint.host = "127.0.0.1" }
-        return isNumeric(endpoint.host) ? endpoint : nil
+        var four = in_addr()
+        var six = in6_addr()
+        let isNumeric =
+            unsafe inet_pton(AF_INET, endpoint.host, &four) == 1 || inet_pton(AF_INET6, endpoint.host, &six) == 1
+        return isNumeric ? endpoint : nil
     }
 
     package static func isLoopback(_ host: String) -> Bool {
         host == "::1" || host.hasPrefix("127.")
-    }
-
-    static func isNumeric(_ host: String) -> Bool {
-        var four = in_addr()
-        var six = in6_addr()
-        return unsafe inet_pton(AF_INET, host, &four) == 1 || inet_pton(AF_INET6, host, &six) == 1
     }
 
     private static func endpoint(_ text: Substring, defaultPort: UInt16?) -> Endpoint? {

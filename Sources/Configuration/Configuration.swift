@@ -75,11 +75,6 @@ extension Configuration {
     package struct RateLimit: Sendable, Equatable {
         package var perSecond: Int
         package var burst: Int
-
-        package init(perSecond: Int, burst: Int) {
-            self.perSecond = perSecond
-            self.burst = burst
-        }
     }
 
     /// A destination for publishing: exchange and routing key; "" is the default exchange.
@@ -151,10 +146,6 @@ extension Configuration {
     package enum Credential: Sendable, Hashable {
         /// Provider tokens, signed by the P-256 key in `keyFile` (PKCS #8 PEM, Apple's `.p8`).
         case token(keyFile: FilePath, keyID: String, teamID: String)
-        case certificate(CertificateFiles)
-    }
-
-    package enum CertificateFiles: Sendable, Hashable {
         case pem(certificateFile: FilePath, privateKeyFile: FilePath)
         case p12(file: FilePath, password: Secret?)
     }
@@ -195,15 +186,5 @@ extension Configuration {
         package var format: Format
         /// Whether `dead-letters show` prints bodies and complete device tokens.
         package var showPayloads: Bool
-    }
-}
-
-extension Configuration.APNs {
-    /// How long data to APNs may stay unacknowledged by TCP before the connection is closed. It exceeds the time of
-    /// the PING for unanswered requests, so that it only affects connections without waiting requests.
-    private static let unacknowledgedTime = Duration.seconds(20)
-
-    package var socketOptions: SocketOptions {
-        SocketOptions(unacknowledgedTime: Self.unacknowledgedTime)
     }
 }

@@ -6,7 +6,7 @@ package struct ConfigurationDocument: Sendable {
     package let configuration: Configuration
     /// Contradictory or risky settings, in line order.
     package let warnings: [ConfigurationProblem]
-    let values: SettingValues
+    package let values: SettingValues
 
     /// Reads a file and its secrets, with this process's environment.
     ///
@@ -67,11 +67,6 @@ package struct ConfigurationDocument: Sendable {
         self.file = file
         values = reader.values
         warnings = reader.warnings
-    }
-
-    /// Whether the file has this key. Otherwise its value is the default.
-    package func isGiven(_ path: String) -> Bool {
-        values.isGiven(path)
     }
 
     static func error(

@@ -123,7 +123,7 @@ extension HTTP2ClientSession {
             // The peer has answered without waiting for the complete body and may never read the rest. The response is
             // valid (RFC 9113, section 8.1), and the rest of the body is not needed.
             reset(header.stream_id, code: .noError)
-            reportResponse(header.stream_id)
+            report(header.stream_id, resetBy: nil)
         }
     }
 
@@ -142,17 +142,7 @@ extension HTTP2ClientSession {
         guard let stream = streams.remove(id), !stream.isReported else { return }
         openStreams -= 1
         // RST_STREAM after a complete response does not invalidate it (RFC 9113, section 8.1).
-        events.append(stream.isComplete ? .response(handle: stream.handle, stream.response) : stream.resetEvent(code))
-    }
-
-    private mutating func reportResponse(_ id: Int32) {
-        let event = streams.update(id) { stream in
-            stream.isReported = true
-            return Event.response(handle: stream.handle, stream.response)
-        }
-        guard let event else { return }
-        openStreams -= 1
-        events.append(event)
+        events.append(stream.end(resetBy: stream.isComplete ? nil : code))
     }
 
     /// nghttp2 fails here only when out of memory.

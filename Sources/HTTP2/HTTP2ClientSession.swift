@@ -36,15 +36,6 @@ package struct HTTP2ClientSession: ~Copyable {
         package init() {}
     }
 
-    /// The HPACK representation of a field. Source: RFC 7541; nghttp2's `lib/nghttp2_hd.c`.
-    package enum Indexing: Sendable {
-        /// Added to the dynamic table, or a reference to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions:
-        /// `:path` is not indexed (section 6.2.2), `authorization` is never indexed (section 6.2.3).
-        case automatic
-        /// A literal that intermediaries must not index either (section 6.2.3).
-        case never
-    }
-
     package enum Event: Sendable {
         /// The peer's SETTINGS arrived or changed.
         case settings
@@ -86,7 +77,6 @@ package struct HTTP2ClientSession: ~Copyable {
     package var fields = HeaderFields()
     /// Requests without an event yet.
     package internal(set) var openStreams = 0
-    /// Whether the peer has sent GOAWAY.
     package internal(set) var goawayReceived = false
     var termination: HTTP2Error?
     private var isTerminated = false
@@ -118,8 +108,6 @@ package struct HTTP2ClientSession: ~Copyable {
 
     // MARK: Bytes
 
-    /// Receives bytes from the peer.
-    ///
     /// - Throws: when the connection is no longer usable. Call ``abandon(code:)``, then ``terminate()``, and send the
     ///   output of ``drain(into:upTo:)``.
     package mutating func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
@@ -198,15 +186,15 @@ package struct HTTP2ClientSession: ~Copyable {
 
     // MARK: Connection
 
-    package mutating func ping(_ opaque: UInt64) throws(HTTP2Error) {
-        try raw.submitPing(opaque)
+    package mutating func ping() throws(HTTP2Error) {
+        try raw.submitPing()
     }
 
     /// Sends a final GOAWAY. Nothing follows it: remaining bodies, unwritten requests, resets and acknowledgements are
     /// dropped.
     package mutating func terminate() throws(HTTP2Error) {
         isTerminated = true
-        try raw.terminate()
+        try check(unsafe nghttp2_session_terminate_session(raw.pointer, NGHTTP2_NO_ERROR.rawValue))
     }
 
     package mutating func nextEvent() -> Event? {
@@ -232,11 +220,11 @@ package struct HTTP2ClientSession: ~Copyable {
 
     // MARK: Ending requests
 
-    /// Reports that a stream ended without a response; nghttp2 may close it later.
-    mutating func report(_ id: Int32, resetBy code: HTTP2ErrorCode) {
+    /// Reports that a stream ended; nghttp2 may close it later. The code is `nil` if its response is complete.
+    mutating func report(_ id: Int32, resetBy code: HTTP2ErrorCode?) {
         let event = streams.update(id) { stream -> Event? in
             guard !stream.isReported else { return nil }
-            let event = stream.resetEvent(code)
+            let event = stream.end(resetBy: code)
             stream.isReported = true
             stream.headers = []
             stream.body = []
@@ -247,7 +235,6 @@ package struct HTTP2ClientSession: ~Copyable {
         events.append(event)
     }
 
-    /// Whether a request has not ended.
     package func isOpen(_ id: Int32) -> Bool {
         streams.contains(id) { !$0.isReported }
     }
@@ -265,11 +252,12 @@ package struct HTTP2ClientSession: ~Copyable {
 }
 
 extension HTTP2ClientSession.Stream {
-    func resetEvent(_ code: HTTP2ErrorCode) -> HTTP2ClientSession.Event {
-        .reset(handle: handle, code, begun: hasFinalHeaders ? response : nil)
+    /// - Parameter code: `nil` if the response is complete.
+    func end(resetBy code: HTTP2ErrorCode?) -> HTTP2ClientSession.Event {
+        guard let code else { return .response(handle: handle, response) }
+        return .reset(handle: handle, code, begun: hasFinalHeaders ? response : nil)
     }
 
-    /// The received part of the response.
     var response: HTTP2Response {
         HTTP2Response(status: status, headers: headers, body: body, bodyTruncated: discarded > 0)
     }

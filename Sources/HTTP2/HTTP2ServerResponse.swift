@@ -2,22 +2,13 @@ import CNghttp2
 
 /// A server's response on one stream, including deliberate misbehaviour.
 package struct HTTP2ServerResponse: Sendable {
-    /// What follows the last byte of the body.
-    package enum Ending: Sendable {
-        /// END_STREAM.
-        case inOrder
-        /// Nothing; the stream stays open.
-        case never
-        /// The body, repeated endlessly.
-        case repeats
-    }
-
     package var status: UInt16
     package var headers: [HTTP2Header]
     package var body: [UInt8]
     /// The maximum payload of one DATA frame, in bytes.
     package var largestFrame = 16_384
-    package var ending = Ending.inOrder
+    /// Whether END_STREAM does not follow the last byte of the body.
+    package var staysOpen = false
 
     package init(status: UInt16, headers: [HTTP2Header] = [], body: [UInt8] = []) {
         self.status = status
@@ -25,9 +16,8 @@ package struct HTTP2ServerResponse: Sendable {
         self.body = body
     }
 
-    /// Whether data follows the headers, or the stream stays open.
     var hasData: Bool {
-        !body.isEmpty || ending != .inOrder
+        !body.isEmpty || staysOpen
     }
 }
 

@@ -113,15 +113,10 @@ extension HTTP2ServerSession {
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             let padding = unsafe header.isOf(NGHTTP2_HEADERS) ? frame.pointee.headers.padlen : 0
             messageReceived(header, padding: padding)
-        case NGHTTP2_SETTINGS.rawValue:
-            events.append(header.has(NGHTTP2_FLAG_ACK) ? .settingsAcknowledged : .settings)
         case NGHTTP2_PING.rawValue:
-            let opaque = unsafe frame.pointee.ping.opaque
-            events.append(header.has(NGHTTP2_FLAG_ACK) ? .pong(opaque) : .ping(opaque))
+            events.append(header.has(NGHTTP2_FLAG_ACK) ? .pong : .ping)
         case NGHTTP2_GOAWAY.rawValue:
-            let goaway = unsafe frame.pointee.goaway
-            unsafe events.append(
-                .goaway(code: HTTP2ErrorCode(rawValue: goaway.error_code), debugData: goaway.debugData))
+            events.append(.goaway)
         case NGHTTP2_PRIORITY.rawValue:
             events.append(.priorityFrame(stream: header.stream_id))
         default:
@@ -161,12 +156,11 @@ extension HTTP2ServerSession.Stream {
     /// Copies the next part of the body. `isLast` is true for the last part.
     mutating func takeBody(into buffer: UnsafeMutableBufferPointer<UInt8>) -> (count: Int, isLast: Bool) {
         guard let response else { preconditionFailure("nghttp2 asks for the body of a response that was given") }
-        if response.ending == .repeats, sent == response.body.count { sent = 0 }
         let count = min(buffer.count, response.largestFrame, response.body.count - sent)
         unsafe response.body.withUnsafeBufferPointer { bytes in
             if count > 0 { unsafe buffer.baseAddress!.update(from: bytes.baseAddress! + sent, count: count) }
         }
         sent += count
-        return (count, response.ending == .inOrder && sent == response.body.count)
+        return (count, !response.staysOpen && sent == response.body.count)
     }
 }

@@ -26,22 +26,18 @@ package final class HTTP2ServerSession {
     }
 
     package enum Event: Sendable {
-        /// The client's SETTINGS arrived or changed.
-        case settings
-        case settingsAcknowledged
         case request(stream: Int32, HTTP2Request)
         /// A stream ended; `NO_ERROR` means in order.
         case closed(stream: Int32, HTTP2ErrorCode)
-        case goaway(code: HTTP2ErrorCode, debugData: [UInt8])
+        case goaway
         /// A PRIORITY frame, which RFC 9113 deprecates (section 5.3.2).
         case priorityFrame(stream: Int32)
         /// A PING from the client; the response is queued.
-        case ping(UInt64)
-        /// The response to ``ping(_:)``.
-        case pong(UInt64)
+        case ping
+        /// The response to ``ping()``.
+        case pong
     }
 
-    /// One request and its response.
     struct Stream {
         var request = HTTP2Request()
         var headerListSize = 0
@@ -84,8 +80,6 @@ package final class HTTP2ServerSession {
 
     // MARK: Bytes
 
-    /// Receives bytes from the client.
-    ///
     /// - Throws: when the connection is no longer usable; ``drain(into:upTo:)`` may still have output.
     package func receive(_ bytes: Span<UInt8>) throws(HTTP2Error) {
         try raw.calls.receive(bytes)
@@ -129,7 +123,7 @@ package final class HTTP2ServerSession {
     /// Resets a stream and drops the unwritten part of its response. To reset a stream in the middle of its response,
     /// call ``drain(into:upTo:)`` in between.
     package func reset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
-        try raw.submitReset(stream: stream, code: code)
+        try check(unsafe nghttp2_submit_rst_stream(raw.pointer, 0, stream, code.rawValue))
     }
 
     // MARK: Connection
@@ -155,7 +149,10 @@ package final class HTTP2ServerSession {
             let last = unsafe min(
                 lastStreamID ?? nghttp2_session_get_last_proc_stream_id(raw.pointer), lastStreamAnnounced)
             lastStreamAnnounced = last
-            try raw.submitGoaway(lastStreamID: last, code: code, debugData: debugData)
+            try check(
+                unsafe debugData.withUnsafeBufferPointer {
+                    unsafe nghttp2_submit_goaway(raw.pointer, 0, last, code.rawValue, $0.baseAddress, $0.count)
+                })
         }
     }
 
@@ -164,8 +161,8 @@ package final class HTTP2ServerSession {
         try raw.submitSettings(changes.entries)
     }
 
-    package func ping(_ opaque: UInt64) throws(HTTP2Error) {
-        try raw.submitPing(opaque)
+    package func ping() throws(HTTP2Error) {
+        try raw.submitPing()
     }
 
     /// The used size of the client's header table, in bytes (RFC 7541, section 4.1).
@@ -177,8 +174,6 @@ package final class HTTP2ServerSession {
     package var lastStreamID: Int32 {
         unsafe nghttp2_session_get_last_proc_stream_id(raw.pointer)
     }
-
-    // MARK: Helpers
 
     func fill(status: UInt16, _ headers: [HTTP2Header]) {
         precondition((100..<1000).contains(status), "a status has three digits")

@@ -6,6 +6,10 @@ import Core
 ///
 /// Static strings are referenced. Everything else is copied here, because a span is valid only during the call, and
 /// copied again by nghttp2 when the message is submitted.
+///
+/// A field that is never indexed is a literal, which intermediaries must not index either (RFC 7541, section 6.2.3).
+/// Others are added to the dynamic table, or refer to it (sections 6.1 and 6.2.1). nghttp2 makes two exceptions:
+/// `:path` is not indexed (section 6.2.2), `authorization` is never indexed. Source: nghttp2's `lib/nghttp2_hd.c`.
 @safe
 package struct HeaderFields: ~Copyable {
     /// The overhead of a field in the size of a header list (RFC 9113, section 6.5.2).
@@ -37,7 +41,6 @@ package struct HeaderFields: ~Copyable {
         removeAdded()
     }
 
-    /// The number of fields that ``removeAdded()`` keeps.
     package var keptCount: Int { kept.fields }
 
     /// Keeps the present fields for the next messages, too.
@@ -56,27 +59,27 @@ package struct HeaderFields: ~Copyable {
     ///
     /// - Parameter index: the number of fields before it.
     package mutating func replaceValue(
-        at index: Int, _ value: Span<UInt8>, indexing: HTTP2ClientSession.Indexing = .automatic
+        at index: Int, _ value: Span<UInt8>, neverIndexed: Bool = false
     ) {
         precondition(index < kept.fields, "only the value of a kept field can change")
         let start = unsafe copy(value)
         let growth = unsafe value.count - fields[index].valuelen
         unsafe fields[index].value = start
         unsafe fields[index].valuelen = value.count
-        unsafe fields[index].flags = (fields[index].flags & Self.keepsName) | indexing.flag
+        unsafe fields[index].flags = (fields[index].flags & Self.keepsName) | Self.indexing(neverIndexed)
         size += growth
         kept.size += growth
     }
 
     /// Adds a field. The name must be in lower case.
     package mutating func add(
-        _ name: StaticString, _ value: Span<UInt8>, indexing: HTTP2ClientSession.Indexing = .automatic
+        _ name: StaticString, _ value: Span<UInt8>, neverIndexed: Bool = false
     ) {
         let start = unsafe copy(value)
         unsafe append(
             nghttp2_nv(
                 name: UnsafeMutablePointer(mutating: name.utf8Start), value: start, namelen: name.utf8CodeUnitCount,
-                valuelen: value.count, flags: Self.keepsName | indexing.flag))
+                valuelen: value.count, flags: Self.keepsName | Self.indexing(neverIndexed)))
     }
 
     /// Adds a field whose value is known at compile time.
@@ -104,6 +107,10 @@ package struct HeaderFields: ~Copyable {
 
     private static var keepsName: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue) }
     private static var keepsValue: UInt8 { UInt8(NGHTTP2_NV_FLAG_NO_COPY_VALUE.rawValue) }
+
+    private static func indexing(_ isNever: Bool) -> UInt8 {
+        isNever ? UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue) : 0
+    }
 
     private mutating func append(_ field: nghttp2_nv) {
         if fieldCount == fieldCapacity {
@@ -144,14 +151,5 @@ package struct HeaderFields: ~Copyable {
             }
         }
         unsafe old.deallocate()
-    }
-}
-
-extension HTTP2ClientSession.Indexing {
-    fileprivate var flag: UInt8 {
-        switch self {
-        case .automatic: UInt8(NGHTTP2_NV_FLAG_NONE.rawValue)
-        case .never: UInt8(NGHTTP2_NV_FLAG_NO_INDEX.rawValue)
-        }
     }
 }

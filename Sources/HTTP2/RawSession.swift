@@ -99,31 +99,12 @@ struct RawSession: ~Copyable {
         try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, 0, size))
     }
 
-    func submitPing(_ opaque: UInt64) throws(HTTP2Error) {
-        var bytes = opaque.bigEndian
-        try check(
-            unsafe withUnsafeBytes(of: &bytes) {
-                unsafe nghttp2_submit_ping(pointer, 0, $0.baseAddress!.assumingMemoryBound(to: UInt8.self))
-            })
-    }
-
-    func submitGoaway(lastStreamID: Int32, code: HTTP2ErrorCode, debugData: [UInt8]) throws(HTTP2Error) {
-        try check(
-            unsafe debugData.withUnsafeBufferPointer {
-                unsafe nghttp2_submit_goaway(pointer, 0, lastStreamID, code.rawValue, $0.baseAddress, $0.count)
-            })
-    }
-
-    func terminate() throws(HTTP2Error) {
-        try check(unsafe nghttp2_session_terminate_session(pointer, NGHTTP2_NO_ERROR.rawValue))
-    }
-
-    func submitReset(stream: Int32, code: HTTP2ErrorCode) throws(HTTP2Error) {
-        try check(unsafe nghttp2_submit_rst_stream(pointer, 0, stream, code.rawValue))
+    /// Its data is eight zeros.
+    func submitPing() throws(HTTP2Error) {
+        try check(unsafe nghttp2_submit_ping(pointer, 0, nil))
     }
 }
 
-/// Converts nghttp2's return values to errors.
 func check(_ result: Int32) throws(HTTP2Error) {
     guard result == 0 else { throw HTTP2Error(library: result) }
 }
@@ -135,12 +116,6 @@ extension nghttp2_frame_hd {
 
     func isOf(_ type: nghttp2_frame_type) -> Bool {
         self.type == UInt8(type.rawValue)
-    }
-}
-
-extension nghttp2_ping {
-    var opaque: UInt64 {
-        unsafe withUnsafeBytes(of: opaque_data) { unsafe UInt64(bigEndian: $0.loadUnaligned(as: UInt64.self)) }
     }
 }
 

@@ -14,12 +14,10 @@ struct StreamTable {
         handles.insert(streams.insert(stream), at: Self.number(id))
     }
 
-    /// Removes a stream; `nil` if it does not exist.
     mutating func remove(_ id: Int32) -> HTTP2ClientSession.Stream? {
         handles.take(Self.number(id)).map { streams.remove($0) }
     }
 
-    /// Whether a stream exists and fulfils a condition.
     func contains(_ id: Int32, where condition: (borrowing HTTP2ClientSession.Stream) -> Bool) -> Bool {
         handles[Self.number(id)].map { condition(streams[$0]) } ?? false
     }

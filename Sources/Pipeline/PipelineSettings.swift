@@ -14,14 +14,14 @@ package struct PipelineQueue: Sendable {
     package let rateLimit: Configuration.RateLimit?
 
     package init(
-        name: String, decoder: any Decoder, decoderName: String? = nil, prefetch: UInt16, process: Int? = nil,
+        name: String, decoder: any Decoder, decoderName: String, prefetch: UInt16, process: Int? = nil,
         rateLimit: Configuration.RateLimit? = nil
     ) {
         self.process = process
         self.rateLimit = rateLimit
         self.name = name
         self.decoder = decoder
-        self.decoderName = decoderName ?? decoder.name
+        self.decoderName = decoderName
         self.prefetch = prefetch
     }
 }
@@ -41,7 +41,6 @@ package struct PipelineSettings: Sendable {
     package var resultsPer = Configuration.Results.Per.notification
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
-    package var retry = InProcessRetry()
     package var ladder: RetryLadder
     /// The share of refused device tokens at which an app pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
@@ -71,14 +70,9 @@ package struct PipelineSettings: Sendable {
 }
 
 extension PipelineSettings {
-    package mutating func limitHold(to limit: Duration) {
-        hold = min(hold, limit)
-        longestDeferral = min(longestDeferral, limit)
-    }
-
     /// - Parameter worker: the name of this worker in dead letters
     package init(_ configuration: Configuration, worker: String) {
-        let decoders = DecoderSet(configuration)
+        let decoders = DecoderSet(configuration.decoders)
         var processes: [PipelineProcess] = []
         queues = configuration.queues.map { queue in
             guard let decoder = decoders[queue.decoder] else {

@@ -13,7 +13,12 @@ extension RequestPipeline {
         guard !waiting.table.apps[entry.app.index].isRemoved else {
             return finish(handle, entry.report(.invalid, "the app was removed from the configuration"), at: now)
         }
-        if isThrottled(entry, at: now) { return parkThrottled(handle, entry, at: now) }
+        if isThrottled(entry, at: now) {
+            // No attempt counts.
+            if !entry.isNowOrNever { counters[.throttledNotifications] += 1 }
+            let report = entry.report(.undelivered, "APNs throttles its device (TooManyRequests)")
+            return park(handle, report, .throttled, at: now)
+        }
         entry.pool = waiting.table.apps[entry.app.index].pools.pool(for: entry.notification.target)
         if let closed = waiting.admit(handle, entry, at: now.instant) {
             return hold(handle, entry, in: closed, at: now)
@@ -27,8 +32,6 @@ extension RequestPipeline {
     }
 
     // MARK: Throttled devices
-
-    private static let throttledDetail = "APNs throttles its device (TooManyRequests)"
 
     private mutating func isThrottled(_ entry: InFlightNotification, at now: Moment) -> Bool {
         guard !reachability.throttledDevices.isEmpty, case .device(let device) = entry.notification.target else {
@@ -44,12 +47,6 @@ extension RequestPipeline {
         if reachability.throttledDevices.throttle(device, until: end, at: now.instant) {
             counters[.throttledDeviceLimitHits] += 1
         }
-    }
-
-    /// Parks a notification that is not sent because of its device; no attempt counts.
-    private mutating func parkThrottled(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) {
-        if !entry.isNowOrNever { counters[.throttledNotifications] += 1 }
-        park(handle, entry.report(.undelivered, Self.throttledDetail), .throttled, at: now)
     }
 
     /// The lifetime of a notification with `apns-expiration: 0`.
@@ -95,21 +92,23 @@ extension RequestPipeline {
         case .unregister where isDeletedAlready(entry): answered(handle, entry, .accepted, response, at: now)
         case .unregister: answered(handle, entry, .unregistered, response, at: now)
         case .reject: answered(handle, entry, .rejected, response, at: now)
-        case .resend: unsuccessful(handle, entry, response, .no, .short, at: now)
+        case .resend: unsuccessful(handle, entry, response, .no, nil, at: now)
         // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
         case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
-            unsuccessful(handle, entry, response, .unknown, .long(.service), at: now)
+            unsuccessful(handle, entry, response, .unknown, .service, at: now)
         case .retryLater:
             throttle(entry, response, at: now)
             let cause: RetryLadder.Cause = response.status == 429 ? .throttled : .service
-            unsuccessful(handle, entry, response, .yes, .long(cause), at: now)
+            unsuccessful(handle, entry, response, .yes, cause, at: now)
         }
     }
 
     /// Handles a response that may differ on another try.
+    ///
+    /// - Parameter cause: why a retry within seconds would fail as well; `nil` if it may succeed immediately.
     private mutating func unsuccessful(
         _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, _ processed: Processed,
-        _ cause: FailureCause, at now: Moment
+        _ cause: RetryLadder.Cause?, at now: Moment
     ) {
         guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
         var report = report(.undelivered, entry, response)
@@ -159,17 +158,8 @@ extension RequestPipeline {
             appRefused(handle, entry, rule, reason, at: now)
             return
         }
-        guard !retriesInProcess(handle, entry, after: loss.processed, .short, at: now) else { return }
-        startNextRound(
-            handle, entry, entry.report(.undelivered, loss.detail), after: loss.processed, .short, at: now)
-    }
-
-    /// The expected duration of a failure.
-    private enum FailureCause {
-        /// A retry on another connection may succeed immediately.
-        case short
-        /// A retry within seconds would fail as well.
-        case long(RetryLadder.Cause)
+        guard !retriesInProcess(handle, entry, after: loss.processed, nil, at: now) else { return }
+        startNextRound(handle, entry, entry.report(.undelivered, loss.detail), after: loss.processed, nil, at: now)
     }
 
     private func isRepeatable(_ entry: InFlightNotification, after processed: Processed) -> Bool {
@@ -180,27 +170,26 @@ extension RequestPipeline {
     ///
     /// - Returns: Whether it is retried in this process.
     private mutating func retriesInProcess(
-        _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ cause: FailureCause,
+        _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ cause: RetryLadder.Cause?,
         at now: Moment
     ) -> Bool {
         if processed == .unknown { counters[.uncertain] += 1 }
         entry.attemptFailed(processed)
         recordProof(handle, entry, showing: .none, at: now)
-        guard case .short = cause else { return false }
-        return isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
+        return cause == nil && isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
     }
 
     /// All tries of a round failed: the next round starts from a retry queue, unless the attempts are used up.
     private mutating func startNextRound(
         _ handle: Handle, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
-        _ cause: FailureCause, at now: Moment
+        _ cause: RetryLadder.Cause?, at now: Moment
     ) {
         var report = report
         if isRepeatable(entry, after: processed) {
             entry.roundEnded()
             report.attempts = entry.attempts
             if hasAttemptsLeft(entry) {
-                return park(handle, report, retryCause(cause, entry), at: now)
+                return park(handle, report, cause ?? retryCause(entry), at: now)
             }
         }
         if report.detail == nil {
@@ -209,9 +198,9 @@ extension RequestPipeline {
         finish(handle, report, at: now)
     }
 
-    private func retryCause(_ cause: FailureCause, _ entry: InFlightNotification) -> RetryLadder.Cause {
-        if case .long(let cause) = cause { return cause }
-        let attemptsRemain = entry.failedAttempts < settings.retry.maximumAttempts
+    /// Why a failure that allows a retry within seconds has none.
+    private func retryCause(_ entry: InFlightNotification) -> RetryLadder.Cause {
+        let attemptsRemain = entry.failedAttempts < InProcessRetry.maximumAttempts
         return attemptsRemain && retries.count >= maximumWaitingRetries ? .processLimit : .service
     }
 
@@ -228,14 +217,14 @@ extension RequestPipeline {
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         let (credential, topic) = entry.appPlaces
         if let closed = [credential, topic].first(where: { !waiting.isOpen($0) }) {
-            guard entry.failedAttempts < settings.retry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
+            guard entry.failedAttempts < InProcessRetry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)
             return true
         }
         guard let began = entry.firstAttempt else { preconditionFailure("an ended notification must have an attempt") }
         let elapsed = now.instant - began
         guard hasAttemptsLeft(entry), retries.count < maximumWaitingRetries,
-            let pause = settings.retry.pause(afterAttempts: entry.failedAttempts, elapsed: elapsed, using: &random)
+            let pause = InProcessRetry.pause(afterAttempts: entry.failedAttempts, elapsed: elapsed, using: &random)
         else {
             return false
         }

@@ -37,7 +37,7 @@ package struct RequestPipeline: ~Copyable {
 
     var requestKey = RequestKey()
     var notifications = Slab<InFlightNotification>()
-    package internal(set) var waiting: Waiting
+    package var waiting: Waiting
     /// Notifications that wait for a retry in this process. Beyond the maximum they are parked, so that they do not
     /// fill the prefetch.
     var retries = DeadlineQueue<Handle>()
@@ -110,7 +110,7 @@ package struct RequestPipeline: ~Copyable {
         if startsFromBacklog { return .distantPast }
         // Two at a time, because the minimum of more is that of an array.
         var earliest = min(deferred.earliest, retries.earliest)
-        earliest = min(earliest, waiting.nextDeadline)
+        earliest = min(earliest, waiting.releases.earliest)
         earliest = min(earliest, reachability.nextCheck)
         earliest = min(earliest, nextTurn)
         earliest = min(earliest, isolated.earliest)

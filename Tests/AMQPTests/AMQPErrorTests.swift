@@ -29,6 +29,9 @@ struct AMQPErrorTests {
         }
         let invalid = error("invalid expiration 'x'")
         #expect(!invalid.isTransient && invalid.isAboutPublish)
+        for code: UInt16 in [311, 404, 501, 502, 503, 504, 505, 540, 541] {
+            #expect(AMQPError.closed(replyCode: code, text: "", name: "").isAboutPublish, "\(code)")
+        }
     }
 
     @Test(

@@ -7,14 +7,14 @@ struct ConnectionMachineTests {
     typealias Machine = AMQPConnectionMachine
 
     static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
-        ("transport opened", { $0.transportOpened() }),
-        ("start", { $0.startReceived() }),
-        ("tune", { $0.tuneReceived() }),
-        ("open-ok", { $0.openOkReceived() }),
-        ("channel open-ok", { $0.channelOpenOkReceived() }),
-        ("confirm select-ok", { $0.confirmSelectOkReceived() }),
-        ("channel lost", { $0.channelLost() }),
-        ("close-ok", { $0.closeOkReceived() }),
+        ("transport opened", { $0.take(.transportOpened) }),
+        ("start", { $0.take(.start) }),
+        ("tune", { $0.take(.tune) }),
+        ("open-ok", { $0.take(.openOk) }),
+        ("channel open-ok", { $0.take(.channelOpenOk) }),
+        ("confirm select-ok", { $0.take(.confirmSelectOk) }),
+        ("channel lost", { $0.take(.channelLost) }),
+        ("close-ok", { $0.take(.closeOk) }),
     ]
 
     /// A machine in each state, with the inputs that lead there.
@@ -27,7 +27,7 @@ struct ConnectionMachineTests {
         }
         _ = machine.close()
         machines.append(machine)
-        _ = machine.closeOkReceived()
+        _ = machine.take(.closeOk)
         machines.append(machine)
         return machines
     }

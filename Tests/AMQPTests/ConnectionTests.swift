@@ -259,17 +259,17 @@ struct ConnectionTests {
         func at(_ seconds: Int) -> Instant { Instant(nanoseconds: 0) + .seconds(seconds) }
         var watch = StallWatch(timeLimit: .seconds(30), at: at(0))
         func isStalled(at seconds: Int) -> Bool { watch.responded(messages: 5, at: at(seconds)) }
-        watch.asked(at: at(30))
+        #expect(watch.expire(at: at(30)) == .ask)
         // The broker sent a delivery before this reply, so the reply does not count.
         watch.delivered(at: at(31))
         #expect(!isStalled(at: 32))
-        watch.asked(at: at(62))
+        #expect(watch.expire(at: at(62)) == .ask)
         #expect(!isStalled(at: 63))
         // That reply counted as the first of two; the next delivery resets the count.
         watch.delivered(at: at(64))
-        watch.asked(at: at(94))
+        #expect(watch.expire(at: at(94)) == .ask)
         #expect(!isStalled(at: 95))
-        watch.asked(at: at(125))
+        #expect(watch.expire(at: at(125)) == .ask)
         #expect(isStalled(at: 126))
     }
 

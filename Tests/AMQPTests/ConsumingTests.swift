@@ -95,13 +95,13 @@ struct ConsumingTests {
         try broker.put(bytes("next"), into: "work")
         let pair = Self.consumer(broker, chunk: 65_536)
         let events = pair.takeEvents()
-        guard events.count == 4, case .oversize(let delivery, let size) = events[2],
+        guard events.count == 4, case .delivery(let delivery) = events[2],
             case .delivery(let next) = events[3]
         else {
             Issue.record("unexpected \(events.names)")
             return
         }
-        #expect(size == 10 << 20)
+        #expect(delivery.oversizeBody == 10 << 20)
         #expect(delivery.body.isEmpty)
         #expect(delivery.messageID?.equals("large") == true)
         #expect(next.body.equals("next"))

@@ -6,7 +6,7 @@ import Testing
 struct PlacementTests {
     private func placement(_ capacities: [Placement.Capacity]) -> Placement {
         var placement = Placement()
-        for capacity in capacities { placement.add(capacity) }
+        placement.capacities = capacities
         return placement
     }
 

@@ -10,7 +10,7 @@ enum DecoderBenchmarks {
         Samples.all.map { sample in
             Benchmark("decode \(sample.name)") { meter in
                 let configuration = try BenchmarkFiles().configuration()
-                guard let decoder = DecoderSet(configuration)[sample.decoder],
+                guard let decoder = DecoderSet(configuration.decoders)[sample.decoder],
                     case .request = decoder.decode(sample.delivery, at: BenchmarkFiles.start.wall)
                 else { preconditionFailure("\(sample.name) is a request") }
                 return { operations in

@@ -15,9 +15,9 @@ enum MachineBenchmarks {
                 for operation in 0..<operations {
                     if operation % 100 == 0 {
                         now = now + .milliseconds(25)
-                        placement.reset()
+                        placement.capacities.removeAll(keepingCapacity: true)
                         for index in limiters.indices {
-                            placement.add(
+                            placement.capacities.append(
                                 Placement.Capacity(
                                     freeStreams: 1000, permits: limiters[index].available(at: now), window: 1 << 20,
                                     inFlight: 0))

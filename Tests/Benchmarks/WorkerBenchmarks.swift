@@ -82,7 +82,7 @@ enum WorkerBenchmarks {
             let configuration = try BenchmarkFiles().configuration()
             let app = PipelineApp(
                 topic: "com.example.app", environment: .production,
-                pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
+                pools: PipelineApp.Pools(notifications: 0, management: 0))
             var world = PipelineWorld(PipelineSettings(configuration, worker: "w"), [app], log)
             let now = BenchmarkFiles.start
             for number in 0..<parkedDevices {
@@ -101,7 +101,7 @@ enum WorkerBenchmarks {
                         world.respond(APNsResponse(status: 200), at: now)
                     }
                     meter.result += world.settled
-                    precondition(world.pipeline.unsettled == 0, "every request is settled")
+                    precondition(world.pipeline.counters.unsettled == 0, "every request is settled")
                 }
             }
         }

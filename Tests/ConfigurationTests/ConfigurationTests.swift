@@ -197,8 +197,8 @@ struct ConfigurationTests {
             #expect(found.apps[0].caFile == "apple.pem")
             #expect(
                 found.apps[0].credential
-                    == .certificate(.pem(certificateFile: "legacy.pem", privateKeyFile: "legacy.key")))
-            #expect(found.apps[1].credential == .certificate(.p12(file: "both.p12", password: nil)))
+                    == .pem(certificateFile: "legacy.pem", privateKeyFile: "legacy.key"))
+            #expect(found.apps[1].credential == .p12(file: "both.p12", password: nil))
             #expect(found.workers == 2)
             #expect(found.drainDeadline == .seconds(5))
             #expect(found.admin?.listen == Endpoint(host: "::1", port: 0))
@@ -291,7 +291,7 @@ struct ConfigurationTests {
             #expect(found.broker.password?.reveal() == "p@ss")
             #expect(found.admin?.token?.reveal() == "bearer")
             #expect(
-                found.apps[0].credential == .certificate(.p12(file: "/etc/a.p12", password: Secret("  x "))))
+                found.apps[0].credential == .p12(file: "/etc/a.p12", password: Secret("  x ")))
         }
     }
 

@@ -63,7 +63,7 @@ struct DocumentationTests {
 
     @Test("It has every key of Apple's tables with the payload check's rules")
     func payloadKeys() {
-        let expected = PayloadTable.all.flatMap { table in
+        let expected = [PayloadTable.aps, .alert, .title, .body, .sound].flatMap { table in
             table.keys.map { key in
                 let path = "\(table.path).\(key.name)".dropFirst("payload.".count)
                 return ["`\(path)`", "\(key.expectation)", "\(key.scope)", key.need.words]

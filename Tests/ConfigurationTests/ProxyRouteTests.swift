@@ -37,7 +37,7 @@ struct ProxyRouteTests {
     func credentials() throws {
         func plan(_ text: String) throws -> PoolPlan {
             let found = try configuration(apns: text, environment: ["PASSWORD": "p@ss"])
-            return PoolPlan(found.apps[0], for: .notifications, found.apns)
+            return PoolPlan(found.apps[0], found.apns)
         }
         let plain = ProxyAddress(endpoint: Endpoint(host: "p", port: 1), user: "u", password: "p@ss")
         #expect(try plan("http://u:p%40ss@p:1").proxy == plain)

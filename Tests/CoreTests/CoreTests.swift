@@ -151,22 +151,22 @@ struct DeadlineQueueTests {
 struct InProcessRetryTests {
     @Test("it gives up after its attempts or at its horizon, and never waits beyond either")
     func bounds() throws {
-        let policy = InProcessRetry()
+        typealias Policy = InProcessRetry
         var random = SplitMix64(seed: 5)
         var longest = Duration.zero
         for _ in 0..<1000 {
             let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))
             for attempts in 1...5 {
-                let pause = policy.pause(afterAttempts: attempts, elapsed: elapsed, using: &random)
-                if attempts >= policy.maximumAttempts || elapsed >= policy.horizon { try #require(pause == nil) }
+                let pause = Policy.pause(afterAttempts: attempts, elapsed: elapsed, using: &random)
+                if attempts >= Policy.maximumAttempts || elapsed >= Policy.horizon { try #require(pause == nil) }
                 if let pause {
                     if attempts == 2 { longest = max(longest, pause) }
-                    try #require(pause <= policy.firstPause * (1 << (attempts - 1)))
-                    try #require(elapsed + pause <= policy.horizon)
+                    try #require(pause <= Policy.firstPause * (1 << (attempts - 1)))
+                    try #require(elapsed + pause <= Policy.horizon)
                 }
             }
         }
-        #expect(longest > policy.firstPause)
+        #expect(longest > Policy.firstPause)
     }
 }
 

@@ -54,20 +54,6 @@ struct TokenRefusalShareTests {
         }
     }
 
-    @Test("It restarts with another limit, lower or higher, and then only the newest responses count")
-    func changedLimit() {
-        var share = TokenRefusalShare()
-        for responses in [20, 5, 10, 5] {
-            let limit = TokenRefusalShare.Limit(responses: responses, percent: 60)
-            for _ in 0..<2 * responses { #expect(share.responded(isRefusal: false, limit: limit) == false) }
-            let needed = (responses * 60 + 99) / 100
-            for refusal in 1...needed {
-                #expect(share.responded(isRefusal: true, limit: limit) == (refusal == needed), "\(responses)")
-            }
-            #expect(share.responses == responses)
-        }
-    }
-
     @Test("It restarts after a pause")
     func reset() {
         let limit = TokenRefusalShare.Limit(responses: 10, percent: 100)

@@ -8,7 +8,7 @@ struct WallTimeParsingTests {
         var milliseconds: Int64 = -62_167_219_200_000
         while milliseconds < 253_402_300_800_000 {
             let time = WallTime(milliseconds: milliseconds)
-            #expect(WallTime(rfc3339: time.rfc3339) == time)
+            #expect(WallTime(rfc3339: time.rfc3339.utf8) == time)
             milliseconds += 86_400_000 * 397 + 12_345_678
         }
     }
@@ -23,7 +23,7 @@ struct WallTimeParsingTests {
             ("1970-01-01T00:00:00Z", 0), ("1969-12-31T23:59:59Z", -1000),
         ] as [(String, Int64)])
     func forms(text: String, milliseconds: Int64) {
-        #expect(WallTime(rfc3339: text)?.milliseconds == milliseconds)
+        #expect(WallTime(rfc3339: text.utf8)?.milliseconds == milliseconds)
     }
 
     @Test(
@@ -35,7 +35,7 @@ struct WallTimeParsingTests {
             "2026-11-21T22:26:40+2:00", "26-11-21T22:26:40Z", "２026-11-21T22:26:40Z",
         ])
     func refused(text: String) {
-        #expect(WallTime(rfc3339: text) == nil)
+        #expect(WallTime(rfc3339: text.utf8) == nil)
     }
 
     @Test(

@@ -82,7 +82,7 @@ struct ExchangeTests {
         try pair.server.inform(stream: 1, status: 103)
         var response = HTTP2ServerResponse(status: 404, headers: [.init("apns-id", "final")], body: payload(10))
         response.largestFrame = 3
-        response.ending = .never
+        response.staysOpen = true
         try pair.server.respond(stream: 1, response)
         try pair.settle()
         #expect(pair.endings().isEmpty)
@@ -151,8 +151,8 @@ struct ExchangeTests {
         let pair = try Pair()
         try pair.post(1)
         try pair.settle()
-        var response = HTTP2ServerResponse(status: 200, body: payload(10_000))
-        response.ending = .repeats
+        var response = HTTP2ServerResponse(status: 200, body: [UInt8](repeating: 0x20, count: 2 << 20))
+        response.staysOpen = true
         try pair.server.respond(stream: 1, response)
         try pair.settle()
         let endings = pair.endings()

@@ -77,9 +77,9 @@ final class Pair {
         body: [UInt8]? = nil
     ) throws(HTTP2Error) -> Int32 {
         client.beginRequest(path: path)
-        client.fields.add("authorization", Array("bearer secret".utf8).span, indexing: .never)
+        client.fields.add("authorization", Array("bearer secret".utf8).span, neverIndexed: true)
         client.fields.add("apns-topic", "com.example.app")
-        client.fields.add("apns-id", Array(id.utf8).span, indexing: .never)
+        client.fields.add("apns-id", Array(id.utf8).span, neverIndexed: true)
         return try client.submit(body: body.map { $0[...] }, handle: handle)
     }
 

@@ -62,7 +62,7 @@ private final class Walk {
             isGoing = true
             try server.goaway(lastStreamID: .max)
         case 50..<51 where isGoing: try server.goaway(code: .noError, debugData: Array("{\"reason\":\"Shutdown\"}"))
-        case 51..<53: try client.ping(UInt64(submitted.value))
+        case 51..<53: try client.ping()
         case 53..<65: try client.drain(into: &upward, upTo: Int.random(in: 1...3000, using: &random))
         case 65..<77: try server.drain(into: &downward, upTo: Int.random(in: 1...3000, using: &random))
         default: try deliver(Int.random(in: 0...2000, using: &random), Int.random(in: 0...2000, using: &random))
@@ -78,8 +78,8 @@ private final class Walk {
         for _ in 0..<Int.random(in: 0...3, using: &random) {
             let name = (["apns-topic", "apns-id", "apns-priority"] as [StaticString]).randomElement(using: &random)!
             let value = ["1", "com.example.app", String(repeating: "x", count: 900)].randomElement(using: &random)!
-            let indexing = [HTTP2ClientSession.Indexing.automatic, .never].randomElement(using: &random)!
-            client.fields.add(name, Array(value).span, indexing: indexing)
+            let isNever = Bool.random(using: &random)
+            client.fields.add(name, Array(value).span, neverIndexed: isNever)
             expected.append(HTTP2Header(name.description, value))
         }
         let size = [nil, 0, 10, 4096, 20_000].randomElement(using: &random)!
@@ -99,7 +99,7 @@ private final class Walk {
         var response = HTTP2ServerResponse(status: 200, headers: [.init("apns-id", "x")], body: body)
         response.largestFrame = Int.random(in: 1...5000, using: &random)
         if Int.random(in: 0..<10, using: &random) == 0 { try server.inform(stream: stream, status: 103) }
-        if Int.random(in: 0..<20, using: &random) == 0 { response.ending = .never }
+        if Int.random(in: 0..<20, using: &random) == 0 { response.staysOpen = true }
         try server.respond(stream: stream, response)
     }
 

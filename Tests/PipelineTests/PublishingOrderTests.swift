@@ -50,7 +50,7 @@ struct PublishingOrderTests {
     func lateCheck() throws {
         let app = PipelineApp(
             topic: "com.example.app", environment: .production,
-            pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0))
+            pools: PipelineApp.Pools(notifications: 0, management: 0))
         var pipeline = RequestPipeline(
             PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([app]),
             log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)

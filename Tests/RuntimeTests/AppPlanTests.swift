@@ -35,7 +35,7 @@ struct AppPlanTests {
         let plan = try AppPlan(world.configuration)
         #expect(plan.apps.count == 2 && plan.pools.count == 2)
         #expect(plan.apps[0].pools == plan.apps[1].pools)
-        #expect(plan.apps[0].pools.notifications == plan.apps[0].pools.broadcasts)
+        #expect(plan.apps[0].pools.notifications == plan.apps[0].pools.pool(for: .channel([])))
         #expect(plan.apps[0].pools.notifications != plan.apps[0].pools.management)
         #expect(try plan.makeContexts().allSatisfy { $0 != nil })
     }
@@ -44,7 +44,7 @@ struct AppPlanTests {
     func environments() {
         var apps = world.configuration.apps
         apps[1].environment = .development
-        let plans = (apps + [apps[0]]).map { PoolPlan($0, for: .notifications, world.configuration.apns) }
+        let plans = (apps + [apps[0]]).map { PoolPlan($0, world.configuration.apns) }
         #expect(!plans[0].isAlike(plans[1]) && plans[0].isAlike(plans[2]))
     }
 

@@ -15,13 +15,13 @@ struct PoolRosterTests {
         app.endpoint = Endpoint(host: "apns.test", port: port)
         app.topic = topic
         let limits = try World.configuration().apns
-        return PoolPlan(app, for: .notifications, limits, digest: [1])
+        return PoolPlan(app, limits, digest: [1])
     }
 
     private static func app(_ number: PoolID, _ topic: String = "com.example.app") -> PipelineApp {
         PipelineApp(
             topic: topic, environment: .production,
-            pools: .init(notifications: number, broadcasts: number, management: number))
+            pools: .init(notifications: number, management: number))
     }
 
     private func second(_ seconds: Double) -> Instant {
@@ -71,12 +71,12 @@ struct PoolRosterTests {
             0,
             to: PipelineApp(
                 topic: "t", environment: .production,
-                pools: .init(notifications: fast, broadcasts: slow, management: fast)))
+                pools: .init(notifications: fast, management: slow)))
         let early = roster.takeDueChanges(at: second(1))
         #expect(early.isEmpty)
         roster.scheduleChange(0, to: Self.app(fast))
         let due = roster.takeDueChanges(at: second(1))
-        #expect(due.map(\.app.pools.broadcasts) == [fast])
+        #expect(due.map(\.app.pools.management) == [fast])
         let leaving = roster.retire(besides: due.map(\.app))
         #expect(leaving == [slow])
     }

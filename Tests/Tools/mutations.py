@@ -238,7 +238,7 @@ def expressions(code: str):
     """Operators, min and max, literals."""
     for match in re.finditer(r"(?<= )(<=|>=|<|>|==|!=|&&|\|\||\+|-)(?= )", code):
         line = code[code.rfind("\n", 0, match.start()) + 1:match.start()]
-        if re.search(r"\bfunc\b|\boperator\b|(?<!for)\bwhere \w+(\.\w+)?$", line):
+        if re.search(r"\bfunc\b|\boperator\b|\bprecondition\(|(?<!for)\bwhere \w+(\.\w+)?$", line):
             continue
         for new in REPLACED[match[0]].split():
             yield operator(match, new)

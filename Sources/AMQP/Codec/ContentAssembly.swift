@@ -26,8 +26,6 @@ struct ContentAssembly {
         var layout = Delivery.Layout()
         var headers: [Delivery.Header] = []
         var timestamp: UInt64?
-        /// The size of a skipped body.
-        var oversizeBody: UInt64?
     }
 
     private let maximumBody: UInt64
@@ -62,8 +60,8 @@ struct ContentAssembly {
     {
         guard progress == .awaitingHeader, Int32(classID) == AMQP_BASIC_CLASS else { return false }
         missing = bodySize
-        content.oversizeBody = missing > maximumBody ? missing : nil
-        let bodySize = content.oversizeBody == nil ? Int(missing) : 0
+        content.layout.oversizeBody = missing > maximumBody ? missing : nil
+        let bodySize = content.layout.oversizeBody == nil ? Int(missing) : 0
         let rawStart = address.count
         let bodyStart = rawStart + raw.count
 
@@ -83,7 +81,7 @@ struct ContentAssembly {
     mutating func bodyReceived(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard progress == .awaitingBody, UInt64(bytes.count) <= missing else { return false }
         missing -= UInt64(bytes.count)
-        if content.oversizeBody == nil { unsafe content.storage.append(contentsOf: bytes) }
+        if content.layout.oversizeBody == nil { unsafe content.storage.append(contentsOf: bytes) }
         if missing == 0 { progress = .complete }
         return true
     }

@@ -32,7 +32,6 @@ struct FrameReader: ~Copyable {
     private var maximumSize = Int(AMQPConfiguration.frameMax)
     /// Whether no frame has arrived yet.
     private var isFirst = true
-    private var isBroken = false
     private var pool = LibraryPool()
 
     /// Applies the negotiated frame size.
@@ -43,23 +42,17 @@ struct FrameReader: ~Copyable {
     /// Removes the next frame from `rest`; `nil` if it is not complete. The memory of a frame is valid until the next
     /// call.
     ///
-    /// Throws for bytes that are not AMQP, and then ignores all further bytes.
+    /// Throws for bytes that are not AMQP; then it must not be called again.
     mutating func next(_ rest: inout UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Frame? {
-        guard !isBroken else { return nil }
         pool.recycle()
-        do throws(AMQPError) {
-            if isPartialComplete {
-                partial.removeAll()
-                isPartialComplete = false
-            }
-            if partial.isEmpty, let size = try unsafe frameSize(rest), size <= rest.count {
-                return try unsafe take(rest.removePrefix(size))
-            }
-            return try unsafe completePartial(from: &rest)
-        } catch {
-            isBroken = true
-            throw error
+        if isPartialComplete {
+            partial.removeAll()
+            isPartialComplete = false
         }
+        if partial.isEmpty, let size = try unsafe frameSize(rest), size <= rest.count {
+            return try unsafe take(rest.removePrefix(size))
+        }
+        return try unsafe completePartial(from: &rest)
     }
 
     private mutating func completePartial(from rest: inout UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Frame? {

@@ -36,18 +36,14 @@ struct MethodWriter: ~Copyable {
     mutating func short(_ text: String, _ what: StaticString) throws(AMQPError) -> amqp_bytes_t {
         let bytes = Array(text.utf8)
         try ShortString.check(bytes[...], what)
-        return unsafe copy(bytes)
-    }
-
-    mutating func long(_ bytes: [UInt8]) -> amqp_bytes_t {
-        unsafe copy(bytes)
+        return unsafe long(bytes)
     }
 
     mutating func table(_ table: FieldTable) throws(AMQPError) -> amqp_table_t {
         let wire = try table.wire()
         var result = unsafe amqp_table_t()
         var offset = 0
-        let status = unsafe amqp_decode_table(copy(wire), &pool.raw, &result, &offset)
+        let status = unsafe amqp_decode_table(long(wire), &pool.raw, &result, &offset)
         guard status == 0 else {
             let text = unsafe String(cString: amqp_error_string2(status))
             throw AMQPError(.badTable, "arguments cannot be encoded: \(text)", isTransient: false)
@@ -55,7 +51,7 @@ struct MethodWriter: ~Copyable {
         return unsafe result
     }
 
-    private mutating func copy(_ bytes: [UInt8]) -> amqp_bytes_t {
+    mutating func long(_ bytes: [UInt8]) -> amqp_bytes_t {
         variableSize += bytes.count + 4
         var result = unsafe amqp_bytes_t()
         guard !bytes.isEmpty else { return unsafe result }

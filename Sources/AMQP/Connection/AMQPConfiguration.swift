@@ -53,7 +53,7 @@ package struct AMQPConfiguration {
     package var connectTimeout = connectTimeout
     /// From the broker's first frame to the open channel. Also the limit for an orderly close.
     package var handshakeTimeout = connectTimeout
-    /// Bytes. A larger delivery arrives as ``AMQPEngine/Event/oversize(_:bodySize:)``, without its body.
+    /// Bytes. A larger delivery arrives without its body.
     package var maximumBody = 256 * 1024
     /// The maximum number of publishes that wait for their confirm.
     package var maximumUnconfirmed = 4096

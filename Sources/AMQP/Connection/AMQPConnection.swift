@@ -94,7 +94,6 @@ package final class AMQPConnection {
     /// The TLS parameters of this epoch; `nil` without TLS, and before the handshake.
     package var security: TLSSummary? { link.engine.security }
     package var held: Int { link.engine.held }
-    package var unconfirmed: Int { link.engine.unconfirmed }
 
     package func start(at now: Instant) {
         guard case .idle = state else { return }

@@ -14,6 +14,19 @@ struct AMQPConnectionMachine: Equatable {
         case closed
     }
 
+    /// An event that is valid in one state.
+    enum Input {
+        case transportOpened
+        case start
+        case tune
+        case openOk
+        case channelOpenOk
+        case confirmSelectOk
+        /// The broker closed the channel, which must be reopened.
+        case channelLost
+        case closeOk
+    }
+
     enum Action: Equatable {
         case sendProtocolHeader
         case sendStartOk
@@ -41,35 +54,25 @@ struct AMQPConnectionMachine: Equatable {
     var isOpen: Bool { state == .open }
     var canPublish: Bool { state == .open && confirms && !isBlocked }
 
-    mutating func transportOpened() -> Action {
-        advance(from: .connecting, to: .awaitingStart, .sendProtocolHeader)
-    }
-
-    mutating func startReceived() -> Action {
-        advance(from: .awaitingStart, to: .awaitingTune, .sendStartOk)
-    }
-
-    mutating func tuneReceived() -> Action {
-        advance(from: .awaitingTune, to: .awaitingOpen, .sendTuneOkAndOpen)
-    }
-
-    mutating func openOkReceived() -> Action {
-        advance(from: .awaitingOpen, to: .awaitingChannel, .openChannel)
-    }
-
-    mutating func channelOpenOkReceived() -> Action {
-        confirms
-            ? advance(from: .awaitingChannel, to: .awaitingConfirms, .selectConfirms)
-            : advance(from: .awaitingChannel, to: .open, .announceOpen)
-    }
-
-    mutating func confirmSelectOkReceived() -> Action {
-        advance(from: .awaitingConfirms, to: .open, .announceOpen)
-    }
-
-    /// The broker closed the channel, which must be reopened.
-    mutating func channelLost() -> Action {
-        advance(from: .open, to: .awaitingChannel, .openChannel)
+    mutating func take(_ input: Input) -> Action {
+        let transition: (from: State, to: State, action: Action) =
+            switch input {
+            case .transportOpened: (.connecting, .awaitingStart, .sendProtocolHeader)
+            case .start: (.awaitingStart, .awaitingTune, .sendStartOk)
+            case .tune: (.awaitingTune, .awaitingOpen, .sendTuneOkAndOpen)
+            case .openOk: (.awaitingOpen, .awaitingChannel, .openChannel)
+            case .channelOpenOk where confirms: (.awaitingChannel, .awaitingConfirms, .selectConfirms)
+            case .channelOpenOk: (.awaitingChannel, .open, .announceOpen)
+            case .confirmSelectOk: (.awaitingConfirms, .open, .announceOpen)
+            case .channelLost: (.open, .awaitingChannel, .openChannel)
+            case .closeOk: (.closing, .closed, .disconnect)
+            }
+        guard state == transition.from else {
+            // Methods that the broker sent before it received our close are ignored.
+            return state == .closing || state == .closed ? .ignore : .refuse
+        }
+        state = transition.to
+        return transition.action
     }
 
     mutating func close() -> Action {
@@ -90,21 +93,8 @@ struct AMQPConnectionMachine: Equatable {
         return .sendCloseOk
     }
 
-    mutating func closeOkReceived() -> Action {
-        advance(from: .closing, to: .closed, .disconnect)
-    }
-
     /// The transport was lost, or its bytes are invalid.
     mutating func failed() {
         state = .closed
-    }
-
-    private mutating func advance(from expected: State, to next: State, _ action: Action) -> Action {
-        guard state == expected else {
-            // Methods that the broker sent before it received our close are ignored.
-            return state == .closing || state == .closed ? .ignore : .refuse
-        }
-        state = next
-        return action
     }
 }

@@ -57,11 +57,10 @@ struct Consumer {
 /// the user lacks the configure permission.
 struct QueueInspection {
     enum State { case closed, opening, open }
-    enum Requester { case watch, owner }
 
     var state = State.closed
-    /// Oldest first: a broker answers in order.
-    var pending: [(index: Int, requester: Requester)] = []
+    /// The queues whose counts were requested, oldest first: a broker answers in order.
+    var pending: [Int] = []
 }
 
 extension AMQPEngine {
@@ -69,15 +68,12 @@ extension AMQPEngine {
     ///
     /// Returns false when no ack will be sent: the delivery is no longer held, for example after a second settlement,
     /// or the connection is closing.
-    ///
-    /// - Parameter queue: the delivery's; 0 on a control connection.
     @discardableResult
     package mutating func ack(queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
         changes(at: now)
         return machine.isOpen && channels[queue.index].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
-    /// Writes all acks that wait for neighbours, so that they precede whatever is written next.
     package mutating func flushAcknowledgements(at now: Instant) {
         changes(at: now)
         for index in channels.indices { channels[index].deliveries.flush() }
@@ -103,8 +99,6 @@ extension AMQPEngine {
     }
 
     /// Registers consumers again that are stopped or stopping.
-    ///
-    /// - Parameter queues: the queues to resume; `nil` for all.
     package mutating func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
         changes(at: now)
         if queues == nil { consumesWhenOpen = true }
@@ -212,7 +206,7 @@ extension AMQPEngine {
         write(AMQP_BASIC_QOS_METHOD, channel: UInt16(index + 1)) { _ in
             amqp_basic_qos_t(prefetch_size: 0, prefetch_count: consumer.queue.prefetch, global: 0)
         }
-        unsafe writeOrFail(AMQP_BASIC_CONSUME_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
+        unsafe write(AMQP_BASIC_CONSUME_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_basic_consume_t(
                 ticket: 0, queue: try writer.short(consumer.queue.name, "queue name"),
                 consumer_tag: try writer.short(consumer.tag, "consumer tag"), no_local: 0, no_ack: 0, exclusive: 0,
@@ -241,21 +235,19 @@ extension AMQPEngine {
             return
         }
         switch consumers[index].watch?.expire(at: now) {
-        case .ask?: consumers[index].watch?.asked(at: now)
+        case .ask?: break
         case .giveUp?: return finish(stalled("no delivery and no number of messages from queue", index))
         case .wait?, nil: return
         }
-        inspectQueue(of: index, for: .watch)
+        inspectQueue(of: index)
     }
 
-    /// Requests a queue's message count unless a request is pending. The result is ``messages(queue:)``.
+    /// Requests a queue's message count. The result is ``messages(queue:)``.
     package mutating func countMessages(queue: QueueID, at now: Instant) {
         changes(at: now)
         let index = queue.index
-        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].isUncountable,
-            !inspection.pending.contains(where: { $0.index == index && $0.requester == .owner })
-        else { return }
-        inspectQueue(of: index, for: .owner)
+        guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].isUncountable else { return }
+        inspectQueue(of: index)
     }
 
     /// The message count of the last response; `nil` if the queue has not been counted on this channel.
@@ -263,8 +255,9 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    private mutating func inspectQueue(of index: Int, for requester: QueueInspection.Requester) {
-        inspection.pending.append((index, requester))
+    private mutating func inspectQueue(of index: Int) {
+        guard !inspection.pending.contains(index) else { return }
+        inspection.pending.append(index)
         switch inspection.state {
         case .closed:
             inspection.state = .opening
@@ -276,7 +269,7 @@ extension AMQPEngine {
 
     private mutating func writeInspection(of index: Int) {
         let name = consumers[index].queue.name
-        unsafe writeOrFail(AMQP_QUEUE_DECLARE_METHOD, channel: inspectionChannel) { writer throws(AMQPError) in
+        unsafe write(AMQP_QUEUE_DECLARE_METHOD, channel: inspectionChannel) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
                 ticket: 0, queue: try writer.short(name, "queue name"), passive: 1, durable: 0, exclusive: 0,
                 auto_delete: 0, nowait: 0, arguments: amqp_table_t())
@@ -288,14 +281,14 @@ extension AMQPEngine {
 
     private mutating func inspectionChannelOpened() {
         inspection.state = .open
-        for request in inspection.pending { writeInspection(of: request.index) }
+        for index in inspection.pending { writeInspection(of: index) }
     }
 
     /// Handles the broker's refusal of the oldest count. The channel is opened again for the others.
     private mutating func inspectionChannelClosed(_ error: AMQPError) {
         inspection.state = .closed
         guard !inspection.pending.isEmpty else { return }
-        let index = inspection.pending.removeFirst().index
+        let index = inspection.pending.removeFirst()
         consumers[index].messages = nil
         if error.code == .accessRefused {
             consumers[index].isUncountable = true
@@ -308,9 +301,8 @@ extension AMQPEngine {
 
     mutating func messagesCounted(_ messages: UInt32) {
         guard !inspection.pending.isEmpty else { return unexpected("a declare-ok") }
-        let (index, requester) = inspection.pending.removeFirst()
+        let index = inspection.pending.removeFirst()
         consumers[index].messages = messages
-        guard requester == .watch else { return }
         let isStalled = consumers[index].watch?.responded(messages: messages, at: now) ?? false
         guard isStalled, consumers[index].machine.state == .consuming else { return }
         finish(stalled("no delivery of the \(messages) messages of queue", index))
@@ -361,7 +353,7 @@ extension AMQPEngine {
 
     private mutating func writeCancel(_ index: Int) {
         let tag = consumers[index].tag
-        unsafe writeOrFail(AMQP_BASIC_CANCEL_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
+        unsafe write(AMQP_BASIC_CANCEL_METHOD, channel: UInt16(index + 1)) { writer throws(AMQPError) in
             unsafe amqp_basic_cancel_t(consumer_tag: try writer.short(tag, "consumer tag"), nowait: 0)
         }
     }

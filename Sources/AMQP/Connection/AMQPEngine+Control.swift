@@ -19,16 +19,16 @@ extension AMQPEngine {
     package mutating func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
         changes(at: now)
-        requests.waiting.append(request)
+        requests.append(request)
         sendNextRequest()
     }
 
     mutating func sendNextRequest() {
-        while machine.isOpen, !requests.isAwaitingResponse, !requests.waiting.isEmpty {
-            let request = requests.waiting.removeFirst()
+        while machine.isOpen, !isAwaitingResponse, !requests.isEmpty {
+            let request = requests.removeFirst()
             do throws(AMQPError) {
                 try writeRequest(request)
-                requests.isAwaitingResponse = true
+                isAwaitingResponse = true
             } catch {
                 events.append(.responded(.refused(error)))
             }
@@ -36,11 +36,11 @@ extension AMQPEngine {
     }
 
     mutating func responseReceived(_ response: ControlResponse) {
-        guard requests.isAwaitingResponse else {
+        guard isAwaitingResponse else {
             if machine.isOpen { unexpected("a response without a request") }
             return
         }
-        requests.isAwaitingResponse = false
+        isAwaitingResponse = false
         events.append(.responded(response))
         sendNextRequest()
     }
@@ -60,13 +60,12 @@ extension AMQPEngine {
             try unsafe send(AMQP_QUEUE_PURGE_METHOD) { writer throws(AMQPError) in
                 unsafe amqp_queue_purge_t(ticket: 0, queue: try writer.short(name, "queue name"), nowait: 0)
             }
-        case .bindQueue(let name, let exchange, let routingKey, let arguments):
+        case .bindQueue(let name, let exchange, let routingKey):
             try unsafe send(AMQP_QUEUE_BIND_METHOD) { writer throws(AMQPError) in
                 unsafe amqp_queue_bind_t(
                     ticket: 0, queue: try writer.short(name, "queue name"),
                     exchange: try writer.short(exchange, "exchange"),
-                    routing_key: try writer.short(routingKey, "routing key"), nowait: 0,
-                    arguments: try writer.table(arguments))
+                    routing_key: try writer.short(routingKey, "routing key"), nowait: 0, arguments: amqp_table_t())
             }
         case .deleteExchange(let name):
             try unsafe send(AMQP_EXCHANGE_DELETE_METHOD) { writer throws(AMQPError) in

@@ -70,15 +70,11 @@ extension AMQPEngine {
             guard machine.isOpen else { return }
             guard let delivery = delivery(content, tag: tag, redelivered: redelivered, on: index) else { return }
             consumers[index].watch?.delivered(at: now)
-            if let size = content.oversizeBody {
-                events.append(.oversize(delivery, bodySize: size))
-            } else {
-                events.append(.delivery(delivery))
-            }
+            events.append(.delivery(delivery))
         case .got(let tag, let redelivered, let remaining):
             guard machine.isOpen else { return }
             guard let delivery = delivery(content, tag: tag, redelivered: redelivered, on: index) else { return }
-            responseReceived(.got(delivery, remaining: remaining, oversizeBody: content.oversizeBody))
+            responseReceived(.got(delivery, remaining: remaining))
         case .returned(let code, let text):
             publicationReturned(content, code: code, text: text)
         }

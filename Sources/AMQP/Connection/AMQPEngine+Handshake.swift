@@ -16,7 +16,8 @@ extension AMQPEngine {
         case .selectConfirms:
             write(AMQP_CONFIRM_SELECT_METHOD) { _ in amqp_confirm_select_t(nowait: 0) }
         case .announceOpen:
-            didOpen()
+            timers.deadline = nil
+            events.append(.opened(handshake.server))
             sendNextRequest()
         case .sendClose:
             awaitResponse(within: configuration.handshakeTimeout)
@@ -41,17 +42,17 @@ extension AMQPEngine {
         switch unsafe method.id {
         case AMQP_CONNECTION_START_METHOD: unsafe started(decoded(amqp_connection_start_t.self))
         case AMQP_CONNECTION_TUNE_METHOD: tune(decoded(amqp_connection_tune_t.self))
-        case AMQP_CONNECTION_OPEN_OK_METHOD: perform(machine.openOkReceived())
+        case AMQP_CONNECTION_OPEN_OK_METHOD: perform(machine.take(.openOk))
         case AMQP_CONNECTION_CLOSE_METHOD:
             let close = unsafe decoded(amqp_connection_close_t.self)
             unsafe connectionClosed(code: close.reply_code, text: close.reply_text.text)
-        case AMQP_CONNECTION_CLOSE_OK_METHOD: perform(machine.closeOkReceived())
+        case AMQP_CONNECTION_CLOSE_OK_METHOD: perform(machine.take(.closeOk))
         case SecretUpdate.ok: secretUpdated(on: channel)
         case AMQP_CONNECTION_BLOCKED_METHOD:
             unsafe block(decoded(amqp_connection_blocked_t.self).reason.text)
         case AMQP_CONNECTION_UNBLOCKED_METHOD: block(nil)
         case AMQP_CHANNEL_OPEN_OK_METHOD:
-            if consumers.isEmpty || !machine.isOpen { perform(machine.channelOpenOkReceived()) }
+            if consumers.isEmpty || !machine.isOpen { perform(machine.take(.channelOpenOk)) }
             if channel > 0, !consumers.isEmpty { consumerChannelOpened(Int(channel) - 1) }
         case AMQP_CHANNEL_FLOW_METHOD: flow(decoded(amqp_channel_flow_t.self).active != 0, on: channel)
         case AMQP_CHANNEL_CLOSE_METHOD:
@@ -59,7 +60,7 @@ extension AMQPEngine {
             unsafe channelClosed(code: close.reply_code, text: close.reply_text.text, on: channel)
         case AMQP_CHANNEL_CLOSE_OK_METHOD:
             if channel > 0, !consumers.isEmpty { consumerChannelCloseOk(Int(channel) - 1) }
-        case AMQP_CONFIRM_SELECT_OK_METHOD: perform(machine.confirmSelectOkReceived())
+        case AMQP_CONFIRM_SELECT_OK_METHOD: perform(machine.take(.confirmSelectOk))
         case AMQP_BASIC_QOS_OK_METHOD: break
         case AMQP_BASIC_CONSUME_OK_METHOD:
             unsafe consumeOkReceived(decoded(amqp_basic_consume_ok_t.self).consumer_tag.text)
@@ -68,11 +69,8 @@ extension AMQPEngine {
         case AMQP_BASIC_CANCEL_OK_METHOD:
             unsafe cancelOkReceived(decoded(amqp_basic_cancel_ok_t.self).consumer_tag.text)
         case AMQP_QUEUE_DECLARE_OK_METHOD: unsafe declared(decoded(amqp_queue_declare_ok_t.self))
-        case AMQP_QUEUE_DELETE_OK_METHOD:
-            responseReceived(.deleted(messages: decoded(amqp_queue_delete_ok_t.self).message_count))
-        case AMQP_QUEUE_PURGE_OK_METHOD:
-            responseReceived(.purged(messages: decoded(amqp_queue_purge_ok_t.self).message_count))
-        case AMQP_QUEUE_BIND_OK_METHOD, AMQP_EXCHANGE_DECLARE_OK_METHOD, AMQP_EXCHANGE_DELETE_OK_METHOD:
+        case AMQP_QUEUE_BIND_OK_METHOD, AMQP_QUEUE_DELETE_OK_METHOD, AMQP_QUEUE_PURGE_OK_METHOD,
+            AMQP_EXCHANGE_DECLARE_OK_METHOD, AMQP_EXCHANGE_DELETE_OK_METHOD:
             responseReceived(.done)
         case AMQP_BASIC_GET_EMPTY_METHOD: responseReceived(.empty)
         case let id: unexpected("the method \(id >> 16).\(id & 0xFFFF)")
@@ -88,7 +86,7 @@ extension AMQPEngine {
         }
         handshake.isEstablished = true
         awaitResponse(within: configuration.handshakeTimeout)
-        perform(machine.startReceived())
+        perform(machine.take(.start))
     }
 
     private mutating func connectionClosed(code: UInt16, text: String) {
@@ -117,21 +115,8 @@ extension AMQPEngine {
             .declared(queue: queue.queue.text, messages: queue.message_count, consumers: queue.consumer_count))
     }
 
-    /// Writes a method whose strings are known to fit.
-    mutating func write<Method>(
-        _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (inout MethodWriter) -> Method
-    ) {
-        do throws(AMQPError) {
-            try writer.write(id, channel: channel, to: &output) { writer throws(AMQPError) in
-                make(&writer)
-            }
-        } catch {
-            preconditionFailure("a method without strings can be written")
-        }
-    }
-
     /// Writes a method. A string that is too long ends the connection before any byte is written.
-    mutating func writeOrFail<Method>(
+    mutating func write<Method>(
         _ id: amqp_method_number_t, channel: UInt16 = channel, _ make: (inout MethodWriter) throws(AMQPError) -> Method
     ) {
         do throws(AMQPError) {
@@ -160,7 +145,7 @@ extension AMQPEngine {
         let login = [0] + Array(address.user.utf8) + [0] + Array(address.password.utf8)
         let start = output.count
         defer { handshake.loginSize = output.count - start }
-        unsafe writeOrFail(AMQP_CONNECTION_START_OK_METHOD, channel: 0) { writer throws(AMQPError) in
+        unsafe write(AMQP_CONNECTION_START_OK_METHOD, channel: 0) { writer throws(AMQPError) in
             unsafe amqp_connection_start_ok_t(
                 client_properties: try writer.table(properties),
                 mechanism: try writer.short(mechanism.rawValue, "mechanism"),
@@ -190,18 +175,19 @@ extension AMQPEngine {
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
         handshake.frameMax = offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered)
         handshake.heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
-        perform(machine.tuneReceived())
+        perform(machine.take(.tune))
     }
 
     private mutating func writeTuneOkAndOpen() {
-        didTune()
+        reader.tune(frameMax: handshake.frameMax)
+        if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
         let handshake = handshake
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in
             amqp_connection_tune_ok_t(
                 channel_max: handshake.channelMax, frame_max: handshake.frameMax, heartbeat: handshake.heartbeat)
         }
         let virtualHost = configuration.address.virtualHost
-        unsafe writeOrFail(AMQP_CONNECTION_OPEN_METHOD, channel: 0) { writer throws(AMQPError) in
+        unsafe write(AMQP_CONNECTION_OPEN_METHOD, channel: 0) { writer throws(AMQPError) in
             unsafe amqp_connection_open_t(
                 virtual_host: try writer.short(virtualHost, "virtual host"), capabilities: amqp_bytes_t(), insist: 0)
         }
@@ -220,13 +206,13 @@ extension AMQPEngine {
         guard channel > 0 else { return unexpected("a channel.close on channel 0") }
         write(AMQP_CHANNEL_CLOSE_OK_METHOD, channel: channel) { _ in amqp_channel_close_ok_t() }
         if !consumers.isEmpty, machine.isOpen { return consumerChannelClosed(Int(channel) - 1, error) }
-        if configuration.role == .control, requests.isAwaitingResponse, machine.isOpen {
-            requests.isAwaitingResponse = false
+        if configuration.role == .control, isAwaitingResponse, machine.isOpen {
+            isAwaitingResponse = false
             events.append(.responded(.refused(error)))
             if channels[0].deliveries.held == 0 {
                 channels[0].close()
                 awaitResponse(within: configuration.handshakeTimeout)
-                return perform(machine.channelLost())
+                return perform(machine.take(.channelLost))
             }
         }
         guard machine.state != .closing else { return }
@@ -291,9 +277,9 @@ extension AMQPEngine {
     /// Derives the error from the phase in which the transport was lost. A broker gives a reason when it refuses a
     /// login or a virtual host. If it only hangs up there, it is most likely shutting down. Source:
     /// rabbitmq.com/docs/auth-notification.
-    func lossOfTransport(_ failure: TransportError?, wasOpened: Bool) -> AMQPError {
+    func lossOfTransport(_ failure: TransportError?) -> AMQPError {
         switch machine.state {
-        case .connecting where wasOpened:
+        case .connecting where timers.deadline != nil:
             return AMQPError(
                 .tls, "the broker closed the connection during the TLS handshake: check that this port expects amqps",
                 underlying: failure)

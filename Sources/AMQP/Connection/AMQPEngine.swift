@@ -6,7 +6,6 @@ package import TLS
 /// so that a channel close concerns only one queue.
 ///
 /// The engine lives for one epoch. Its deliveries can be settled only through it, and its publishes end with it.
-/// Handshake, consumers, publishing and control are in separate files.
 ///
 /// A value in its ``AMQPLink``, so that a call checks exclusive access once.
 package struct AMQPEngine: ~Copyable {
@@ -15,9 +14,8 @@ package struct AMQPEngine: ~Copyable {
         case opened(ServerProperties)
         /// The broker registered the consumer of a queue.
         case consuming(queue: QueueID)
+        /// It must be settled, even without its body, see ``Delivery/oversizeBody``.
         case delivery(Delivery)
-        /// A delivery whose body exceeds the limit and was skipped. It must be settled like any other.
-        case oversize(Delivery, bodySize: UInt64)
         /// The result of a publish; exactly one per publish.
         case confirmed(sequence: UInt64, Confirmation)
         /// The broker does not accept publishes for now (memory, disk), with its reason.
@@ -51,13 +49,6 @@ package struct AMQPEngine: ~Copyable {
         var secretsUnderWay = 0
     }
 
-    /// The requests of a control connection. One is in flight at a time.
-    struct ControlRequests {
-        /// Not sent yet, oldest first.
-        var waiting: [ControlRequest] = []
-        var isAwaitingResponse = false
-    }
-
     package let configuration: AMQPConfiguration
     package let epoch: UInt32
     /// Whether consumers are registered as soon as their channels open.
@@ -73,15 +64,17 @@ package struct AMQPEngine: ~Copyable {
     var stalledQueue: QueueID?
     /// See ``AMQPConfiguration/stallTimeout``; a queue that delivers again shortens it.
     var stallTimeout: Duration
-    var requests = ControlRequests()
+    /// The requests of a control connection that are not sent yet, oldest first. One is in flight at a time.
+    var requests: [ControlRequest] = []
+    var isAwaitingResponse = false
     var events = Deque<Event>()
     var output = ByteQueue()
     var now = Instant(nanoseconds: 0)
     var writer = MethodWriter()
-    private var reader = FrameReader()
+    var reader = FrameReader()
     /// `nil` without TLS.
     private let tls: TLSSession?
-    private var timers = ConnectionTimers()
+    var timers = ConnectionTimers()
     /// Makes the network drain the engine in this turn.
     private var wake: (() -> Void)?
     /// Whether the network will drain it anyway.
@@ -89,8 +82,6 @@ package struct AMQPEngine: ~Copyable {
     /// Whether the network is to disconnect it.
     private var isFinished = false
 
-    /// Creates an engine for one connection.
-    ///
     /// - Parameters:
     ///   - epoch: the connection's generation, repeated in every delivery.
     ///   - firstSequence: the number of the first publish; numbers continue from one epoch to the next.
@@ -123,7 +114,6 @@ package struct AMQPEngine: ~Copyable {
         events.popFirst()
     }
 
-    /// Whether the peer has shown that it is a broker.
     package var isEstablished: Bool { handshake.isEstablished }
     package var isOpen: Bool { machine.isOpen }
     package var isBlocked: Bool { machine.isBlocked }
@@ -163,7 +153,7 @@ package struct AMQPEngine: ~Copyable {
     package mutating func transportOpened(at now: Instant) {
         self.now = now
         awaitResponse(within: configuration.connectTimeout)
-        if let tls { secure(tls) } else { perform(machine.transportOpened()) }
+        if let tls { secure(tls) } else { perform(machine.take(.transportOpened)) }
     }
 
     package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
@@ -183,7 +173,7 @@ package struct AMQPEngine: ~Copyable {
         do throws(TLSError) {
             if !tls.isEstablished {
                 guard try tls.handshake() else { return }
-                perform(machine.transportOpened())
+                perform(machine.take(.transportOpened))
             }
             var plaintext = ByteQueue()
             while !isFinished {
@@ -224,8 +214,7 @@ package struct AMQPEngine: ~Copyable {
 
     /// The broker sends nothing more.
     private mutating func ended(_ failure: TransportError?) {
-        let wasOpened = timers.deadline != nil
-        if machine.state == .closing { finish(nil) } else { finish(lossOfTransport(failure, wasOpened: wasOpened)) }
+        finish(machine.state == .closing ? nil : lossOfTransport(failure))
     }
 
     package mutating func drain(into output: inout ByteQueue) {
@@ -276,16 +265,6 @@ package struct AMQPEngine: ~Copyable {
     }
 
     // MARK: - Internal interface for extensions
-
-    mutating func didOpen() {
-        timers.deadline = nil
-        events.append(.opened(handshake.server))
-    }
-
-    mutating func didTune() {
-        reader.tune(frameMax: handshake.frameMax)
-        if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
-    }
 
     mutating func awaitResponse(within limit: Duration) {
         timers.deadline = now + limit

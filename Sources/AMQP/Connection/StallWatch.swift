@@ -31,8 +31,11 @@ struct StallWatch {
 
     mutating func expire(at now: Instant) -> Action {
         since = now
-        guard isAsking else { return .ask }
         defer { wasDelivered = false }
+        guard isAsking else {
+            isAsking = true
+            return .ask
+        }
         return wasDelivered ? .wait : .giveUp
     }
 
@@ -43,14 +46,9 @@ struct StallWatch {
         wasDelivered = true
     }
 
-    mutating func asked(at now: Instant) {
-        since = now
-        isAsking = true
-        wasDelivered = false
-    }
-
-    /// Takes a count. Returns true if the consumer is stalled.
+    /// Takes a count, if it has asked. Returns true if the consumer is stalled.
     mutating func responded(messages: UInt32, at now: Instant) -> Bool {
+        guard isAsking else { return false }
         isAsking = false
         since = now
         guard messages > 0, !wasDelivered else {

@@ -7,7 +7,7 @@ package enum ControlRequest: Sendable {
     case inspectQueue(String)
     case deleteQueue(String)
     case purgeQueue(String)
-    case bindQueue(String, exchange: String, routingKey: String, arguments: FieldTable)
+    case bindQueue(String, exchange: String, routingKey: String)
     case declareExchange(ExchangeDeclaration)
     case inspectExchange(String)
     case deleteExchange(String)
@@ -49,12 +49,10 @@ package struct ExchangeDeclaration: Sendable, Equatable {
 
 package enum ControlResponse: Sendable {
     case declared(queue: String, messages: UInt32, consumers: UInt32)
-    /// A binding was added, or an exchange was declared, inspected or deleted.
+    /// A binding was added, an exchange was declared, inspected or deleted, or a queue was deleted or purged.
     case done
-    case deleted(messages: UInt32)
-    case purged(messages: UInt32)
-    /// A message, and the number left in the queue. `oversizeBody` is set when its body was skipped as too large.
-    case got(Delivery, remaining: UInt32, oversizeBody: UInt64?)
+    /// A message, and the number left in the queue.
+    case got(Delivery, remaining: UInt32)
     case empty
     /// The broker refused it (404, 406 …), or the request cannot be encoded. The connection remains usable.
     case refused(AMQPError)

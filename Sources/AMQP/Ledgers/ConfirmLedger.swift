@@ -1,4 +1,5 @@
 import Core
+import DequeModule
 
 package enum Confirmation: Equatable, Sendable {
     /// The broker has accepted it.
@@ -51,10 +52,11 @@ package struct ConfirmLedger {
         while let sequence = publishes.first(from: returnable.end) {
             returnable.end = sequence + 1
             guard let publish = publishes[sequence], !publish.isReturned else { continue }
-            returnable.append(sequence, fingerprint: publish.fingerprint)
+            returnable.sequences[publish.fingerprint, default: []].append(sequence)
+            returnable.count += 1
         }
         returnable.end = nextSequence
-        while let sequence = returnable.popFirst(fingerprint: fingerprint) {
+        while let sequence = returnable.sequences[fingerprint]?.popFirst() {
             guard var publish = publishes[sequence] else { continue }
             publish.isReturned = true
             publishes.replace(sequence, with: publish)
@@ -106,30 +108,9 @@ package struct ConfirmLedger {
 /// It is filled only when a return arrives: a connection whose publishes are all routed has none. Confirmed publishes
 /// remain until they are popped or the index is rebuilt.
 private struct ReturnIndex {
-    private struct Alike {
-        var sequences: [UInt64]
-        var popped = 0
-    }
-
-    private var sequences: [UInt64: Alike] = [:]
-    private(set) var count = 0
+    var sequences: [UInt64: Deque<UInt64>] = [:]
+    /// The number of publishes that were added.
+    var count = 0
     /// The end of the indexed sequences, exclusive.
     var end: UInt64 = 0
-
-    mutating func append(_ sequence: UInt64, fingerprint: UInt64) {
-        sequences[fingerprint, default: Alike(sequences: [])].sequences.append(sequence)
-        count += 1
-    }
-
-    mutating func popFirst(fingerprint: UInt64) -> UInt64? {
-        guard let position = sequences.index(forKey: fingerprint) else { return nil }
-        let alike = sequences.values[position]
-        count -= 1
-        if alike.popped + 1 == alike.sequences.count {
-            sequences.remove(at: position)
-        } else {
-            sequences.values[position].popped += 1
-        }
-        return alike.sequences[alike.popped]
-    }
 }

@@ -17,11 +17,8 @@ package struct APNsConnectionMachine {
         case announceReady
         /// No stream is open: send GOAWAY and close_notify, then close.
         case closeGracefully
-        /// TLS or SETTINGS took too long.
         case giveUpHandshake
-        /// Streams are still open at the drain deadline.
         case giveUpDraining
-        /// All open streams are lost.
         case loseStreams
     }
 
@@ -43,7 +40,6 @@ package struct APNsConnectionMachine {
         return .startHandshake
     }
 
-    /// The TLS handshake is complete.
     package mutating func protocolNegotiated(isHTTP2: Bool) -> Action {
         guard phase != .closed else { return .none }
         precondition(phase == .handshaking && !speaksHTTP2, "ALPN is reported once, during the handshake")
@@ -73,7 +69,6 @@ package struct APNsConnectionMachine {
         return .none
     }
 
-    /// No stream is open.
     package mutating func streamsEnded() -> Action {
         phase == .draining ? close(.closeGracefully) : .none
     }

@@ -4,12 +4,13 @@ import TLS
 
 /// Connects TLS, HTTP/2 and the state machine.
 extension APNsEngine {
-    /// Reads all received bytes.
-    ///
     /// - Returns: Whether the peer has closed its side.
     mutating func readAll() throws(APNsError) -> Bool {
         do throws(TLSError) {
-            guard try handshake() else { return false }
+            if !tls.isEstablished {
+                guard try tls.handshake() else { return false }
+                perform(machine.protocolNegotiated(isHTTP2: tls.negotiatedProtocol == "h2"))
+            }
         } catch {
             throw APNsError(tls: error)
         }
@@ -21,13 +22,6 @@ extension APNsEngine {
             }
         }
         return false
-    }
-
-    private mutating func handshake() throws(TLSError) -> Bool {
-        if tls.isEstablished { return true }
-        guard try tls.handshake() else { return false }
-        perform(machine.protocolNegotiated(isHTTP2: tls.negotiatedProtocol == "h2"))
-        return true
     }
 
     private mutating func readPart() throws(APNsError) -> TLSSession.ReadResult {
@@ -105,7 +99,6 @@ extension APNsEngine {
         events.append(.responded(handle: handle, response))
     }
 
-    /// Whether the ended request needed the body of its response.
     private mutating func takeBodyRequirement(_ handle: Handle) -> Bool {
         !open.resultsInBody.isEmpty && open.resultsInBody.remove(handle) != nil
     }
@@ -158,7 +151,7 @@ extension APNsEngine {
 
     mutating func ping() {
         do throws(HTTP2Error) {
-            try http2.ping(0)
+            try http2.ping()
         } catch {
             fail(APNsError(http2: error))
         }
@@ -180,7 +173,7 @@ extension APNsEngine {
             events.append(.ready)
         case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
         case .loseStreams: close(nil)
-        case .closeGracefully: close(ending.goaway == nil ? nil : peerCloseError())
+        case .closeGracefully: close(goawayError)
         case .giveUpHandshake:
             close(
                 APNsError(
@@ -224,15 +217,13 @@ extension APNsEngine {
         tls.close()
     }
 
-    private func peerCloseError() -> APNsError {
-        let goaway = ending.goaway
-        return APNsError(
-            .goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway?.text ?? "unknown")")
+    private var goawayError: APNsError? {
+        guard let goaway = ending.goaway else { return nil }
+        return APNsError(.goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway.text)")
     }
 
     func closedByPeer() -> APNsError {
-        if ending.goaway != nil { return peerCloseError() }
-        return APNsError(.connectionClosed, "\(configuration.endpoint) closed the connection without GOAWAY")
+        goawayError ?? APNsError(.connectionClosed, "\(configuration.endpoint) closed the connection without GOAWAY")
     }
 }
 

@@ -78,7 +78,6 @@ package struct APNsEngine: ~Copyable {
 
     /// The reason for the connection's end, as far as it is known.
     struct Ending {
-        /// APNs' GOAWAY; `nil` without one.
         var goaway: Goaway?
         /// The reason for streams that we end.
         var lossDetail = ""
@@ -105,7 +104,8 @@ package struct APNsEngine: ~Copyable {
     /// The limit of outgoing plaintext at a time, in bytes: two full TLS records and the end of a frame. It keeps a
     /// burst of requests from being buffered a third time.
     static let plaintextPart = 32 * 1024
-    var isAuthenticated: Bool
+    /// Whether APNs has accepted a provider token on this connection, or needs none.
+    package internal(set) var isAuthenticated: Bool
     var ending = Ending()
     var now = Instant(nanoseconds: 0)
     package internal(set) var isEstablished = false
@@ -129,7 +129,7 @@ package struct APNsEngine: ~Copyable {
         isAuthenticated = !configuration.usesProviderToken
         liveness = Liveness(
             idleLimit: configuration.pingIdle, stallLimit: configuration.stallLimit,
-            pongLimit: configuration.pongTimeout, at: now)
+            pongLimit: configuration.pongTimeout, silentSince: now)
     }
 
     package var phase: APNsConnectionMachine.Phase { machine.phase }
@@ -155,15 +155,10 @@ package struct APNsEngine: ~Copyable {
         return max(0, min((isAuthenticated ? limit : min(limit, 1)) - inFlight, http2.remainingStreamIDs))
     }
 
-    /// Whether APNs has not yet accepted a provider token on this connection.
-    package var awaitsAuthentication: Bool { !isAuthenticated }
-
-    /// The connection's remaining flow-control window, in bytes of payload.
-    package var window: Int { http2.remoteConnectionWindow }
-
     /// Its room for requests, if the owner grants so many permits.
     func capacity(permits: Int) -> Placement.Capacity {
-        Placement.Capacity(freeStreams: freeStreams, permits: permits, window: window, inFlight: inFlight)
+        Placement.Capacity(
+            freeStreams: freeStreams, permits: permits, window: http2.remoteConnectionWindow, inFlight: inFlight)
     }
 
     /// Sends a request; a free stream is required.

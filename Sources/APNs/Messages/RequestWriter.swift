@@ -52,19 +52,19 @@ struct RequestWriter {
             scratch.append("/3/device/")
             scratch.append(contentsOf: token.hex)
             fields.replaceValue(at: 2, scratch.span)
-            let idIndexing = Self.onlyOnce(&knowsID)
+            let knewID = Self.note(&knowsID)
             format(request.id)
-            fields.replaceValue(at: idIndex, scratch.span, indexing: idIndexing)
+            fields.replaceValue(at: idIndex, scratch.span, neverIndexed: knewID)
             if let expiration = content.expiration {
-                let indexing = Self.onlyOnce(&knowsExpiration)
+                let knewExpiration = Self.note(&knowsExpiration)
                 format(expiration)
-                fields.replaceValue(at: idIndex + 2, scratch.span, indexing: indexing)
+                fields.replaceValue(at: idIndex + 2, scratch.span, neverIndexed: knewExpiration)
             }
             // It is the last of the kept fields.
             fields.replaceValue(
-                at: fields.keptCount - 1, request.topic.span, indexing: topicIndexing(request.topic))
+                at: fields.keptCount - 1, request.topic.span, neverIndexed: !isIndexed(request.topic))
             if let collapseID = content.collapseID {
-                fields.add("apns-collapse-id", collapseID.span, indexing: Self.onlyOnce(&knowsCollapseID))
+                fields.add("apns-collapse-id", collapseID.span, neverIndexed: Self.note(&knowsCollapseID))
             }
         case .channel(let channelID):
             begin("POST", path: "/4/broadcasts/apps/", request.topic, "", authorization, in: &fields)
@@ -72,9 +72,9 @@ struct RequestWriter {
             addRequestID(request.id, to: &fields)
             fields.add("apns-push-type", content.pushType.name)
             if let expiration = content.expiration {
-                let indexing = Self.onlyOnce(&knowsExpiration)
+                let knewExpiration = Self.note(&knowsExpiration)
                 format(expiration)
-                fields.add("apns-expiration", scratch.span, indexing: indexing)
+                fields.add("apns-expiration", scratch.span, neverIndexed: knewExpiration)
             }
             if let priority = content.priority { fields.add("apns-priority", priority.name) }
         case .management(let operation):
@@ -108,11 +108,11 @@ struct RequestWriter {
             tokenGeneration: authorization?.generation)
     }
 
-    private mutating func topicIndexing(_ topic: ArraySlice<UInt8>) -> HTTP2ClientSession.Indexing {
-        for known in indexedTopics where known.span.isEqual(to: topic.span) { return .automatic }
-        guard indexedTopics.count < Self.maximumIndexedTopics else { return .never }
+    private mutating func isIndexed(_ topic: ArraySlice<UInt8>) -> Bool {
+        for known in indexedTopics where known.span.isEqual(to: topic.span) { return true }
+        guard indexedTopics.count < Self.maximumIndexedTopics else { return false }
         indexedTopics.append(Array(topic))
-        return .automatic
+        return true
     }
 
     /// Starts a request whose path is `path`, `bundleID` and `collection`.
@@ -135,9 +135,9 @@ struct RequestWriter {
 
     /// Adds the id of a request without a device.
     private mutating func addRequestID(_ id: NotificationID, to fields: inout HeaderFields) {
-        let indexing = Self.onlyOnce(&knowsRequestID)
+        let knewID = Self.note(&knowsRequestID)
         format(id)
-        fields.add("apns-request-id", scratch.span, indexing: indexing)
+        fields.add("apns-request-id", scratch.span, neverIndexed: knewID)
     }
 
     /// Writes the UUID into ``scratch``.
@@ -152,9 +152,10 @@ struct RequestWriter {
         scratch.append(decimal: Int(expiration))
     }
 
-    private static func onlyOnce(_ isKnown: inout Bool) -> HTTP2ClientSession.Indexing {
+    /// - Returns: whether the name was sent before, so that the field is not indexed again.
+    private static func note(_ isKnown: inout Bool) -> Bool {
         defer { isKnown = true }
-        return isKnown ? .never : .automatic
+        return isKnown
     }
 }
 

@@ -20,9 +20,7 @@ package struct ResponseBody: Equatable, Sendable {
     private init(checked bytes: [UInt8]) throws(JSONFailure) {
         var scanner = JSONScanner()
         guard scanner.open(bytes.span, "{") else { return }
-        var isFirst = true
-        while let key = try scanner.nextKey(bytes.span, isFirst: isFirst) {
-            isFirst = false
+        while let key = try scanner.nextKey(bytes.span) {
             let value = try scanner.value(bytes.span, depth: 1)
             if value.kind == .string, bytes[key.range].equals("reason") {
                 reason = Self.reason(bytes[value.range])

@@ -67,7 +67,9 @@ extension APNsPool {
     /// - Returns: When the next check is due without an event.
     mutating func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
-        if isPaused, entries.count == 0 { closeConnections(at: now) }
+        if isPaused, entries.count == 0 {
+            for connection in connections where connection.isUsable { retire(connection, at: now) }
+        }
         let counts = countConnections(at: now)
         var due = counts.due
         var connecting = counts.connecting
@@ -117,15 +119,6 @@ extension APNsPool {
             connecting += 1
         }
         return due == .distantFuture ? nil : due
-    }
-
-    private func closeConnections(at now: Instant) {
-        for connection in connections {
-            switch connection.engine.phase {
-            case .connecting, .handshaking, .ready: retire(connection, at: now)
-            case .draining, .closed: break
-            }
-        }
     }
 
     private struct ConnectionCounts {
@@ -185,7 +178,7 @@ extension APNsPool {
             connections.append(connection)
             network.connect(
                 connection.link, to: configuration.engine.endpoint, through: configuration.proxy,
-                timeout: configuration.connectTimeout)
+                timeout: Configuration.connectTimeout)
         } catch {
             counters[.failures] += 1
             dialer.failed(at: now, using: &random)
@@ -197,7 +190,7 @@ extension APNsPool {
 
     /// Until when the pool waits for a connection's first response before it opens another one.
     private func warmUpEnd(_ connection: PoolConnection) -> Instant? {
-        guard connection.engine.awaitsAuthentication else { return nil }
+        guard !connection.engine.isAuthenticated else { return nil }
         return connection.trial.readyAt.map { $0 + configuration.warmUpTime }
     }
 

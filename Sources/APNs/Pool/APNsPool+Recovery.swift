@@ -22,7 +22,6 @@ extension APNsPool {
         let serial: UInt32
     }
 
-    /// The pool's knowledge about connections from refused provider tokens.
     struct Refusals {
         /// The first connection that counts as fresh after a refusal.
         var freshSerial: UInt32 = 0
@@ -143,9 +142,7 @@ extension APNsPool {
         }
     }
 
-    /// Retires a connection if the upper bound leaves no room for a fresh one.
-    ///
-    /// - Returns: Whether one was retired.
+    /// - Returns: Whether a connection was retired.
     func retireOldest(at now: Instant) -> Bool {
         guard let oldest = connections.first(where: \.isReady) else { return false }
         retire(oldest, at: now)
@@ -154,7 +151,6 @@ extension APNsPool {
 }
 
 extension APNsPool.Alarm: CustomStringConvertible {
-    /// A sentence for operators.
     package var description: String {
         switch self {
         case .clockSkew:

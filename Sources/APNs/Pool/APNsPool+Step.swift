@@ -190,9 +190,10 @@ extension APNsPool {
     private mutating func place(at now: Moment) {
         shortage = nil
         guard waitingCount > 0 else { return }
-        placement.reset()
+        placement.capacities.removeAll(keepingCapacity: true)
         for connection in connections {
-            placement.add(connection.engine.capacity(permits: connection.limiter.available(at: now.instant)))
+            let permits = connection.limiter.available(at: now.instant)
+            placement.capacities.append(connection.engine.capacity(permits: permits))
         }
         let fresh = connections.firstIndex { $0.serial >= refusals.freshSerial } ?? connections.count
         var token: ProviderToken?

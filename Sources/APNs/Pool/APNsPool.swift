@@ -28,7 +28,6 @@ package struct APNsPool: ~Copyable {
         /// Each connection's token bucket.
         package var permitsPerSecond = 4000
         package var burst = 500
-        package var connectTimeout = connectTimeout
         /// Apple treats rapid reconnects as an attack.
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
@@ -70,24 +69,20 @@ package struct APNsPool: ~Copyable {
         case lost(Loss)
     }
 
+    /// Its ``description`` says what it means.
     package enum Alarm: Equatable, Sendable {
-        /// `ExpiredProviderToken` for a token that was just signed: our clock or APNs' is wrong.
+        /// `ExpiredProviderToken` for a token that was just signed.
         case clockSkew
-        /// `TooManyProviderTokenUpdates`: another process signs tokens with the same key.
-        ///
-        /// - keepsOlder: whether the previous token is still valid and is sent instead.
+        /// - keepsOlder: whether the previous token is still valid.
         case tooManyTokenUpdates(keepsOlder: Bool)
-        /// `MissingProviderToken`, although every request has one: a bug in this program.
         case missingToken
-        /// This many consecutive connects have failed. Attempts become rare until one succeeds.
         case unreachable(failures: Int)
         /// A connection works again after ``unreachable(failures:)``.
         case reachable
-        /// APNs allows far fewer streams on a connection than before. It is replaced if requests wait.
+        /// The connection is replaced if requests wait.
         case streamsCut(from: Int, to: Int)
-        /// A connection returns only `InternalServerError`. It is replaced.
         case serverErrors
-        /// APNs answered nothing on a connection for a full request timeout. It is replaced.
+        /// Nothing was answered for a full request timeout.
         case silent
     }
 
@@ -243,7 +238,6 @@ package struct APNsPool: ~Copyable {
         isConnected || (minimumConnections == 0 && entries.count == 0)
     }
 
-    /// Requests that were sent and have not ended.
     package var inFlight: Int {
         entries.count - waitingCount
     }

@@ -14,7 +14,6 @@ package struct ConnectionTrial {
     package enum Progress: Equatable {
         case none
         case firstResponse
-        /// For the first time.
         case proven
     }
 

@@ -67,15 +67,13 @@ package struct Dialer {
     }
 
     /// An attempt failed, or its connection was useless.
-    package mutating func failed(at now: Instant, using random: inout some RandomNumberGenerator) {
-        pause(atMost: backoff.limit, at: now, using: &random)
-    }
-
-    private mutating func pause(
-        atMost limit: Duration, at now: Instant, using random: inout some RandomNumberGenerator
+    ///
+    /// - Parameter longestPause: `nil` for the maximum backoff.
+    package mutating func failed(
+        longestPause: Duration? = nil, at now: Instant, using random: inout some RandomNumberGenerator
     ) {
         failures += 1
-        let wait = min(backoff.next(using: &random), limit)
+        let wait = min(backoff.next(using: &random), longestPause ?? backoff.limit)
         notBefore = now + (isBreakerOpen ? backoff.limit : wait)
     }
 
@@ -85,7 +83,7 @@ package struct Dialer {
     package mutating func peerClosedEarly(at now: Instant, using random: inout some RandomNumberGenerator) -> Bool {
         earlyCloses += 1
         guard earlyCloses > toleratedEarlyCloses else { return false }
-        pause(atMost: Self.longestPauseAfterEarlyEnd, at: now, using: &random)
+        failed(longestPause: Self.longestPauseAfterEarlyEnd, at: now, using: &random)
         return true
     }
 

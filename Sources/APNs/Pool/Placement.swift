@@ -24,22 +24,14 @@ package struct Placement {
         }
     }
 
-    package private(set) var capacities: [Capacity] = []
+    /// Of the connections, in the order of their indexes.
+    package var capacities: [Capacity] = []
     private var start = 0
 
     package init() {}
 
-    /// Removes all connections before they are added again.
-    package mutating func reset() {
-        capacities.removeAll(keepingCapacity: true)
-    }
-
-    package mutating func add(_ capacity: Capacity) {
-        capacities.append(capacity)
-    }
-
-    /// - Parameter first: only this connection and those added after it are considered.
-    /// - Returns: The index, in the order of addition, of the connection for a request of `size` bytes.
+    /// - Parameter first: only this connection and those after it are considered.
+    /// - Returns: The index of the connection for a request of `size` bytes.
     package mutating func place(size: Int, from first: Int = 0) -> Int? {
         guard !capacities.isEmpty else { return nil }
         var best: Int?

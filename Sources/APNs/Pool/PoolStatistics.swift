@@ -3,7 +3,6 @@ package import Core
 /// A pool and its connections at one moment, for metrics and the dashboard. Created only on request.
 package struct PoolStatistics: Sendable {
     package struct Connection: Sendable {
-        /// Numbers the pool's connections in the order of dialling.
         package let serial: UInt32
         package let phase: APNsConnectionMachine.Phase
         /// Whether APNs has accepted the credential on it.
@@ -61,7 +60,7 @@ extension APNsPool {
 extension PoolConnection {
     fileprivate func statistics(at now: Instant) -> PoolStatistics.Connection {
         PoolStatistics.Connection(
-            serial: serial, phase: engine.phase, isAuthenticated: isReady && !engine.awaitsAuthentication,
+            serial: serial, phase: engine.phase, isAuthenticated: isReady && engine.isAuthenticated,
             streams: engine.inFlight, maximumStreams: trial.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
             permits: limiter.available(at: now), burst: limiter.burst, permitsPerSecond: limiter.perSecond,
             isBraked: brake.divisor > 1, age: trial.readyAt.map { now - $0 }, goaway: engine.ending.goaway?.text)
@@ -154,8 +153,6 @@ package struct PoolCounters: Sendable {
         disconnects[error?.code.rawValue ?? "none", default: 0] += 1
     }
 
-    // MARK: GOAWAY
-
     /// GOAWAYs by reason, otherwise by the name of HTTP/2's code.
     package private(set) var goaways: [String: Int] = [:]
 
@@ -164,18 +161,13 @@ package struct PoolCounters: Sendable {
 
     package init() {}
 
-    /// Adds the counters of another pool, or of a connection.
     package mutating func add(_ other: PoolCounters) {
         for index in counts.indices { counts[index] += other.counts[index] }
         disconnects.merge(other.disconnects, uniquingKeysWith: +)
-        for (reason, count) in other.goaways { countGoaways(count, reason) }
+        for (reason, count) in other.goaways { self.count(goaway: reason, times: count) }
     }
 
-    mutating func count(goaway reason: String) {
-        countGoaways(1, reason)
-    }
-
-    private mutating func countGoaways(_ count: Int, _ reason: String) {
+    mutating func count(goaway reason: String, times count: Int = 1) {
         let isKnown = goaways[reason] != nil || goaways.count < Self.maximumGoawayReasons
         goaways[isKnown ? reason : "other", default: 0] += count
     }

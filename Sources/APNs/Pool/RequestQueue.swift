@@ -39,7 +39,6 @@ package struct RequestQueue: Sendable {
         ahead.first ?? turn.flatMap { classes[$0].waiting.first }
     }
 
-    /// The index of the next class.
     @inline(__always)
     private var turn: Int? {
         var turn: Int?
@@ -47,10 +46,6 @@ package struct RequestQueue: Sendable {
             if turn == nil || classes[index].passed >= Self.maximumPasses { turn = index }
         }
         return turn
-    }
-
-    package func contains(_ handle: Handle) -> Bool {
-        ahead.contains(handle) || classes.contains { $0.waiting.contains(handle) }
     }
 
     package mutating func append(_ handle: Handle, rank: UInt8) {
@@ -80,11 +75,17 @@ package struct RequestQueue: Sendable {
     }
 
     /// Removes a request that is not sent. The order of the others does not change.
-    package mutating func remove(_ handle: Handle) {
-        guard let index = classes.firstIndex(where: { $0.waiting.contains(handle) }) else {
-            return ahead.remove(handle)
+    ///
+    /// - Returns: `false` if it is not waiting.
+    @discardableResult
+    package mutating func remove(_ handle: Handle) -> Bool {
+        if let index = classes.firstIndex(where: { $0.waiting.contains(handle) }) {
+            classes[index].waiting.remove(handle)
+            return true
         }
-        classes[index].waiting.remove(handle)
+        guard ahead.contains(handle) else { return false }
+        ahead.remove(handle)
+        return true
     }
 }
 
@@ -104,13 +105,9 @@ struct WaitingRequests {
     ///
     /// - Returns: `false` if it is not waiting.
     mutating func remove(_ handle: Handle) -> Bool {
-        if queue.contains(handle) {
-            queue.remove(handle)
-        } else if rebinding.contains(handle) {
-            rebinding.remove(handle)
-        } else {
-            return false
-        }
+        if queue.remove(handle) { return true }
+        guard rebinding.contains(handle) else { return false }
+        rebinding.remove(handle)
         return true
     }
 }

@@ -6,7 +6,6 @@ import Decoding
 import Pipeline
 import Runtime
 import System
-import TLS
 
 struct ChannelsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -100,7 +99,7 @@ struct ChannelOptions: ParsableArguments {
         var random = SystemRandomNumberGenerator()
         let id = NotificationID.random(using: &random)
         let request = APNsRequest(Notification(operation), topic: ArraySlice(app.topic.utf8), id: id)
-        let runner = try LoopRunner(settings.apns.socketOptions)
+        let runner = try LoopRunner(.apns)
         let exchange = try OneOffExchange(
             request, for: app, settings.apns, tokens: ProviderTokens([app]), network: runner.network,
             seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
@@ -138,9 +137,7 @@ extension MessageStoragePolicy: ExpressibleByArgument {
     /// - Parameter argument: the policy's name, or APNs' number for it.
     package init?(argument: String) {
         guard
-            let policy = Self.allCases.first(where: {
-                argument == $0.name.description || argument == String($0.rawValue)
-            })
+            let policy = Self.allCases.first(where: { argument == "\($0)" || argument == String($0.rawValue) })
         else { return nil }
         self = policy
     }
@@ -171,7 +168,7 @@ struct ChannelResult {
 
     private var policyName: String {
         let known = policy.flatMap { UInt8(exactly: $0) }.flatMap(MessageStoragePolicy.init)
-        return known?.name.description ?? policy.map { String($0) } ?? ""
+        return known.map { "\($0)" } ?? policy.map { String($0) } ?? ""
     }
 
     var complaint: String {

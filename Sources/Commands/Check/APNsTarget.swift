@@ -7,7 +7,6 @@ struct APNsTarget {
     /// The first app that needs it; the check uses its credential.
     let app: Configuration.App
     let identity: PoolPlan
-    private let purpose: PoolPlan.Purpose
     /// The topics of all apps that need it.
     fileprivate(set) var topics: [String]
 
@@ -16,8 +15,9 @@ struct APNsTarget {
         var targets: [APNsTarget] = []
         for app in configuration.apps {
             // Broadcasts go where notifications go.
-            for purpose in [PoolPlan.Purpose.notifications, .management] {
-                let target = APNsTarget(app, for: purpose, configuration.apns)
+            for managesChannels in [false, true] {
+                let plan = PoolPlan(app, configuration.apns, managesChannels: managesChannels)
+                let target = APNsTarget(app: app, identity: plan, topics: [app.topic])
                 if let index = targets.firstIndex(where: { $0.covers(target) }) {
                     if !targets[index].topics.contains(app.topic) { targets[index].topics.append(app.topic) }
                 } else {
@@ -26,13 +26,6 @@ struct APNsTarget {
             }
         }
         return targets
-    }
-
-    private init(_ app: Configuration.App, for purpose: PoolPlan.Purpose, _ limits: Configuration.APNs) {
-        self.app = app
-        self.purpose = purpose
-        topics = [app.topic]
-        identity = PoolPlan(app, for: purpose, limits)
     }
 
     var endpoint: Endpoint { identity.endpoint }
@@ -52,7 +45,7 @@ struct APNsTarget {
     }
 
     /// Whether only channel management needs it, and notifications do not.
-    var isOptional: Bool { purpose == .management }
+    var isOptional: Bool { identity.managesChannels }
 
     /// Whether its responses prove that APNs accepts the app's provider token. Other requests have side effects.
     var judgesToken: Bool { isOptional && sendsProviderToken }

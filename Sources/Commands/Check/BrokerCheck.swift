@@ -58,7 +58,6 @@ final class BrokerCheck: PlaceCheck {
         control.start(at: now)
     }
 
-    /// Whether the check is complete and the connections are closed or given up.
     private(set) var isFinished = false
 
     var nextDeadline: Instant? {

@@ -35,7 +35,7 @@ struct CheckCommand: ParsableCommand {
         let (document, problems, apps) = (inspection.document, inspection.problems, inspection.apps)
         // A file that cannot be read completely contains no addresses to connect to.
         let connections =
-            try connect ? document.map { try ConnectionsReport($0.configuration, showsProgress: !json) } : nil
+            try connect ? document.map { try check($0.configuration) } : nil
         let mistakes = problems.count { $0.severity == .error } + (connections?.count(.wrong) ?? 0)
         let failures = connections?.count(.unreachable) ?? 0
         if json {
@@ -43,14 +43,14 @@ struct CheckCommand: ParsableCommand {
                 ("ok", .boolean(mistakes + failures == 0)), ("problems", .array(problems.map(Self.object))),
                 ("brokers", .array(document.map(Self.brokers)?.map { .text($0) } ?? [])),
                 ("queues", .array(document?.configuration.queues.map(Self.object) ?? [])),
-                ("apps", .array(apps.map { CredentialReport($0, at: now).json })),
+                ("apps", .array(apps.map { $0.json(at: now) })),
             ]
             if let connections { members.append(("connections", connections.json)) }
             printLine(json: members)
         } else {
             for problem in problems { printLine(problem.description) }
             if let document { printLine(lines: Self.lines(document)) }
-            for app in apps { printLine(lines: CredentialReport(app, at: now).lines) }
+            for app in apps { printLine(lines: app.lines(at: now)) }
             printLine(lines: connections?.lines ?? [])
             let warnings = problems.count { $0.severity == .warning } + (connections?.count(.warning) ?? 0)
             printLine(Self.summary(errors: mistakes + failures, warnings: warnings))
@@ -59,15 +59,21 @@ struct CheckCommand: ParsableCommand {
         if failures > 0 { throw Status.unavailable }
     }
 
+    private func check(_ configuration: Configuration) throws -> ConnectionCheck {
+        let runner = try LoopRunner()
+        let check = ConnectionCheck(
+            configuration, network: runner.network, seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
+        try runner.run(check, showing: ProgressBar(isWanted: !json))
+        return check
+    }
+
     private static func brokers(_ document: ConfigurationDocument) -> [String] {
-        // Without user and password. Invalid endpoints are configuration errors, which were reported before.
-        document.configuration.broker.endpoints.compactMap { try? BrokerAddress($0.reveal()) }.map {
-            "\($0.endpoint), virtual host \"\($0.virtualHost)\""
-        }
+        // Without user and password.
+        document.configuration.broker.addresses.map { "\($0.endpoint), virtual host \"\($0.virtualHost)\"" }
     }
 
     private static func lines(_ document: ConfigurationDocument) -> [String] {
-        let origin = document.isGiven("queues") ? "" : ", by default, because the file has no queues"
+        let origin = document.values.isGiven("queues") ? "" : ", by default, because the file has no queues"
         return brokers(document).map { "broker \($0)" }
             + document.configuration.queues.map {
                 "queue \($0.name): decoder \($0.decoder), prefetch \($0.prefetch)\(origin)"

@@ -1,12 +1,9 @@
 import AMQP
-import APNs
 import Configuration
 import Core
 import Runtime
-import TLS
 
-/// Checks every broker and every APNs service of a configuration concurrently, without side effects. Sans-IO like a
-/// worker.
+/// Checks every broker and every APNs service of a configuration concurrently, without side effects.
 final class ConnectionCheck: Run {
     /// The number of endpoints checked concurrently: Apple may treat many simultaneous connections as an attack.
     private static let atOnce = 8
@@ -46,14 +43,9 @@ final class ConnectionCheck: Run {
     }
 
     private func brokerPlace(_ secret: Secret) -> Place {
-        let address: BrokerAddress
-        do throws(AMQPError) {
-            address = try BrokerAddress(secret.reveal())
-        } catch {
-            preconditionFailure("a configuration's endpoints have been read before: \(error)")
-        }
         var settings = configuration.broker
         settings.endpoints = [secret]
+        let address = settings.addresses[0]
         return Place(peer: .broker, endpoint: address.endpoint, purpose: "virtual host \"\(address.virtualHost)\"") {
             [unowned self, settings] now in
             try BrokerCheck(address, configuration, at: now) { role in

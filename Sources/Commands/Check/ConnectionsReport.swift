@@ -1,22 +1,8 @@
-import Configuration
 import Core
 import Decoding
-import Runtime
-import System
 
-/// The connections part of `harebell check --connect`: tests the connections and reports as text or JSON.
-struct ConnectionsReport {
-    private let places: [ConnectionCheck.Place]
-
-    /// - Parameter showsProgress: shows progress on a terminal during the tests.
-    init(_ configuration: Configuration, showsProgress: Bool) throws {
-        let runner = try LoopRunner()
-        let check = ConnectionCheck(
-            configuration, network: runner.network, seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
-        try runner.run(check, showing: ProgressBar(isWanted: showsProgress))
-        places = check.places
-    }
-
+/// The connections part of `harebell check --connect`, as text or JSON.
+extension ConnectionCheck {
     func count(_ severity: ConnectionFinding.Severity) -> Int {
         places.flatMap(\.findings).count { $0.severity == severity }
     }

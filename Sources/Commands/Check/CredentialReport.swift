@@ -5,21 +5,13 @@ import System
 import TLS
 
 /// The report of `harebell check` about one app's key or certificate, as text or JSON.
-struct CredentialReport {
-    private let found: ConfigurationInspection.App
-    private let now: WallTime
-
-    init(_ found: ConfigurationInspection.App, at now: WallTime) {
-        self.found = found
-        self.now = now
-    }
-
+extension ConfigurationInspection.App {
     // MARK: Text
 
     /// A line for the app and one for each topic of its certificate.
-    var lines: [String] {
-        let head = "app \(found.topic) (\(found.environment)): "
-        switch found.credential {
+    func lines(at now: WallTime) -> [String] {
+        let head = "app \(topic) (\(environment)): "
+        switch credential {
         case .token(let keyFile, let keyID, let teamID, let isReadable):
             return [head + "signing key \(keyID) of team \(teamID), \(keyFile)\(isReadable ? "" : " (not usable)")"]
         case .certificate(nil):
@@ -28,13 +20,13 @@ struct CredentialReport {
             let environments = Self.environments(of: certificate).joined(separator: " and ")
             let lines = [
                 head + "certificate for \(environments.isEmpty ? "any environment" : environments), "
-                    + "\(expiry(of: certificate))"
+                    + "\(expiry(of: certificate, at: now))"
             ]
             return lines + topics(of: certificate)
         }
     }
 
-    private func expiry(of certificate: Certificate) -> String {
+    private func expiry(of certificate: Certificate, at now: WallTime) -> String {
         let days = Self.days(until: certificate.notAfter, from: now)
         let date = certificate.notAfter.inUTC
         return days < 0 ? "expired on \(date)" : "expires on \(date) (\(days) days)"
@@ -48,11 +40,9 @@ struct CredentialReport {
 
     // MARK: JSON
 
-    var json: JSONOutput {
-        var members: [(String, JSONOutput)] = [
-            ("topic", .text(found.topic)), ("environment", .text(found.environment)),
-        ]
-        switch found.credential {
+    func json(at now: WallTime) -> JSONOutput {
+        var members: [(String, JSONOutput)] = [("topic", .text(topic)), ("environment", .text(environment))]
+        switch credential {
         case .token(let keyFile, let keyID, let teamID, let isReadable):
             members += [
                 ("credential", .text("token")), ("readable", .boolean(isReadable)),

@@ -55,10 +55,8 @@ struct RequestReader: Sendable {
 
     init(_ configuration: Configuration) {
         maximumMessage = configuration.broker.maximumMessage
-        let known = DecoderSet(configuration)
-        var decoders: [String: any Decoder] = [:]
-        for queue in configuration.queues { decoders[queue.name] = known[queue.decoder] }
-        self.decoders = decoders
+        let known = DecoderSet(configuration.decoders)
+        decoders = configuration.queues.reduce(into: [:]) { $0[$1.name] = known[$1.decoder] }
         apps = configuration.apps
     }
 

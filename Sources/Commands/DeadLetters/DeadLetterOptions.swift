@@ -1,7 +1,5 @@
 import ArgumentParser
-import Configuration
 import Core
-import Decoding
 import System
 
 /// A dead-letter queue and a filter for its messages.

@@ -23,8 +23,7 @@ extension DeadLetterRun {
             consumers[index].took(event, at: now)
             switch event {
             case .engine(.consuming): broker.restart(at: now)
-            case .engine(.delivery(let delivery)): received(delivery, from: index, isWhole: true)
-            case .engine(.oversize(let delivery, _)): received(delivery, from: index, isWhole: false)
+            case .engine(.delivery(let delivery)): received(delivery, from: index)
             case .engine(.channelClosed(_, let error)) where error.code == .consumerCancelled:
                 finish(.failed("queue \"\(settings.queue)\" is gone"))
             // What it holds is in the queue again.
@@ -38,7 +37,7 @@ extension DeadLetterRun {
     }
 
     /// A message that is not chosen stays unacknowledged.
-    private func received(_ delivery: Delivery, from consumer: Int, isWhole: Bool) {
+    private func received(_ delivery: Delivery, from consumer: Int) {
         guard end == nil, !isOver else { return }
         noteDelivery()
         defer { if isOver { stopConsuming() } }
@@ -54,7 +53,9 @@ extension DeadLetterRun {
             tally.done += 1
         case .replay(let target) where target(letter.queue) == nil: refuseTarget(letter)
         case .replay, .export, .publish:
-            guard isWhole else { return tally.complain("its body is larger than broker.max_message_bytes") }
+            guard delivery.oversizeBody == nil else {
+                return tally.complain("its body is larger than broker.max_message_bytes")
+            }
             backlog.append(item)
         case .discard: backlog.append(item)
         }
@@ -86,7 +87,7 @@ extension DeadLetterRun {
         case .replay, .publish:
             takeFromArchive()
             if !backlog.isEmpty { publisher.start(at: now) }
-            while end == nil, mayPublish, takePermit() {
+            while end == nil, mayPublish, limiter?.take(at: now) ?? true {
                 suspects = max(0, suspects - 1)
                 publish(backlog.removeFirst())
                 takeFromArchive()

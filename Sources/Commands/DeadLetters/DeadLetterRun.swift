@@ -53,7 +53,7 @@ final class DeadLetterRun: Run {
     var broker: BrokerProgress
     private let control: AMQPConnection
     private let connect: (AMQPRole) throws -> AMQPConnection
-    private var limiter: RateLimiter?
+    var limiter: RateLimiter?
     private var question: Question?
     /// When the queue last proved that it contains a message.
     private var lastDelivery: Instant
@@ -132,10 +132,6 @@ final class DeadLetterRun: Run {
         takeConfirms()
     }
 
-    func takePermit() -> Bool {
-        limiter?.take(at: now) ?? true
-    }
-
     /// Ends the run in order: messages that were not sent stay in the queue.
     func stop(at moment: Moment) {
         now = moment.instant
@@ -185,7 +181,7 @@ final class DeadLetterRun: Run {
         case (.lock, _): ask(.length)
         case (.length, .declared(_, let messages, _)): counted(Int(messages))
         case (.emptiness, .empty): finish(.complete)
-        case (.emptiness, .got(let delivery, let remaining, _)):
+        case (.emptiness, .got(let delivery, let remaining)):
             control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now)
             if scope != nil { lastDelivery = now } else { start(Int(remaining) + 1) }
         default: finish(.failed("unexpected response from the broker"))

@@ -1,20 +1,9 @@
 import Core
 import Decoding
 
-/// Dead letters with common properties.
+/// Dead letters with the same maker, outcome, reason and origin.
 struct DeadLetterGroup {
-    struct Key: Hashable {
-        let maker: DeadLetter.Maker
-        let outcome: String?
-        let reason: String?
-        /// The queue that they came from.
-        let queue: String?
-
-        init(_ letter: DeadLetter) {
-            (maker, outcome, reason, queue) = (letter.maker, letter.outcome, letter.reason, letter.queue)
-        }
-    }
-
+    let sample: DeadLetter
     private(set) var count = 0
     private(set) var firstFailedAt: WallTime?
     private(set) var lastFailedAt: WallTime?
@@ -39,7 +28,8 @@ struct DeadLetterTable {
     /// The maximum number of groups, so that producers of arbitrary headers cannot make the list long.
     static let maximumGroups = 1000
 
-    private(set) var groups: [DeadLetterGroup.Key: DeadLetterGroup] = [:]
+    /// By their common properties.
+    private var groups: [[String?]: DeadLetterGroup] = [:]
     /// Dead letters beyond the maximum number of groups.
     private(set) var others = 0
     /// The destination of each group; `nil` omits the column.
@@ -49,7 +39,6 @@ struct DeadLetterTable {
 
     init() {}
 
-    /// Reads the queue.
     init(
         _ access: DeadLetterAccess, _ options: DeadLetterOptions, target: ((String?) -> String?)? = nil
     ) throws {
@@ -63,11 +52,11 @@ struct DeadLetterTable {
     }
 
     mutating func add(_ letter: DeadLetter) {
-        let key = DeadLetterGroup.Key(letter)
+        let key = [letter.maker.rawValue, letter.outcome, letter.reason, letter.queue]
         if groups[key] == nil, groups.count >= Self.maximumGroups {
             others += 1
         } else {
-            groups[key, default: DeadLetterGroup()].add(letter)
+            groups[key, default: DeadLetterGroup(sample: letter)].add(letter)
         }
     }
 
@@ -76,13 +65,12 @@ struct DeadLetterTable {
     }
 
     /// The largest group first.
-    var sorted: [(key: DeadLetterGroup.Key, group: DeadLetterGroup)] {
-        func name(_ key: DeadLetterGroup.Key) -> String {
-            [key.maker.rawValue, key.outcome, key.reason, key.queue].map { $0 ?? "" }.joined(separator: "\u{0}")
+    var sorted: [DeadLetterGroup] {
+        func name(_ key: [String?]) -> String { key.map { $0 ?? "" }.joined(separator: "\u{0}") }
+        let sorted = groups.sorted {
+            $0.value.count == $1.value.count ? name($0.key) < name($1.key) : $0.value.count > $1.value.count
         }
-        return groups.map { (key: $0, group: $1) }.sorted {
-            $0.group.count == $1.group.count ? name($0.key) < name($1.key) : $0.group.count > $1.group.count
-        }
+        return sorted.map(\.value)
     }
 
     /// Shows the table, and asks unless it is a dry run. With `--json` standard output has only the command's own JSON.
@@ -104,26 +92,28 @@ struct DeadLetterTable {
         if tally.accepted > 0 { complain(DeadLetterAccess.acceptedStay(tally.accepted)) }
     }
 
-    private func object(_ key: DeadLetterGroup.Key, _ group: DeadLetterGroup) -> JSONOutput {
+    private func object(_ group: DeadLetterGroup) -> JSONOutput {
+        let letter = group.sample
         let members: [(String, JSONOutput)] = [
-            ("maker", .text(key.maker.rawValue)), ("outcome", .optional(key.outcome)),
-            ("reason", .optional(key.reason)), ("queue", .optional(key.queue)), ("count", .integer(group.count)),
+            ("maker", .text(letter.maker.rawValue)), ("outcome", .optional(letter.outcome)),
+            ("reason", .optional(letter.reason)), ("queue", .optional(letter.queue)), ("count", .integer(group.count)),
             ("first_failed_at", .optional(group.firstFailedAt?.inUTC)),
             ("last_failed_at", .optional(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
             ("most_replays", .integer(group.mostReplays)),
         ]
-        return .object(members + (target.map { [("target", .optional($0(key.queue)))] } ?? []))
+        return .object(members + (target.map { [("target", .optional($0(letter.queue)))] } ?? []))
     }
 
     private var lines: [String] {
         var titles = ["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]
         if target != nil { titles.append("TARGET") }
         var table = TextTable(titles)
-        for (key, group) in sorted {
-            let outcome = key.outcome ?? (key.maker == .broker ? "(by the broker)" : "(unknown)")
-            var row = [String(group.count), outcome, key.reason ?? "-", key.queue ?? "-"]
+        for group in sorted {
+            let letter = group.sample
+            let outcome = letter.outcome ?? (letter.maker == .broker ? "(by the broker)" : "(unknown)")
+            var row = [String(group.count), outcome, letter.reason ?? "-", letter.queue ?? "-"]
             row += [group.firstFailedAt?.inUTC ?? "-", group.lastFailedAt?.inUTC ?? "-", String(group.replayed)]
-            if let target { row.append(target(key.queue) ?? "none: --to QUEUE") }
+            if let target { row.append(target(letter.queue) ?? "none: --to QUEUE") }
             table.add(row)
         }
         return table.lines + (others > 0 ? ["and \(others) of more groups"] : [])

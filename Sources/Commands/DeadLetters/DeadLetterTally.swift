@@ -13,31 +13,23 @@ struct DeadLetterTally: Sendable, Equatable {
     var accepted = 0
     /// Selected, but left in the queue because of a failure.
     private(set) var refused = 0
-    private var reasons: [Reason] = []
+    /// The reasons for refusals, in order of their first occurrence; at most ``maximumComplaints``.
+    private(set) var complaints: [String] = []
+    /// Their texts, without the first message.
+    private var texts: Set<String> = []
     /// Possibly duplicated: sent without a confirm, or without an acknowledgement of the original.
     var uncertain = 0
 
     /// The maximum of stored complaints; further ones are only counted.
     static let maximumComplaints = 10
 
-    private struct Reason: Equatable {
-        let text: String
-        /// The first message with this complaint.
-        let first: String?
-    }
-
     /// Those of them that are still in the queue.
     var left: Int { max(0, atStart - removed) }
-
-    /// The reasons for refusals, in order of their first occurrence; at most ``maximumComplaints``.
-    var complaints: [String] {
-        reasons.map { reason in reason.first.map { "\(reason.text) (first: \($0))" } ?? reason.text }
-    }
 
     /// - Parameter name: of the message.
     mutating func complain(_ text: String, about name: String? = nil) {
         refused += 1
-        guard reasons.count < Self.maximumComplaints, !reasons.contains(where: { $0.text == text }) else { return }
-        reasons.append(Reason(text: text, first: name))
+        guard complaints.count < Self.maximumComplaints, texts.insert(text).inserted else { return }
+        complaints.append(name.map { "\(text) (first: \($0))" } ?? text)
     }
 }

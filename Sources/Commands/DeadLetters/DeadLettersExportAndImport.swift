@@ -1,9 +1,6 @@
-import AMQP
 import ArgumentParser
 import Configuration
-import Core
 import Decoding
-import Runtime
 import System
 
 struct DeadLettersExport: ParsableCommand {
@@ -27,12 +24,7 @@ struct DeadLettersExport: ParsableCommand {
 
     func run() throws {
         let access = try options.access(verb: "export")
-        let writer: LineWriter
-        do throws(WholeFile.Failure) {
-            writer = try LineWriter(creating: file)
-        } catch {
-            throw ValidationError("--file: cannot create \(file): \(error)")
-        }
+        let writer = try validating("--file: cannot create \(file)") { try LineWriter(creating: file) }
         // A copy that did not end in order is of no use; a removed message is only in the file.
         var isOfUse = false
         defer { if !isOfUse { writer.remove() } }
@@ -52,8 +44,7 @@ struct DeadLettersExport: ParsableCommand {
         do throws(WholeFile.Failure) {
             try writer.sync()
         } catch {
-            complain("cannot write \(file): \(error)")
-            throw Status.internal
+            try quit("cannot write \(file): \(error)", Status.internal)
         }
         isOfUse = isOfUse || run.end == .complete
         try access.report(run, "exported")
@@ -112,13 +103,9 @@ struct DeadLettersImport: ParsableCommand {
     }
 
     private func open(_ settings: Configuration) throws -> LineReader {
-        do throws(WholeFile.Failure) {
-            // Base64 makes a body a third longer. Headers fit into a frame, and escaping makes them up to six times
-            // longer.
-            return try LineReader(file, longestLine: settings.broker.maximumMessage * 2 + 1_048_576)
-        } catch {
-            throw ValidationError("--file: cannot read \(file): \(error)")
-        }
+        // Base64 makes a body a third longer. Headers fit into a frame, and escaping makes them up to six times longer.
+        let longestLine = settings.broker.maximumMessage * 2 + 1_048_576
+        return try validating("--file: cannot read \(file)") { try LineReader(file, longestLine: longestLine) }
     }
 
     /// - Returns: the number of messages.
@@ -127,8 +114,7 @@ struct DeadLettersImport: ParsableCommand {
         do {
             while let line = try lines.next() { _ = try ArchivedMessage(line: line) }
         } catch {
-            complain("\(file):\(lines.line): \(error)")
-            throw Status.refused
+            try quit("\(file):\(lines.line): \(error)", Status.refused)
         }
         return lines.line
     }

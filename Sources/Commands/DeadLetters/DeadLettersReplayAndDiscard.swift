@@ -1,7 +1,5 @@
 import ArgumentParser
 import Configuration
-import Core
-import Decoding
 import Glibc
 
 struct DeadLettersReplay: ParsableCommand {

@@ -4,7 +4,6 @@ import Core
 import Decoding
 import Logging
 import System
-import TLS
 
 struct DecodeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -47,13 +46,9 @@ struct DecodeCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        var limit = Self.defaultLimit
-        var decoders = DecoderSet()
         let settings = try configuration.fileIfAny.map { _ in try configuration.load() }
-        if let settings {
-            limit = settings.broker.maximumMessage
-            decoders = DecoderSet(settings)
-        }
+        let limit = settings?.broker.maximumMessage ?? Self.defaultLimit
+        let decoders = if let settings { DecoderSet(settings.decoders) } else { DecoderSet() }
         let queue = queue ?? settings?.queues[0].name ?? "push.requests"
         let decoder = decoder ?? settings?.queues.first { $0.name == queue }?.decoder ?? "auto"
         let received = try readDelivery(limit)
@@ -61,8 +56,7 @@ struct DecodeCommand: ParsableCommand {
         do throws(DecodingFailure) {
             delivery = try received.readable(limit: limit)
         } catch {
-            complain(error.detail)
-            throw Status.refused
+            try quit(error.detail, Status.refused)
         }
         guard let found = decoders[decoder] else {
             throw ValidationError("--decoder: \(decoders.complaint(about: decoder) ?? "unknown")")
@@ -88,8 +82,8 @@ struct DecodeCommand: ParsableCommand {
             log: log?.logger("harebell") ?? Logger(label: "harebell"), at: runner.now)
         try runner.run(trial)
         guard let decoded = trial.decoded else {
-            complain("the decoder's program \(process.options.program.name): \(trial.failure)")
-            throw Status.unavailable
+            let name = process.options.program.name
+            try quit("the decoder's program \(name): \(trial.failure)", Status.unavailable)
         }
         return decoded
     }
@@ -98,12 +92,10 @@ struct DecodeCommand: ParsableCommand {
     private static let defaultLimit = 262_144
 
     private func readDelivery(_ limit: Int) throws -> Delivery {
-        var delivery: OneOffDelivery
-        do {
-            delivery = OneOffDelivery(body: try WholeFile.read(fileOrStandardInput: file, upTo: limit))
-        } catch {
-            throw ValidationError("--file: cannot read \(file): \(error)")
+        let body = try validating("--file: cannot read \(file)") {
+            try WholeFile.read(fileOrStandardInput: file, upTo: limit)
         }
+        var delivery = OneOffDelivery(body: body)
         for header in headers {
             guard let (name, value) = Self.header(header) else {
                 throw ValidationError("--header \(header): expected name=text, or name:=integer, true or false")

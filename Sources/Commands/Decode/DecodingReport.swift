@@ -7,11 +7,15 @@ import TLS
 /// How a worker would decode a message from a queue, as text or JSON.
 struct DecodingReport {
     private let decoder: String
-    private let decoded: Decoded
+    private let answer: String
+    private var detail: String?
+    private var notBefore: Int64?
+    /// Whether a worker would refuse it, or a part of it.
+    private(set) var isRefused = false
     /// The fields of each notification of a request, in the documented order.
     private var notifications: [[(String, JSONOutput)]] = []
-    /// Why a worker with this configuration would not send notifications of a request.
-    private var failures: [String] = []
+    /// Why a worker with this configuration would not send parts of a request.
+    private var problems: [String] = []
 
     /// - Parameters:
     ///   - queue: the queue that the message would come from; part of the `apns-id`.
@@ -21,8 +25,15 @@ struct DecodingReport {
         _ configuration: Configuration?
     ) throws(TLSError) {
         self.decoder = decoder
-        self.decoded = decoded
+        switch decoded {
+        case .request: answer = "request"
+        case .ignore(let reason): (answer, detail) = ("ignore", reason)
+        case .reject(let failure): (answer, detail, isRefused) = ("reject", failure.detail, true)
+        case .later(let pause): (answer, detail) = ("later", "in \(pause.components.seconds) s")
+        }
         guard case .request(let request) = decoded else { return }
+        notBefore = request.notBefore
+        problems = request.refusals.map(\.failure.detail)
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
         let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
@@ -34,6 +45,8 @@ struct DecodingReport {
             let finding = Self.joined([findings, request.hint].compactMap(\.self))
             add(notification, id, finding: finding, apps?.resolve(notification))
         }
+        detail = Self.joined(problems)
+        isRefused = !problems.isEmpty
     }
 
     /// - Parameters:
@@ -49,7 +62,7 @@ struct DecodingReport {
         case .failure(let problem)?: failure = problem.detail
         case nil: break
         }
-        if let failure { failures.append(failure) }
+        if let failure { problems.append(failure) }
         let target: (String, JSONOutput) =
             switch notification.target {
             case .device(let token): ("device-token", .bytes(token.hex[...]))
@@ -68,26 +81,17 @@ struct DecodingReport {
         ])
     }
 
-    /// Whether a worker would refuse it, or a part of it.
-    var isRefused: Bool {
-        switch decoded {
-        case .reject: true
-        case .request(let request): !request.refusals.isEmpty || !failures.isEmpty
-        case .ignore, .later: false
-        }
-    }
-
     var json: [(String, JSONOutput)] {
         [
-            ("decoder", .text(decoder)), ("version", .text(DecoderFormat.version)), ("answer", .text(outcome)),
+            ("decoder", .text(decoder)), ("version", .text(DecoderFormat.version)), ("answer", .text(answer)),
             ("detail", .optional(detail)), ("not-before", notBefore.map { .integer(Int($0)) } ?? .null),
             ("notifications", .array(notifications.map { .object($0) })),
         ]
     }
 
     var lines: [String] {
-        guard case .request(let request) = decoded else { return ["\(outcome)\(detail.map { ": \($0)" } ?? "")"] }
-        let invalid = (request.refusals.map(\.failure.detail) + failures).map { "invalid: \($0)" }
+        guard answer == "request" else { return ["\(answer)\(detail.map { ": \($0)" } ?? "")"] }
+        let invalid = problems.map { "invalid: \($0)" }
         let valid = notifications.enumerated().flatMap { index, members in
             ["notification \(index + 1) of \(notifications.count)"]
                 + JSONOutput.table(members).map { "  \($0)" }
@@ -95,29 +99,7 @@ struct DecodingReport {
         return invalid + (notBefore.map { ["not-before: \($0)"] } ?? []) + valid
     }
 
-    private var notBefore: Int64? {
-        if case .request(let request) = decoded { request.notBefore } else { nil }
-    }
-
     private static func joined(_ details: [String]) -> String? {
         details.isEmpty ? nil : details.joined(separator: "; ")
-    }
-
-    private var outcome: String {
-        switch decoded {
-        case .request: "request"
-        case .ignore: "ignore"
-        case .reject: "reject"
-        case .later: "later"
-        }
-    }
-
-    private var detail: String? {
-        switch decoded {
-        case .request(let request): Self.joined(request.refusals.map(\.failure.detail) + failures)
-        case .ignore(let reason): reason
-        case .reject(let failure): failure.detail
-        case .later(let pause): "in \(pause.components.seconds) s"
-        }
     }
 }

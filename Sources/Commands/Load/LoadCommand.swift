@@ -1,9 +1,7 @@
-import AMQP
 import ArgumentParser
 import Configuration
 import Core
 import Decoding
-import Runtime
 
 struct LoadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -106,8 +104,8 @@ struct LoadCommand: ParsableCommand {
             ], asJSON: json)
         switch run.end {
         case .complete?: return
-        case .timedOut(let message)? where ledger.published == 0: try unavailable(message)
-        case .failed(let message)?: try unavailable(message)
+        case .timedOut(let message)? where ledger.published == 0: try quit(message, Status.unavailable)
+        case .failed(let message)?: try quit(message, Status.unavailable)
         case .timedOut?, .stopped?, nil: throw Status.refused
         }
     }

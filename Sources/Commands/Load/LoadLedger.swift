@@ -38,7 +38,6 @@ struct LoadLedger: Sendable {
         outcomes[outcome, default: 0] += 1
     }
 
-    /// Published messages without a reply.
     var missing: Int {
         published - responded
     }

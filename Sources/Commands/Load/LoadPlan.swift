@@ -72,7 +72,6 @@ struct LoadPlan: Sendable {
 }
 
 extension RequestRun {
-    /// A load.
     convenience init(
         _ settings: Settings, _ plan: LoadPlan, at now: Instant, connect: (AMQPRole) throws -> AMQPConnection
     ) rethrows {

@@ -24,8 +24,7 @@ final class ReadinessCheck: Run {
 
     /// Why there is no response; `nil` if there is one.
     var failure: String? {
-        guard !isStopped else { return "stopped" }
-        return switch request.result {
+        switch request.result {
         case .success?, nil: nil
         case .failure(.transport(let message))?: message
         case .failure(.notHTTP)?:

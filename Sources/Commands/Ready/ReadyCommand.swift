@@ -26,15 +26,14 @@ struct ReadyCommand: ParsableCommand {
 
     func run() throws {
         guard let admin = try Configuration.Admin.load(path: try configuration.file()) else {
-            complain("admin is null, so the worker cannot report its health: set admin.listen")
-            throw Status.configuration
+            try quit("admin is null, so the worker cannot report its health: set admin.listen", Status.configuration)
         }
         let runner = try LoopRunner()
         let check = ReadinessCheck(admin, network: runner.network, at: SystemClock.now().instant)
         try runner.run(check)
         guard let response = check.response else {
-            complain("\(check.failure ?? "stopped"); is a worker running with this configuration?")
-            throw Status.unavailable
+            let failure = check.failure ?? "stopped"
+            try quit("\(failure); is a worker running with this configuration?", Status.unavailable)
         }
         let body = String(decoding: response.body, as: UTF8.self)
         if !json, isatty(STDOUT_FILENO) == 1 {

@@ -10,13 +10,11 @@ import Runtime
 extension Application {
     func logStart() {
         let configuration = plan.configuration
-        // Without user and password. Invalid endpoints are configuration errors, which were reported before.
-        let brokers = configuration.broker.endpoints.compactMap { try? BrokerAddress($0.reveal()) }
         log.notice(
             "starting",
             metadata: [
                 "service.version": "\(Version.text)", "config_file": "\(file.path)",
-                "brokers": .array(brokers.map { "\($0.endpoint)" }),
+                "brokers": .array(configuration.broker.addresses.map { "\($0.endpoint)" }),
                 "queues": .array(configuration.queues.map { "\($0.name) (prefetch \($0.prefetch))" }),
                 "apps": .array(configuration.apps.map { "\($0.topic) (\($0.environment.rawValue))" }),
                 "workers": .stringConvertible(configuration.workers),

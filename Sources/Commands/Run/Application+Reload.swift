@@ -12,16 +12,11 @@ extension Application {
         paths.reduce(into: [:]) { $0[$1] = FileStamp($1) }
     }
 
-    /// The files whose change causes a reload.
-    private var watchedFiles: Set<String> {
-        Set(plan.configuration.files(file.path))
-    }
-
     /// Reloads if a file has changed and appears completely written. A failed reload is repeated until it succeeds:
     /// its cause may be a file that is not watched, a permission, or the time of a certificate.
     func checkFiles(at now: Moment) {
         guard !shutdown.isDraining, file.watch.nextCheck <= now.instant else { return }
-        switch file.watch.checked(Self.stamps(watchedFiles), at: now.instant) {
+        switch file.watch.checked(Self.stamps(plan.configuration.files(file.path)), at: now.instant) {
         case .changed:
             log.notice("a file has changed or is gone: reloading the configuration")
             reload(at: now)
@@ -41,7 +36,7 @@ extension Application {
         if let end = watch.token?.expires { fields["expires"] = "\(end.inUTC)" }
         switch finding {
         case .renewed?:
-            plan.renew(watch.secret)
+            plan.configuration.broker.password = watch.secret
             workers.post(.renewPassword(watch.secret))
             log.notice("the broker's password has changed: connections use the new one", metadata: fields)
         case .unreadable(let reason)?:
@@ -66,9 +61,9 @@ extension Application {
 
     private func readFiles(at now: Moment) {
         // From before they are read: files that change during the reload are read once more.
-        var stamps = Self.stamps(watchedFiles)
+        var stamps = Self.stamps(plan.configuration.files(file.path))
         defer {
-            let watched = watchedFiles
+            let watched = plan.configuration.files(file.path)
             file.watch = FileWatch(reading: stamps.filter { watched.contains($0.key) }, at: now.instant)
         }
         let inspection = ConfigurationInspection(path: file.path, now: now.wall)
@@ -109,9 +104,9 @@ extension Application {
 }
 
 extension Configuration {
-    /// The files that a reload applies: the configuration file, and the keys and certificates of its apps.
-    func files(_ own: String) -> [String] {
-        Array(Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }.map(\.path)))
+    /// The files whose change causes a reload: the configuration file, and the keys and certificates of its apps.
+    func files(_ own: String) -> Set<String> {
+        Set([own] + apps.flatMap { $0.credential.files + [$0.caFile].compactMap(\.self) }.map(\.path))
     }
 }
 
@@ -119,8 +114,8 @@ extension Configuration.Credential {
     fileprivate var files: [FilePath] {
         switch self {
         case .token(let keyFile, _, _): [keyFile]
-        case .certificate(.pem(let certificateFile, let privateKeyFile)): [certificateFile, privateKeyFile]
-        case .certificate(.p12(let file, _)): [file]
+        case .pem(let certificateFile, let privateKeyFile): [certificateFile, privateKeyFile]
+        case .p12(let file, _): [file]
         }
     }
 }

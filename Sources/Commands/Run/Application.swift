@@ -173,13 +173,12 @@ package final class Application: LoopOwner {
     func workerReported(_ report: WorkerReport) {
         switch report.event {
         case .ready:
-            workers.becameReady(report.worker, true)
+            workers.isReady[report.worker] = true
             guard !hasReportedReady, workers.areReady else { return }
             hasReportedReady = true
             onReady()
             service.notify(.ready)
-        case .notReady:
-            workers.becameReady(report.worker, false)
+        case .notReady: workers.isReady[report.worker] = false
         case .failed(let failure, let message):
             log.critical("\(message)", metadata: ["worker": .stringConvertible(report.worker)])
             shutdown.end = .failed(failure)

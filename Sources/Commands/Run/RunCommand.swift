@@ -1,8 +1,6 @@
 import ArgumentParser
 import Configuration
 import Core
-import Decoding
-import Logging
 import Runtime
 import System
 

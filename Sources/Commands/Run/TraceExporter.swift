@@ -4,7 +4,6 @@ import DequeModule
 package import Logging
 package import Monitoring
 package import Pipeline
-import Runtime
 package import TLS
 
 /// Sends the workers' spans to the collector, one batch after the other. A collector that is slow, refuses or is absent

@@ -15,7 +15,7 @@ struct WorkerThreads {
     private(set) var totals: PipelineCounters
     private(set) var commands: [Mailbox<WorkerCommand>] = []
     private var threads: [Thread] = []
-    private var isReady: [Bool]
+    var isReady: [Bool]
     private var hasEnded: [Bool]
 
     /// Threads start in ``start(_:_:_:body:)``.
@@ -51,10 +51,6 @@ struct WorkerThreads {
 
     func ask(_ workers: [Int]) {
         for worker in workers { commands[worker].post(.sendSnapshot) }
-    }
-
-    mutating func becameReady(_ worker: Int, _ isReady: Bool) {
-        self.isReady[worker] = isReady
     }
 
     mutating func ended(_ worker: Int, _ counters: PipelineCounters) {

@@ -11,7 +11,6 @@ package struct OneOffDelivery {
         layout.body = place(body)
     }
 
-    /// The possible values of a header.
     package enum HeaderValue: Sendable, Equatable {
         case text(String)
         case integer(Int64)

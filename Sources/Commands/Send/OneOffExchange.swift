@@ -41,12 +41,12 @@ final class OneOffExchange: Run {
         self.app = app
         isNowOrNever = request.notification.expiration == 0
         operation = if case .management(let operation) = request.notification.target { operation } else { nil }
-        let plan = PoolPlan(app, for: .init(request.notification.target), limits)
+        let plan = PoolPlan(app, limits, managesChannels: operation != nil)
         pool = plan.makePool(
             connections: 0...1, context: try plan.makeContext(), tokens: tokens, network: network, seed: seed,
             at: now.instant)
         let usual =
-            pool.configuration.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout
+            APNsPool.Configuration.connectTimeout + pool.configuration.engine.handshakeTimeout + limits.requestTimeout
         deadline = now.instant + (timeLimit ?? usual)
         pool.submit(request, handle: Self.handle, at: now.instant)
     }
@@ -55,7 +55,6 @@ final class OneOffExchange: Run {
         isFinished ? nil : min(deadline, pool.nextDeadline ?? .distantFuture)
     }
 
-    /// Whether the result is known and the connection is closed or abandoned.
     private(set) var isFinished = false
 
     func step(at now: Moment) {
@@ -106,8 +105,7 @@ final class OneOffExchange: Run {
         var report = report
         if isNowOrNever, report.outcome == .undelivered { report.outcome = .expired }
         if let refusal = report.reason.flatMap({ CredentialRefusal($0, topic: app.topic) }) {
-            let blame = "not caused by the request: \(refusal.text); \(refusal.hint)"
-            report.detail = report.detail.map { "\($0); \(blame)" } ?? blame
+            report.add("not caused by the request: \(refusal.text); \(refusal.hint)")
         }
         self.report = report
         deadline = now + Self.closingTime

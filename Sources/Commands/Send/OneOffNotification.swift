@@ -11,8 +11,7 @@ import TLS
 /// One request from an operator directly to APNs, and its result.
 ///
 /// It uses a ``RequestPipeline`` like a worker, so its checks and the form of its result are the same.
-/// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it. Sans-IO like a
-/// worker.
+/// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it.
 final class OneOffNotification: Run {
     /// A result requires a reply address. The result is read from memory and never published.
     private static let replyTo = "result"
@@ -28,7 +27,7 @@ final class OneOffNotification: Run {
         log: Logger, seed: UInt64, at now: Moment
     ) throws(TLSError) {
         var settings = PipelineSettings(configuration, worker: "")
-        settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), prefetch: 1)]
+        settings.queues = [PipelineQueue(name: "", decoder: APNsHeadersDecoder(), decoderName: "", prefetch: 1)]
         settings.feedback = nil
         settings.resultsPer = .notification
         pipeline = RequestPipeline(settings, apps: try AppTable(configuration), log: log, seed: seed)
@@ -79,8 +78,10 @@ extension AppTable {
         var apps: [PipelineApp] = []
         for (index, app) in configuration.apps.enumerated() {
             let pool = PoolID(index)
-            let pools = PipelineApp.Pools(notifications: pool, broadcasts: pool, management: pool)
-            apps.append(try PipelineApp(app, pools: pools))
+            let pools = PipelineApp.Pools(notifications: pool, management: pool)
+            let certificate = try app.credential.tlsIdentity()?.certificate()
+            apps.append(
+                PipelineApp(topic: app.topic, environment: app.environment, pools: pools, certificate: certificate))
         }
         self.init(apps)
     }

@@ -17,9 +17,9 @@ struct OneOffRequest: Sendable {
 
         /// The form that a decoder reads; `nil` for a decoder of another format.
         init?(decoder: String) {
-            switch decoder {
-            case AutoDecoder().name, APNsHeadersDecoder().name: self = .headers
-            case APNsJSONDecoder().name: self = .envelope
+            switch DecoderFormat(rawValue: decoder) {
+            case .auto, .apnsHeaders: self = .headers
+            case .apnsJSON: self = .envelope
             default: return nil
             }
         }
@@ -74,7 +74,8 @@ struct OneOffRequest: Sendable {
     /// Contains the payload byte for byte.
     private var envelope: [UInt8] {
         let members = fields.map { ($0.name.description, JSONOutput($0.value.field)) }
-        return JSONOutput.text(of: members).utf8.dropLast() + Array(",\"payload\":".utf8) + payload + Array("}".utf8)
+        let json = JSONOutput.object(members).description
+        return json.utf8.dropLast() + Array(",\"payload\":".utf8) + payload + Array("}".utf8)
     }
 }
 

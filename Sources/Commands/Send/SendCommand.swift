@@ -1,12 +1,9 @@
-import APNs
 import ArgumentParser
 import Configuration
 import Core
 import Decoding
 import Glibc
-import Runtime
 import System
-import TLS
 
 struct SendCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -107,15 +104,13 @@ struct SendCommand: ParsableCommand {
         let texts = [("title", title), ("body", body)].compactMap { name, text in
             text.map { (name, JSONOutput.text($0)) }
         }
-        return Array(JSONOutput.text(of: [("aps", .object([("alert", .object(texts))]))]).utf8)
+        return Array(JSONOutput.object([("aps", .object([("alert", .object(texts))]))]).description.utf8)
     }
 
     private func readPayload(_ limit: Int) throws -> [UInt8] {
         guard let payload else { return alert }
-        do {
-            return try WholeFile.read(fileOrStandardInput: payload, upTo: limit)
-        } catch {
-            throw ValidationError("--payload: cannot read \(payload): \(error)")
+        return try validating("--payload: cannot read \(payload)") {
+            try WholeFile.read(fileOrStandardInput: payload, upTo: limit)
         }
     }
 
@@ -150,6 +145,6 @@ struct SendCommand: ParsableCommand {
         ) { result = $0 }
         try runner.run(run, showing: ProgressBar(isWanted: false))
         if let result { return result }
-        try unavailable(run.complaint)
+        try quit(run.complaint, Status.unavailable)
     }
 }

@@ -31,7 +31,7 @@ extension Environment: ExpressibleByArgument {}
 extension Configuration.App {
     /// Whether a topic belongs to the app, with or without the suffix of a push type.
     func isMeant(by name: String) -> Bool {
-        name == topic || PushType.allCases.contains { name == topic + $0.topicSuffix.description }
+        name == topic || PushType.allCases.contains { name == topic + $0.rules.topicSuffix.description }
     }
 }
 

@@ -1,7 +1,6 @@
 import ArgumentParser
 import Configuration
 import Core
-import Decoding
 import Glibc
 import Logging
 import Runtime
@@ -21,10 +20,9 @@ struct ConfigurationOption: ParsableArguments {
     /// The path of the file. Ends the command if none is given and the default file does not exist.
     func file() throws -> String {
         if let file = fileIfAny { return file }
-        complain(
+        try quit(
             "no configuration file: name one with --config FILE or in $\(Self.variable), or create "
-                + "\(Self.standardFile)")
-        throw Status.configuration
+                + "\(Self.standardFile)", Status.configuration)
     }
 
     /// The path of the file, for a command that does not require one.
@@ -34,7 +32,6 @@ struct ConfigurationOption: ParsableArguments {
         return unsafe access(Self.standardFile, F_OK) == 0 ? Self.standardFile : nil
     }
 
-    /// Reads the file.
     func load() throws -> Configuration {
         let document = try ConfigurationDocument.load(path: try file())
         for warning in document.warnings { complain(warning.description) }

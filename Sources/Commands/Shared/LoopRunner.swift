@@ -12,11 +12,10 @@ final class LoopRunner: LoopOwner {
 
     let loop: EventLoop
     let network: SocketNetwork
-    private var run: (any Run)?
-    private var interval: Duration?
-    private var afterStep: (Moment) -> Void = { _ in }
+    private var current: (any Run)?
+    private var bar: ProgressBar?
 
-    /// Blocks SIGINT and SIGTERM in the calling thread; ``run(_:every:_:)`` handles them.
+    /// Blocks SIGINT and SIGTERM in the calling thread; ``run(_:showing:)`` handles them.
     ///
     /// - Parameter options: of the outgoing sockets.
     init(_ options: SocketOptions = SocketOptions()) throws {
@@ -25,14 +24,10 @@ final class LoopRunner: LoopOwner {
         SignalSource.block(Self.handled)
         loop = try EventLoop()
         network = try SocketNetwork(loop: loop, resolver: Resolver(), options: options)
-        _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in run?.stop(at: loop.now) }
+        _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in current?.stop(at: loop.now) }
     }
 
-    /// Makes the broker connections of a command.
-    ///
-    /// - Parameters:
-    ///   - name: shown by the broker's management.
-    ///   - connectTimeout: see ``AMQPConfiguration/connectTimeout``.
+    /// Makes the broker connections of a command, see ``BrokerConnections``.
     func connections(
         _ name: String, _ broker: Configuration.Broker, connectTimeout: Duration = AMQPConfiguration.connectTimeout
     ) -> (AMQPRole) throws -> AMQPConnection {
@@ -47,30 +42,27 @@ final class LoopRunner: LoopOwner {
 
     /// Runs the loop until the run is finished. SIGINT and SIGTERM stop it.
     ///
-    /// - Parameters:
-    ///   - interval: the longest time between two steps; `nil` for no limit.
-    ///   - afterStep: called after each step, including the last one.
-    func run(
-        _ run: any Run, every interval: Duration? = nil, _ afterStep: @escaping (Moment) -> Void = { _ in }
-    ) throws {
-        self.run = run
-        self.interval = interval
-        self.afterStep = afterStep
+    /// - Parameter bar: shows progress and trouble after each step; `nil` for neither.
+    func run(_ run: any Run, showing bar: ProgressBar? = nil) throws {
+        current = run
+        self.bar = bar
         try loop.run(owner: self)
+        bar?.clear()
     }
 
     // MARK: LoopOwner
 
     var nextDeadline: Instant? {
-        [run?.nextDeadline, interval.map { now + $0 }].compactMap(\.self).min()
+        [current?.nextDeadline, bar.map { now + $0.interval }].compactMap(\.self).min()
     }
 
     /// ``endTurn(at:)`` does the due work.
     func expire(at now: Moment) {}
 
     func endTurn(at now: Moment) {
-        run?.step(at: now)
-        afterStep(now)
-        if run?.isFinished ?? true { loop.stop() }
+        guard let current else { return loop.stop() }
+        current.step(at: now)
+        bar?.show(current, at: now.instant)
+        if current.isFinished { loop.stop() }
     }
 }

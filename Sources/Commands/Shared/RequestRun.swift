@@ -222,6 +222,5 @@ final class RequestRun: Run {
         closing = OrderlyClose([consumer, publisher, control], at: now)
     }
 
-    /// Whether all connections are closed or given up.
     private(set) var isFinished = false
 }

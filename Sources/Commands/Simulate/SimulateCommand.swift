@@ -116,15 +116,8 @@ struct SimulateCommand: ParsableCommand {
             ]
         }
         if let clientCa { options.configuration.clientAuthorityPEM = try TextFile.read(clientCa) }
-        if let script { options.script = try Script(file: script, &options.configuration) }
+        if let script { options.script = try Script(TextFile.read(script), file: script, &options.configuration) }
         try serve(options)
-    }
-
-    private func makeInbox(on loop: EventLoop) throws -> InboxServer? {
-        guard let listen = inboxEndpoint else { return nil }
-        return try listening("--inbox") {
-            try InboxServer(loop: loop, listen: listen, size: inboxSize, anyHost: !Addresses.isLoopback(listen.host))
-        }
     }
 
     /// Ends the command if another process listens on the address.
@@ -132,7 +125,7 @@ struct SimulateCommand: ParsableCommand {
         do {
             return try start()
         } catch let error as EventLoopError {
-            try unavailable("\(option): \(error): choose another port")
+            try quit("\(option): \(error): choose another port", Status.unavailable)
         }
     }
 
@@ -144,7 +137,12 @@ struct SimulateCommand: ParsableCommand {
             }
         }
         if port == 0 { printLine("port \(service.port)") }
-        let server = try makeInbox(on: runner.loop)
+        let server = try inboxEndpoint.map { listen in
+            try listening("--inbox") {
+                let anyHost = !Addresses.isLoopback(listen.host)
+                return try InboxServer(loop: runner.loop, listen: listen, size: inboxSize, anyHost: anyHost)
+            }
+        }
         if let endpoint = server?.endpoint { printLine("inbox http://\(endpoint)/") }
         let logger = Logger(label: "simulator") { [level = log.level] label in
             LineLogHandler(
@@ -173,8 +171,7 @@ private final class Simulation: Run, SimulatorObserver {
 
     func ended(_ record: SimulatorLedger.Record, at time: WallTime) {
         if let inbox, let entry = InboxEntry(record, at: time) { inbox.add(entry) }
-        let line = SimulatorLogLine(record)
-        log.log(level: line.level, "\(line.message)", metadata: line.fields)
+        log.log(record)
     }
 
     func failed(connection: Int, _ error: any Error) {

@@ -2,14 +2,11 @@ import Core
 import Logging
 import Simulator
 
-/// The log line of one request to the simulator: the response, and the cause of a refusal.
-struct SimulatorLogLine {
-    let message: String
-    let level: Logger.Level
-    let fields: Logger.Metadata
-
-    init(_ record: SimulatorLedger.Record) {
+extension Logger {
+    /// Logs one request to the simulator: the response, and the cause of a refusal.
+    func log(_ record: SimulatorLedger.Record) {
         let response: String
+        let level: Logger.Level
         switch record.ending {
         case .responded(let status, let reason):
             response = reason.map { "\(status) \($0)" } ?? String(status)
@@ -18,7 +15,7 @@ struct SimulatorLogLine {
         case .reset(let code): (response, level) = ("stream reset with \(code)", .warning)
         case .lost: (response, level) = ("the stream or connection ended before the answer", .warning)
         }
-        message = record.cause.map { "\(response): \($0)" } ?? response
+        let message = record.cause.map { "\(response): \($0)" } ?? response
         var fields: Logger.Metadata = [
             "apns-id": "\(record.apnsID)", "connection": .stringConvertible(record.connection),
             "stream": .stringConvertible(record.stream),
@@ -30,7 +27,7 @@ struct SimulatorLogLine {
         ] {
             if let value, name != "method" || !value.equals("POST") { fields[name] = "\(Self.text(value[...]))" }
         }
-        self.fields = fields
+        log(level: level, "\(message)", metadata: fields)
     }
 
     private static func text(_ bytes: ArraySlice<UInt8>) -> String {

@@ -12,11 +12,9 @@ extension SimulatorStatistics {
             ("token_updates", tokenUpdates), ("pings", pings), ("pongs", pongs), ("priority_frames", priorityFrames),
             ("header_bytes", headerBytes), ("payload_bytes", payloadBytes),
         ]
-        var all = counters.map { ($0, JSONOutput.integer($1)) }
         let answers = responses.sorted { $0.key < $1.key }.map { ("\($0.key)", JSONOutput.integer($0.value)) }
-        all.append(("answers", .object(answers)))
         let causes = reasons.sorted { $0.key < $1.key }.map { ($0.key, JSONOutput.integer($0.value)) }
-        all.append(("reasons", .object(causes)))
-        return all
+        return counters.map { ($0, JSONOutput.integer($1)) }
+            + [("answers", JSONOutput.object(answers)), ("reasons", JSONOutput.object(causes))]
     }
 }

@@ -5,7 +5,6 @@ import Core
 import Decoding
 import Runtime
 import System
-import TLS
 
 struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,6 @@
 import AMQP
 import ArgumentParser
 import Configuration
-import Core
-import Decoding
 import Runtime
 
 struct TopologyCommand: ParsableCommand {
@@ -39,13 +37,13 @@ struct TopologyCommand: ParsableCommand {
         let settings = try configuration.load()
         let plan = TopologyPlan(settings)
         guard !definitions else {
-            let address = try BrokerAddress(settings.broker.endpoints[0].reveal())
-            return printLine(json: TopologyReport.definitions(plan, virtualHost: address.virtualHost))
+            let virtualHost = settings.broker.addresses[0].virtualHost
+            return printLine(json: TopologyReport.definitions(plan, virtualHost: virtualHost))
         }
         let run = try apply ? declare(plan, settings) : nil
         let report = TopologyReport(plan: plan, answers: run?.answers)
         if json { printLine(json: report.json) } else { printLine(lines: report.lines) }
-        if let failure = run?.failure { try unavailable(failure) }
+        if let failure = run?.failure { try quit(failure, Status.unavailable) }
         if report.isRefused { throw Status.refused }
     }
 

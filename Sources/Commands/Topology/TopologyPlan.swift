@@ -1,6 +1,5 @@
 package import AMQP
 package import Configuration
-import Core
 
 /// Every queue, exchange and binding that a configuration needs on the broker, in declaration order.
 package struct TopologyPlan: Sendable {
@@ -114,7 +113,7 @@ extension TopologyPlan.Step {
         case .exchange(let exchange): .declareExchange(exchange)
         case .queue(let queue, _): .declareQueue(queue)
         case .binding(let queue, let exchange, let key):
-            .bindQueue(queue, exchange: exchange, routingKey: key, arguments: FieldTable())
+            .bindQueue(queue, exchange: exchange, routingKey: key)
         }
     }
 

@@ -1,5 +1,4 @@
 import AMQP
-import Core
 import Decoding
 
 /// The output of `harebell topology`, as text or JSON.
@@ -8,7 +7,6 @@ struct TopologyReport {
     /// The broker's error for each step that it answered, `nil` for a declared one. `nil` if the plan is only printed.
     var answers: [String?]?
 
-    /// Whether the broker refused a step.
     var isRefused: Bool { answers?.contains { $0 != nil } ?? false }
 
     /// Whether every step is declared, if they were to be.

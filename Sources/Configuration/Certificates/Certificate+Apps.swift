@@ -8,7 +8,7 @@ extension Certificate {
     /// Whether it names the app by its bundle ID or by the topic of a push type, as a VoIP certificate does.
     package func names(bundleID: String) -> Bool {
         if subjectUID == bundleID { return true }
-        return PushType.allCases.contains { lists(bundleID + $0.topicSuffix.description) }
+        return PushType.allCases.contains { lists(bundleID + $0.rules.topicSuffix.description) }
     }
 
     private func lists(_ topic: String) -> Bool {
@@ -18,7 +18,7 @@ extension Certificate {
     /// The value of `apns-topic`. For `mdm` it is the certificate's own topic instead of the bundle ID.
     package func topic(of type: PushType, bundleID: String) -> String {
         if type == .mdm, let subjectUID { return subjectUID }
-        return bundleID + type.topicSuffix.description
+        return bundleID + type.rules.topicSuffix.description
     }
 
     /// Why it cannot carry a push type to a device; `nil` if it can.

@@ -3,8 +3,8 @@ package import TLS
 extension Configuration.Credential {
     /// The certificate for the TLS handshake; `nil` for provider tokens.
     package func tlsIdentity() throws(TLSError) -> TLSContext.Identity? {
-        guard case .certificate(let files) = self else { return nil }
-        switch files {
+        switch self {
+        case .token: return nil
         case .pem(let certificateFile, let privateKeyFile):
             return .pem(certificateFile: certificateFile, privateKeyFile: privateKeyFile)
         case .p12(let file, let password):

@@ -143,7 +143,7 @@ extension ConfigurationReader {
                 error(place, "not an executable program: \(options.program.name)")
                 continue
             }
-            do throws(LibraryError) {
+            do throws(Complaint) {
                 _ = try TrustedFile.resolve(FilePath(path, shownAs: values.written(place)))
             } catch {
                 self.error(place, error.message)
@@ -167,12 +167,12 @@ extension ConfigurationReader {
             return .token(
                 keyFile: keyFile, keyID: values.shown("\(path).token.key_id"),
                 teamID: values.shown("\(path).token.team_id"), isReadable: key != nil)
-        case .certificate(.pem(let certificateFile, let privateKeyFile)):
+        case .pem(let certificateFile, let privateKeyFile):
             let certificate = checkPair(
                 certificateFile, privateKeyFile, in: "\(path).certificate", at: now)
             if let certificate { check(certificate, of: path, at: "\(path).certificate.certificate_file") }
             return .certificate(certificate)
-        case .certificate(.p12(let file, let password)):
+        case .p12(let file, let password):
             // A password that cannot be read was reported; the file itself may be missing or damaged as well.
             let lacksPassword = password == nil && values.text("\(path).certificate.password_file") != nil
             let place = "\(path).certificate.p12_file"

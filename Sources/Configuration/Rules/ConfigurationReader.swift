@@ -75,9 +75,9 @@ struct ConfigurationReader {
         }
         let section = "\(app).certificate"
         if let p12 = path("\(section).p12_file") {
-            credentials.append(.certificate(.p12(file: p12, password: secret("\(section).password_file"))))
+            credentials.append(.p12(file: p12, password: secret("\(section).password_file")))
         } else if let certificate = path("\(section).certificate_file"), let key = path("\(section).private_key_file") {
-            credentials.append(.certificate(.pem(certificateFile: certificate, privateKeyFile: key)))
+            credentials.append(.pem(certificateFile: certificate, privateKeyFile: key))
         }
         return credentials
     }

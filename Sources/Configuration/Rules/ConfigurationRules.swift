@@ -44,7 +44,7 @@ extension ConfigurationReader {
         {
             warning(first, "has no effect: no endpoint starts with amqps://")
         }
-        checkPair("broker.tls.certificate_file", "broker.tls.private_key_file")
+        checkPair(in: "broker.tls")
     }
 
     private mutating func checkQueues() {
@@ -177,7 +177,7 @@ extension ConfigurationReader {
     /// A full topic instead of a bundle ID would get a second suffix.
     private mutating func checkSuffix(of topic: String, _ path: String) {
         for type in PushType.allCases {
-            let suffix = type.topicSuffix.description
+            let suffix = type.rules.topicSuffix.description
             guard !suffix.isEmpty, topic.hasSuffix(suffix) else { continue }
             switch type {
             // A bundle ID may end with these words.
@@ -215,7 +215,7 @@ extension ConfigurationReader {
             if values.text("\(certificate).p12_file") != nil {
                 if hasPEM { error("\(certificate).p12_file", "certificate_file or private_key_file is also given") }
             } else if hasPEM {
-                checkPair(pem[0], pem[1])
+                checkPair(in: certificate)
             } else {
                 error(certificate, "expected certificate_file and private_key_file, or p12_file")
             }
@@ -237,15 +237,12 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func checkPair(_ first: String, _ second: String) {
-        switch (values.text(first), values.text(second)) {
-        case (.some, .none) where values[second] == .off: error(first, "\(Self.key(of: second)) is missing")
-        case (.none, .some) where values[first] == .off: error(second, "\(Self.key(of: first)) is missing")
+    private mutating func checkPair(in section: String) {
+        let (certificate, key) = ("\(section).certificate_file", "\(section).private_key_file")
+        switch (values.text(certificate), values.text(key)) {
+        case (.some, .none) where values[key] == .off: error(certificate, "private_key_file is missing")
+        case (.none, .some) where values[certificate] == .off: error(key, "certificate_file is missing")
         default: break
         }
-    }
-
-    private static func key(of path: String) -> String {
-        path.split(separator: ".").last.map(String.init) ?? path
     }
 }

@@ -6,16 +6,11 @@ import System
 ///
 /// An entry with such options is complete nevertheless, so that all problems are reported together.
 struct DecoderReader {
-    /// A readable entry, with the path of its section.
-    struct Entry {
-        let definition: DecoderDefinition
-        let section: String
-    }
-
     private let values: SettingValues
     /// The configuration file; relative paths start at its folder.
     private let file: String
-    private(set) var entries: [Entry] = []
+    /// The readable ones, each with the path of its section.
+    private(set) var entries: [(definition: DecoderDefinition, section: String)] = []
     /// Each with the path of its setting.
     private(set) var problems: [(path: String, message: String)] = []
 
@@ -29,7 +24,7 @@ struct DecoderReader {
                 let options = options(of: format, "\(path).\(format.rawValue)")
             else { continue }
             let definition = DecoderDefinition(name: name, options)
-            entries.append(Entry(definition: definition, section: "\(path).\(format.rawValue)"))
+            entries.append((definition, "\(path).\(format.rawValue)"))
         }
     }
 
@@ -38,34 +33,30 @@ struct DecoderReader {
         case .auto, .apnsJSON, .apnsHeaders: nil
         case .mapping: .mapping(mapping(section))
         case .cloudevents:
-            .cloudevents(
-                CloudEventsDecoder.Options(
-                    decoder: decoder("\(section).decoder"), types: values.texts("\(section).types") ?? []))
+            .cloudevents(decoder: decoder("\(section).decoder"), types: values.texts("\(section).types") ?? [])
         case .celery: .celery(celery(section))
         case .library:
             .library(
-                LibraryDecoder.Options(
-                    file: values.file("\(section).file", beside: file),
-                    options: values.text("\(section).options") ?? "{}"))
+                file: values.file("\(section).file", beside: file),
+                options: values.text("\(section).options") ?? "{}")
         case .process: .process(process(section))
         }
     }
 
     private mutating func mapping(_ section: String) -> MappingDecoder.Options {
         var options = MappingDecoder.Options()
-        for name in MappingDecoder.names {
-            if let source = source("\(section).\(name.text)") { options.fields.append(.init(name, source)) }
-        }
+        for name in MappingDecoder.names { options.fields[name] = source("\(section).\(name.text)") }
         options.key = source("\(section).key")
-        read("\(section).payload") { text throws(InvalidOption) in
-            options.payload = try MappingDecoder.Payload(text)
+        read("\(section).payload") { text throws(Complaint) in
+            options.payload = try MappingDecoder.payload(text)
         }
         if let texts = values.texts("\(section).only_if"), let first = texts.first {
             if first.isEmpty || texts.count == 1 {
                 problems.append(("\(section).only_if", "expected a source and its accepted values"))
             }
-            attempt("\(section).only_if[0]") { () throws(InvalidOption) in
-                options.condition = .init(try FieldSource(first), in: Array(texts.dropFirst()))
+            options.accepted = Array(texts.dropFirst())
+            attempt("\(section).only_if[0]") { () throws(Complaint) in
+                options.condition = try FieldSource(first)
             }
         }
         if !["device-token", "device-tokens", "apns-channel-id"].contains(where: {
@@ -86,7 +77,7 @@ struct DecoderReader {
                 problems.append(("\(path).name", "\"\(name)\" is already listed"))
             }
             let decoder = decoder("\(path).decoder")
-            read("\(path).pointer") { pointer throws(InvalidOption) in
+            read("\(path).pointer") { pointer throws(Complaint) in
                 options.tasks.append(try CeleryDecoder.Task(name, at: pointer, decoder: decoder))
             }
         }
@@ -110,27 +101,20 @@ struct DecoderReader {
 
     private mutating func source(_ path: String) -> FieldSource? {
         var source: FieldSource?
-        read(path) { text throws(InvalidOption) in source = try FieldSource(text) }
+        read(path) { text throws(Complaint) in source = try FieldSource(text) }
         return source
     }
 
-    private mutating func read(_ path: String, _ body: (String) throws(InvalidOption) -> Void) {
+    private mutating func read(_ path: String, _ body: (String) throws(Complaint) -> Void) {
         guard let text = values.text(path) else { return }
-        attempt(path) { () throws(InvalidOption) in try body(text) }
+        attempt(path) { () throws(Complaint) in try body(text) }
     }
 
-    private mutating func attempt(_ path: String, _ body: () throws(InvalidOption) -> Void) {
-        do throws(InvalidOption) {
+    private mutating func attempt(_ path: String, _ body: () throws(Complaint) -> Void) {
+        do throws(Complaint) {
             try body()
         } catch {
             problems.append((path, error.message))
         }
-    }
-}
-
-extension DecoderSet {
-    /// - Parameter configuration: a validated one.
-    package init(_ configuration: Configuration) {
-        self.init(configuration.decoders)
     }
 }

@@ -8,7 +8,18 @@ extension Setting {
     }
 
     /// Empty if every value is allowed.
-    package var rangeText: String { kind.rangeText }
+    package var rangeText: String {
+        switch kind {
+        case .section, .file, .boolean: ""
+        case .sections(let count): "\(count.words) sections"
+        case .text(let bytes): "\(bytes.words) bytes"
+        case .integer(let range): range.words
+        case .number(let range): range.words
+        case .choice(let names): names.joined(separator: ", ")
+        case .integers(let range, let count): "\(count.words) of \(range.words)"
+        case .texts(let bytes, let count): "\(count.words) of \(bytes.words) bytes"
+        }
+    }
 
     /// The key with its type, default and range on one line and its summary on the next.
     package var reference: [String] {
@@ -30,19 +41,6 @@ extension Setting.Kind {
         case .choice: "choice"
         case .integers: "list of integers"
         case .texts: "list of texts"
-        }
-    }
-
-    fileprivate var rangeText: String {
-        switch self {
-        case .section, .file, .boolean: ""
-        case .sections(let count): "\(count.words) sections"
-        case .text(let bytes): "\(bytes.words) bytes"
-        case .integer(let range): range.words
-        case .number(let range): range.words
-        case .choice(let names): names.joined(separator: ", ")
-        case .integers(let range, let count): "\(count.words) of \(range.words)"
-        case .texts(let bytes, let count): "\(count.words) of \(bytes.words) bytes"
         }
     }
 }

@@ -106,29 +106,25 @@ package struct SettingReader {
         }
         switch setting.kind {
         case .section:
-            guard let mapping = node.mapping else { return mismatch(node, setting, path) }
+            guard let mapping = node.mapping else { return mismatch(node, setting.kind, path) }
             values.set(path, .section)
             readSection(mapping, path: path, schema: setting.childPrefix)
         case .sections, .integers, .texts: readSequence(node, setting, path: path)
         case .text(let bytes):
-            guard let text = text(of: node, setting, path, bytes: bytes) else { return }
-            values.set(path, .text(text))
+            values.set(path, text(of: node, setting.kind, path, bytes: bytes).map { .text($0) })
         case .file:
-            guard let text = text(of: node, setting, path, bytes: 1...4095) else { return }
-            values.set(path, .text(text))
+            values.set(path, text(of: node, setting.kind, path, bytes: 1...4095).map { .text($0) })
         case .integer(let range):
-            guard let integer = number(of: node, setting, path, range: range, { Int($0) }) else { return }
-            values.set(path, .integer(integer))
+            values.set(path, integer(of: node, path, range: range).map { .integer($0) })
         case .number(let range):
-            guard let number = number(of: node, setting, path, range: range, Double.init) else { return }
-            values.set(path, .number(number))
+            values.set(path, number(of: node, setting.kind, path, range: range, Double.init).map { .number($0) })
         case .boolean:
-            guard let scalar = node.scalar else { return mismatch(node, setting, path) }
+            guard let scalar = node.scalar else { return mismatch(node, setting.kind, path) }
             guard let text = expand(scalar, path) else { return }
-            guard text == "true" || text == "false" else { return mismatch(node, setting, path) }
+            guard text == "true" || text == "false" else { return mismatch(node, setting.kind, path) }
             values.set(path, .boolean(text == "true"))
         case .choice(let names):
-            guard let scalar = node.scalar else { return mismatch(node, setting, path) }
+            guard let scalar = node.scalar else { return mismatch(node, setting.kind, path) }
             guard let text = expand(scalar, path) else { return }
             guard names.contains(text) else {
                 let meant = Environment.synonyms[text.lowercased()]?.rawValue ?? text
@@ -142,7 +138,7 @@ package struct SettingReader {
     }
 
     private mutating func readSequence(_ node: YAMLNode, _ setting: Setting, path: String) {
-        guard let sequence = node.sequence else { return mismatch(node, setting, path) }
+        guard let sequence = node.sequence else { return mismatch(node, setting.kind, path) }
         switch setting.kind {
         case .sections(let count):
             checkCount(sequence.count, count, path)
@@ -164,15 +160,15 @@ package struct SettingReader {
         case .integers(let range, let count):
             checkCount(sequence.count, count, path)
             let integers = elements(of: sequence, path) { reader, element, path in
-                reader.number(of: element, setting, path, range: range) { Int($0) }
+                reader.integer(of: element, path, range: range)
             }
             if !integers.contains(nil) { values.set(path, .integers(integers.compactMap(\.self))) }
         case .texts(let bytes, let count):
             checkCount(sequence.count, count, path)
             let texts = elements(of: sequence, path) { reader, element, path in
-                reader.text(of: element, setting, path, bytes: bytes)
+                reader.text(of: element, .text(bytes: bytes), path, bytes: bytes)
             }
-            values.set(path, elements: texts)
+            values.set(path, .texts(texts))
         case .section, .text, .file, .integer, .number, .boolean, .choice:
             preconditionFailure("\(setting.path) has no elements")
         }
@@ -189,11 +185,11 @@ package struct SettingReader {
         }
     }
 
-    private mutating func text(of node: YAMLNode, _ setting: Setting, _ path: String, bytes: ClosedRange<Int>)
-        -> String?
-    {
+    private mutating func text(
+        of node: YAMLNode, _ kind: Setting.Kind, _ path: String, bytes: ClosedRange<Int>
+    ) -> String? {
         guard let scalar = node.scalar, !Self.isNull(node) else {
-            mismatch(node, setting, path)
+            mismatch(node, kind, path)
             return nil
         }
         guard let text = expand(scalar, path) else { return nil }
@@ -209,16 +205,21 @@ package struct SettingReader {
         return text
     }
 
+    private mutating func integer(of node: YAMLNode, _ path: String, range: ClosedRange<Int>) -> Int? {
+        number(of: node, .integer(range), path, range: range) { Int($0) }
+    }
+
     private mutating func number<Number>(
-        of node: YAMLNode, _ setting: Setting, _ path: String, range: ClosedRange<Number>, _ parse: (String) -> Number?
+        of node: YAMLNode, _ kind: Setting.Kind, _ path: String, range: ClosedRange<Number>,
+        _ parse: (String) -> Number?
     ) -> Number? {
         guard let scalar = node.scalar, scalar.isPlain || Substitution.isNeeded(in: scalar.string) else {
-            mismatch(node, setting, path)
+            mismatch(node, kind, path)
             return nil
         }
         guard let text = expand(scalar, path) else { return nil }
         guard let number = parse(text) else {
-            mismatch(node, setting, path)
+            mismatch(node, kind, path)
             return nil
         }
         guard range.contains(number) else {
@@ -245,9 +246,8 @@ package struct SettingReader {
         report(path, "\(path) has \(count) elements; expected \(range.lowerBound) to \(range.upperBound)")
     }
 
-    private mutating func mismatch(_ node: YAMLNode, _ setting: Setting, _ path: String) {
-        let expectation = path.hasSuffix("]") ? setting.kind.elementExpectation : setting.kind.expectation
-        report(path, "\(path): expected \(expectation), found \(Self.kind(of: node))")
+    private mutating func mismatch(_ node: YAMLNode, _ kind: Setting.Kind, _ path: String) {
+        report(path, "\(path): expected \(kind.expectation), found \(Self.kind(of: node))")
     }
 
     private mutating func report(_ node: YAMLNode, _ message: String, hint: String? = nil) {
@@ -324,15 +324,6 @@ extension Setting.Kind {
         case .choice(let names): "one of \(names.joined(separator: ", "))"
         case .integers: "a list of integers"
         case .texts: "a list of texts"
-        }
-    }
-
-    /// The expected value of a list element.
-    var elementExpectation: String {
-        switch self {
-        case .integers: "an integer"
-        case .texts: "text"
-        default: "keys and values"
         }
     }
 }

@@ -7,7 +7,8 @@ package struct SettingValues: Sendable {
         case integer(Int)
         case number(Double)
         case boolean(Bool)
-        case texts([String])
+        /// An invalid element is `nil`.
+        case texts([String?])
         case integers([Int])
         case section
         case sections(Int)
@@ -16,23 +17,13 @@ package struct SettingValues: Sendable {
     }
 
     private var values: [String: Value] = [:]
-    /// The elements of lists of texts with invalid elements; those are `nil`.
-    private var fragments: [String: [String?]] = [:]
     private var locations: [String: ConfigurationProblem.Location] = [:]
     /// The text in the file for values that contain environment variables (`${NAME}`).
     private var substituted: [String: String] = [:]
 
-    package mutating func set(_ path: String, _ value: Value) {
+    /// - Parameter value: `nil` if it is not valid.
+    package mutating func set(_ path: String, _ value: Value?) {
         values[path] = value
-    }
-
-    /// Sets a list of texts; it has a value if all elements are valid.
-    mutating func set(_ path: String, elements: [String?]) {
-        if elements.contains(nil) {
-            fragments[path] = elements
-        } else {
-            set(path, .texts(elements.compactMap(\.self)))
-        }
     }
 
     /// Records the location of a key or a list element; values from a default have none.
@@ -111,13 +102,15 @@ package struct SettingValues: Sendable {
         if case .boolean(let boolean) = values[path] { boolean } else { nil }
     }
 
+    /// `nil` also if an element is not valid.
     package func texts(_ path: String) -> [String]? {
-        if case .texts(let texts) = values[path] { texts } else { nil }
+        guard case .texts(let texts) = values[path], !texts.contains(nil) else { return nil }
+        return texts.compactMap(\.self)
     }
 
     /// The elements of a list of texts; `nil` for invalid ones.
     package func elements(_ path: String) -> [String?] {
-        texts(path) ?? fragments[path] ?? []
+        if case .texts(let texts) = values[path] { texts } else { [] }
     }
 
     package func integers(_ path: String) -> [Int]? {

@@ -49,9 +49,6 @@ package enum Substitution {
         guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
             return false
         }
-        return name.unicodeScalars.allSatisfy { scalar in
-            scalar == "_" || ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar)
-                || ("0"..."9").contains(scalar)
-        }
+        return name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_") }
     }
 }

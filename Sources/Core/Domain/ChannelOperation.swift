@@ -6,13 +6,6 @@ package enum MessageStoragePolicy: UInt8, CaseIterable, Sendable {
     case none = 0
     /// The newest message.
     case latest = 1
-
-    package var name: StaticString {
-        switch self {
-        case .none: "none"
-        case .latest: "latest"
-        }
-    }
 }
 
 /// A request about an app's broadcast channels.

@@ -35,13 +35,14 @@ package struct Request: Sendable {
     /// - Precondition: at least one notification or refusal.
     package init(
         _ notifications: [Notification], refusals: [Refusal] = [], key: ArraySlice<UInt8>? = nil,
-        notBefore: Int64? = nil
+        notBefore: Int64? = nil, hint: String? = nil
     ) {
         precondition(!notifications.isEmpty || !refusals.isEmpty, "a request has at least one notification")
         self.notifications = notifications
         self.refusals = refusals
         self.key = key
         self.notBefore = notBefore
+        self.hint = hint
     }
 
     /// The number of notifications, including refused ones.
@@ -111,7 +112,6 @@ package enum Decoded: Sendable {
 /// each time. This keeps `apns-id` stable across redeliveries and lets a redelivered fan-out skip its completed
 /// elements.
 package protocol Decoder: Sendable {
-    var name: String { get }
     /// Whether results go to the queue that `reply_to` names.
     var usesReplyTo: Bool { get }
 

@@ -77,6 +77,8 @@ package struct Delivery: Sendable {
         package var body = Field.absent
         /// `priority`, a value rather than a position; 0 if absent.
         package var priority: UInt8 = 0
+        /// The size of a body that was skipped because it exceeds the limit, in bytes; `nil` for any other.
+        package var oversizeBody: UInt64?
 
         package init() {}
     }
@@ -167,8 +169,10 @@ package struct Delivery: Sendable {
     package var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
     package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
     package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
-    /// The body, at most `broker.max_message_bytes`.
+    /// The body, at most `broker.max_message_bytes`; empty if it was larger.
     package var body: ArraySlice<UInt8> { bytes(content.layout.body) ?? [] }
+    /// The size of a larger body, in bytes.
+    package var oversizeBody: UInt64? { content.layout.oversizeBody }
 
     /// The value of a header; the last one if the name occurs several times. Names are compared byte by byte.
     package func header(_ name: StaticString) -> HeaderValue? {

@@ -16,15 +16,9 @@ package struct DeviceToken: Hashable, Sendable {
             hex = digits
             return
         }
-        var hasUpperCase = false
-        for byte in digits {
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): continue
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): hasUpperCase = true
-            default: return nil
-            }
-        }
-        hex = hasUpperCase ? ArraySlice(digits.map { $0 | 0x20 }) : digits
+        guard digits.allSatisfy({ $0.hexDigit != nil }) else { return nil }
+        // Digits have this bit already.
+        hex = ArraySlice(digits.map { $0 | 0x20 })
     }
 
     private init(valid hex: ArraySlice<UInt8>) {

@@ -17,13 +17,6 @@ package enum PushType: UInt8, CaseIterable, Sendable {
     }
 
     package var name: StaticString { rules.name }
-
-    /// The suffix that Apple appends to the bundle ID to form the topic. It is empty if the topic is the bundle ID
-    /// (or, for `mdm`, the UID of the certificate's subject).
-    package var topicSuffix: StaticString { rules.topicSuffix }
-
-    /// The largest payload of a notification to a device, in bytes.
-    package var maximumPayload: Int { rules.maximumPayload }
 }
 
 extension PushType: CustomStringConvertible {

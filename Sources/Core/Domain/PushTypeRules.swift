@@ -4,7 +4,8 @@
 /// and updating Live Activities with ActivityKit push notifications".
 package struct PushTypeRules: Sendable {
     package let name: StaticString
-    /// The topic's suffix after the bundle ID; may be empty.
+    /// The topic's suffix after the bundle ID. Empty if the topic is the bundle ID or, for `mdm`, the UID of the
+    /// certificate's subject.
     package private(set) var topicSuffix: StaticString = ""
     /// The prefix of every topic; may be empty. Source: Device Management, "MDM", `Topic`.
     package private(set) var topicPrefix: StaticString = ""

@@ -78,18 +78,14 @@ package struct ResponseOrigin: OptionSet, Sendable {
     package static let all: ResponseOrigin = [.device, .broadcast, .channels]
 }
 
-/// What a response proves about the app.
-package enum ResponseProof: UInt8, Sendable, Comparable {
+/// What a response proves about the app; each proves what those before it prove.
+package enum ResponseProof: Sendable, Comparable {
     case none
     case credential
     /// The credential and the topic are accepted.
     case topic
     /// The device token also belongs to the app in its environment.
     case token
-
-    package static func < (left: ResponseProof, right: ResponseProof) -> Bool {
-        left.rawValue < right.rawValue
-    }
 }
 
 /// One row of Apple's tables.

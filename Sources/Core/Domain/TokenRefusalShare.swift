@@ -24,8 +24,6 @@ package struct TokenRefusalShare {
     /// Whether each of the newest responses was a refusal; a ring buffer once it is full.
     private var ring: [Bool] = []
     private var next = 0
-    /// The number of responses that the ring is for; a reload may change it.
-    private var capacity = 0
     /// Refusals among the newest responses.
     package private(set) var refused = 0
 
@@ -36,12 +34,9 @@ package struct TokenRefusalShare {
         ring.count
     }
 
+    /// - Parameter limit: always the same one.
     /// - Returns: Whether the limit is reached.
     package mutating func responded(isRefusal: Bool, limit: Limit) -> Bool {
-        if limit.responses != capacity {
-            reset()
-            capacity = limit.responses
-        }
         if ring.count < limit.responses {
             ring.append(isRefusal)
         } else {

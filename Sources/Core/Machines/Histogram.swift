@@ -33,10 +33,6 @@ package struct Histogram: Sendable, Equatable {
         sum &+= UInt64(duration)
     }
 
-    package var count: UInt64 {
-        counts.reduce(0, &+)
-    }
-
     package mutating func add(_ other: Histogram) {
         for bucket in counts.indices { counts[bucket] &+= other.counts[bucket] }
         sum &+= other.sum

@@ -2,21 +2,19 @@
 ///
 /// Attempts and time are bounded. The pauses grow exponentially with full jitter, so that many workers that failed
 /// together do not retry together.
-package struct InProcessRetry: Sendable {
+package enum InProcessRetry {
     /// The maximum number of counted attempts, including the first.
-    package let maximumAttempts = 3
+    package static let maximumAttempts = 3
     /// How long after its first attempt a notification may be retried.
-    package let horizon = Duration.seconds(30)
-    package let firstPause = Duration.milliseconds(500)
-
-    package init() {}
+    package static let horizon = Duration.seconds(30)
+    package static let firstPause = Duration.milliseconds(500)
 
     /// The pause before the next attempt, or `nil` to give up.
     ///
     /// - Parameters:
     ///   - attempts: the number of attempts counted so far, at least 1
     ///   - elapsed: the time since the first attempt began
-    package func pause(
+    package static func pause(
         afterAttempts attempts: Int, elapsed: Duration, using random: inout some RandomNumberGenerator
     ) -> Duration? {
         guard attempts < maximumAttempts, elapsed < horizon else { return nil }

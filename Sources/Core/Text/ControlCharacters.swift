@@ -40,16 +40,9 @@ package enum ControlCharacters {
 
     /// Equivalent JSON on one line: such characters are escaped within strings and become spaces between values.
     package static func escaped(json: String) -> String {
-        var result = ""
-        for scalar in json.unicodeScalars {
-            switch scalar {
-            // JSON strings cannot contain these, RFC 8259, section 7.
-            case "\n", "\r", "\t": result += " "
-            case _ where contains(scalar): append(scalar, to: &result)
-            default: result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
+        // JSON strings cannot contain these, RFC 8259, section 7.
+        let scalars = json.unicodeScalars.map { ["\n", "\r", "\t"].contains($0) ? " " : $0 }
+        return escaped(String(String.UnicodeScalarView(scalars)))
     }
 
     /// Appends `\uXXXX`, as in JSON; two of them beyond the basic plane.

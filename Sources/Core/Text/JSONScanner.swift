@@ -1,15 +1,11 @@
 /// Why bytes are not JSON.
-package struct JSONFailure: Error, Equatable {
+package struct JSONFailure: Error {
     /// Counted from 0.
     package let offset: Int
     /// The expected token.
     package let expectation: StaticString
     /// Whether it may be valid JSON that is nested too deeply.
     package private(set) var isTooDeep = false
-
-    package static func == (left: JSONFailure, right: JSONFailure) -> Bool {
-        left.offset == right.offset && left.expectation.description == right.expectation.description
-    }
 }
 
 /// A value's location in the bytes: nothing is copied and no tree is built.
@@ -47,6 +43,8 @@ package struct JSONScanner {
     package private(set) var position: Int
     /// The number of `null`s that were read.
     package private(set) var nulls = 0
+    /// Whether nothing has been read since ``open(_:_:)``.
+    private var isFirst = false
 
     package init(at position: Int = 0) {
         self.position = position
@@ -83,12 +81,13 @@ package struct JSONScanner {
         skipSpace(bytes)
         guard peek(bytes) == UInt8(ascii: bracket) else { return false }
         position += 1
+        isFirst = true
         return true
     }
 
     /// Reads the next key of the current object and its colon; `nil` after the last one.
-    package mutating func nextKey(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> JSONValue? {
-        guard try next(bytes, isFirst: isFirst, end: UInt8(ascii: "}")) else { return nil }
+    package mutating func nextKey(_ bytes: Span<UInt8>) throws(JSONFailure) -> JSONValue? {
+        guard try nextOfOpen(bytes, end: UInt8(ascii: "}")) else { return nil }
         let start = position
         guard peek(bytes) == Self.quote else { throw failure("a key") }
         let isEscaped = try string(bytes)
@@ -98,8 +97,14 @@ package struct JSONScanner {
     }
 
     /// Whether the current array has another element.
-    package mutating func nextElement(_ bytes: Span<UInt8>, isFirst: Bool) throws(JSONFailure) -> Bool {
-        try next(bytes, isFirst: isFirst, end: UInt8(ascii: "]"))
+    package mutating func nextElement(_ bytes: Span<UInt8>) throws(JSONFailure) -> Bool {
+        try nextOfOpen(bytes, end: UInt8(ascii: "]"))
+    }
+
+    private mutating func nextOfOpen(_ bytes: Span<UInt8>, end: UInt8) throws(JSONFailure) -> Bool {
+        let isFirst = isFirst
+        self.isFirst = false
+        return try next(bytes, isFirst: isFirst, end: end)
     }
 
     /// Requires that only white space follows.

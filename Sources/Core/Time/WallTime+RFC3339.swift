@@ -55,14 +55,9 @@ extension WallTime {
         self.init(milliseconds: seconds * 1000 + millisecond)
     }
 
-    /// - Returns: `nil` unless `text` is an RFC 3339 time, such as `2026-09-21T08:00:00Z`.
-    package init?(rfc3339 text: String) {
-        self.init(rfc3339: text.utf8)
-    }
-
     /// Parses an RFC 3339 date and time, or an age: a number and `s`, `m`, `h` or `d`, such as `90m` or `3d`.
     package init?(argument text: String, now: WallTime) {
-        if let time = WallTime(rfc3339: text) {
+        if let time = WallTime(rfc3339: text.utf8) {
             self = time
             return
         }

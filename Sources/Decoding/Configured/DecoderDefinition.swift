@@ -1,15 +1,23 @@
+package import System
+
 package struct DecoderDefinition: Sendable, Equatable {
     package enum Options: Sendable, Equatable {
         case mapping(MappingDecoder.Options)
-        case cloudevents(CloudEventsDecoder.Options)
+        /// - Parameters:
+        ///   - decoder: the name of the decoder of the data.
+        ///   - types: only events of these types are requests; empty for all types.
+        case cloudevents(decoder: String, types: [String])
         case celery(CeleryDecoder.Options)
-        case library(LibraryDecoder.Options)
+        /// - Parameters:
+        ///   - file: `nil` if the configuration's value is not valid.
+        ///   - options: for the library, as the text of a JSON object.
+        case library(file: FilePath?, options: String)
         case process(ProcessDecoder.Options)
 
         /// The names of the decoders that it contains, with the paths of the options.
         var inner: [(name: String, path: String)] {
             switch self {
-            case .cloudevents(let options): [(options.decoder, "decoder")]
+            case .cloudevents(let decoder, _): [(decoder, "decoder")]
             case .celery(let options): options.tasks.enumerated().map { ($1.decoder, "tasks[\($0)].decoder") }
             case .mapping, .library, .process: []
             }
@@ -23,11 +31,6 @@ package struct DecoderDefinition: Sendable, Equatable {
         self.name = name
         self.options = options
     }
-}
-
-/// Why the text of an option is not valid.
-package struct InvalidOption: Error {
-    package let message: String
 }
 
 /// A message format by its name: the value of `queues[].decoder`, and the name of its options section in `decoders`.

@@ -24,8 +24,11 @@ package struct DecoderSet: Sendable {
         let formats = DecoderFormat.allCases.map(\.rawValue)
         names = formats + definitions.map(\.name).filter { !formats.contains($0) }
         let auto = AutoDecoder()
-        let plain: [any Decoder] = [auto, APNsJSONDecoder(), APNsHeadersDecoder(), CloudEventsDecoder(auto)]
-        decoders = Dictionary(uniqueKeysWithValues: plain.map { ($0.name, $0) })
+        let plain: [DecoderFormat: any Decoder] = [
+            .auto: auto, .apnsJSON: APNsJSONDecoder(), .apnsHeaders: APNsHeadersDecoder(),
+            .cloudevents: CloudEventsDecoder(auto),
+        ]
+        decoders = Dictionary(uniqueKeysWithValues: plain.map { ($0.key.rawValue, $0.value) })
         // Those that contain others are made after them.
         var waiting = Array(definitions.enumerated())
         while !waiting.isEmpty {
@@ -62,9 +65,9 @@ package struct DecoderSet: Sendable {
         decoders[definition.name] =
             switch definition.options {
             case .mapping(let options): MappingDecoder(options)
-            case .cloudevents(let options): CloudEventsDecoder(inner[0], types: options.types)
+            case .cloudevents(_, let types): CloudEventsDecoder(inner[0], types: types)
             case .celery(let options): CeleryDecoder(options, inner)
-            case .library(let options): LibraryDecoder(options) { report($0, $1) }
+            case .library(let file, let options): LibraryDecoder(file, options) { report($0, $1) }
             case .process(let options): ProcessDecoder(options: options)
             }
         return problems

@@ -6,20 +6,19 @@ enum FieldReference: Equatable, Sendable {
     case header(String)
     case property(MessageProperty)
 
-    init(_ text: String) throws(InvalidOption) {
+    init(_ text: String) throws(Complaint) {
         if let name = text.dropPrefix("header:") {
-            guard !name.isEmpty else { throw InvalidOption(message: "expected a header's name after header:") }
+            guard !name.isEmpty else { throw Complaint("expected a header's name after header:") }
             self = .header(name)
         } else if let name = text.dropPrefix("property:") {
             guard let property = MessageProperty(rawValue: name) else {
                 let names = MessageProperty.allCases.map(\.rawValue).joined(separator: ", ")
-                throw InvalidOption(message: "\"\(name)\" is not one of the properties \(names)")
+                throw Complaint("\"\(name)\" is not one of the properties \(names)")
             }
             self = .property(property)
         } else {
             guard let pointer = JSONPointer(text) else {
-                throw InvalidOption(
-                    message: "\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
+                throw Complaint("\"\(text)\" is not a JSON pointer: write ~0 for ~ and ~1 for / in a key")
             }
             self = .pointer(pointer)
         }

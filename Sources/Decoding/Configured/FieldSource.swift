@@ -1,4 +1,4 @@
-import Core
+package import Core
 
 /// The source of a field's value, as written in the configuration.
 ///
@@ -23,7 +23,7 @@ package struct FieldSource: Equatable, Sendable {
     /// The reference that is the whole source: its value keeps its type.
     let reference: FieldReference?
 
-    package init(_ source: String) throws(InvalidOption) {
+    package init(_ source: String) throws(Complaint) {
         if let constant = source.dropPrefix("constant:") {
             self.init([.text(Array(constant.utf8))], description: source)
         } else if Self.beginsReference(source) {
@@ -36,7 +36,7 @@ package struct FieldSource: Equatable, Sendable {
     }
 
     /// - Parameter source: text such as `order-{/order/id}`, or JSON whose strings and values contain placeholders.
-    init(template source: String) throws(InvalidOption) {
+    init(template source: String) throws(Complaint) {
         var parts: [Part] = []
         var rest = Substring(source)
         var text: [UInt8] = []
@@ -53,7 +53,7 @@ package struct FieldSource: Equatable, Sendable {
                 continue
             }
             guard let end = rest.firstIndex(of: "}") else {
-                throw InvalidOption(message: "\"{\(rest.prefix(20))\" has no closing brace")
+                throw Complaint("\"{\(rest.prefix(20))\" has no closing brace")
             }
             let content = rest[..<end].split(separator: "|", maxSplits: 1, omittingEmptySubsequences: false)
             rest = rest[rest.index(after: end)...]

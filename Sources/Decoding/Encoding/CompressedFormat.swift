@@ -2,17 +2,11 @@ import CZlib
 import Core
 
 /// A compression format. Sources: RFC 1950 (zlib, which HTTP calls `deflate`), RFC 1952 (gzip).
-enum CompressedFormat {
-    case gzip
-    case zlib
-
-    /// The base-two logarithm of the largest window, and 16 for gzip. Source: zlib.h, `inflateInit2`.
-    private var windowBits: Int32 {
-        switch self {
-        case .gzip: 15 + 16
-        case .zlib: 15
-        }
-    }
+///
+/// Each is the base-two logarithm of the largest window, and 16 more for gzip. Source: zlib.h, `inflateInit2`.
+enum CompressedFormat: Int32 {
+    case gzip = 31
+    case zlib = 15
 
     /// Bytes decompressed per step.
     private static let chunk = 16_384
@@ -21,7 +15,7 @@ enum CompressedFormat {
     func decompress(_ data: ArraySlice<UInt8>, limit: Int) throws(DecodingFailure) -> [UInt8] {
         var stream = unsafe z_stream()
         let size = unsafe Int32(MemoryLayout<z_stream>.size)
-        guard unsafe inflateInit2_(&stream, windowBits, ZLIB_VERSION, size) == Z_OK else {
+        guard unsafe inflateInit2_(&stream, rawValue, ZLIB_VERSION, size) == Z_OK else {
             throw unsafe damaged(stream)
         }
         defer { unsafe inflateEnd(&stream) }

@@ -11,7 +11,8 @@ extension Delivery {
         // Most bodies begin with a bracket, so they need none of these steps.
         let whole = body.first == 0x00 ? ValueSection.unwrap(self) : self
         let delivery = whole.hasContentEncoding ? try whole.decompressed(limit: limit) : whole
-        return delivery.body.first == 0xEF ? delivery.withoutMark() : delivery
+        guard delivery.body.first == 0xEF, delivery.body.starts(with: [0xEF, 0xBB, 0xBF]) else { return delivery }
+        return delivery.trimmed(to: 3..<delivery.body.count)
     }
 
     private func decompressed(limit: Int) throws(DecodingFailure) -> Delivery {
@@ -27,12 +28,6 @@ extension Delivery {
                 "content-encoding: \(RequestFields.quoted(encoding)) is not supported; expected gzip, deflate or none")
         }
         return decompressed(to: try format.decompress(body, limit: limit))
-    }
-
-    private func withoutMark() -> Delivery {
-        let body = body
-        guard body.starts(with: [0xEF, 0xBB, 0xBF]) else { return self }
-        return trimmed(to: 3..<body.count)
     }
 }
 

@@ -5,17 +5,12 @@ package import Core
 ///
 /// Numbers may be integers or decimal digits; `device-tokens` is a text of comma-separated tokens.
 package struct APNsHeadersDecoder: RefusingDecoder {
-    package let name = "apns-headers"
-
     package init() {}
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         var fields = Self.fields(of: delivery)
-        var payload: ArraySlice<UInt8>?
-        do throws(DecodingFailure) {
-            payload = try RequestFields.payload(delivery.body)
-        } catch {
-            fields.findings.add(error)
+        let payload = fields.findings.check { () throws(DecodingFailure) in
+            try RequestFields.payload(delivery.body)
         }
         return .request(try fields.request(payload: payload))
     }

@@ -4,10 +4,6 @@ package import Core
 ///
 /// Unknown keys are ignored, the last of duplicate keys is used, and `null` is the same as a missing key.
 package struct APNsJSONDecoder: RefusingDecoder {
-    package let name = "apns-json"
-
-    package init() {}
-
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         .request(try Self.request(delivery.body))
     }
@@ -15,12 +11,7 @@ package struct APNsJSONDecoder: RefusingDecoder {
     /// Whether a body is an envelope with a payload and a target.
     static func isRequest(_ body: ArraySlice<UInt8>) -> Bool {
         var envelope = Envelope()
-        do {
-            try envelope.scan(body)
-        } catch {
-            return false
-        }
-        return envelope.payload != nil
+        return (try? envelope.scan(body)) != nil && envelope.payload != nil
             && (envelope.tokens != nil || !envelope.fields[.deviceToken].isMissing
                 || !envelope.fields[.channelID].isMissing)
     }
@@ -52,7 +43,7 @@ package struct APNsJSONDecoder: RefusingDecoder {
         let found = envelope.payload
         let payload = envelope.fields.findings.check { () throws(DecodingFailure) in
             guard let found else { throw DecodingFailure("payload: missing, expected a JSON object") }
-            try RequestFields.checkPayload(found, in: body)
+            try RequestFields.checkPayload(JSONPart(found, of: body))
             return body.slice(found.range)
         }
         return try envelope.fields.request(payload: payload)
@@ -74,9 +65,7 @@ private struct Envelope {
             otherKind = try scanner.value(bytes, depth: 0).kind
             return try scanner.end(bytes)
         }
-        var isFirst = true
-        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-            isFirst = false
+        while let key = try scanner.nextKey(bytes) {
             let value = try scanner.value(bytes, depth: 1)
             guard let text = body.text(of: key) else { continue }
             guard let name = RequestFields.Name(text) else {

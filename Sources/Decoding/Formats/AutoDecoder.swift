@@ -4,7 +4,6 @@ package import Core
 ///
 /// Any other content type says nothing: many clients set `application/octet-stream` or `text/plain` for every message.
 package struct AutoDecoder: RefusingDecoder {
-    package let name = "auto"
     private let headers = APNsHeadersDecoder()
     /// `nil` for the data of an event, because events cannot be nested.
     private let events: CloudEventsDecoder?

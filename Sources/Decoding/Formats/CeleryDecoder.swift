@@ -24,12 +24,12 @@ package struct CeleryDecoder: RefusingDecoder {
         /// As written in the configuration.
         let place: String
 
-        package init(_ name: String, at place: String, decoder: String) throws(InvalidOption) {
+        package init(_ name: String, at place: String, decoder: String) throws(Complaint) {
             let roots = ["/args", "/kwargs"]
             guard let index = roots.firstIndex(where: { place == $0 || place.hasPrefix($0 + "/") }),
                 let pointer = JSONPointer(String(place.dropFirst(roots[index].count)))
             else {
-                throw InvalidOption(message: "expected a JSON pointer below /args or /kwargs")
+                throw Complaint("expected a JSON pointer below /args or /kwargs")
             }
             self.name = name
             self.decoder = decoder
@@ -39,7 +39,6 @@ package struct CeleryDecoder: RefusingDecoder {
         }
     }
 
-    package let name = "celery"
     package var usesReplyTo: Bool { options.usesReplyTo }
     private let options: Options
     /// The decoders of the tasks' values, in their order.
@@ -126,7 +125,7 @@ private struct CeleryMessage {
             guard body.kind == .object else {
                 throw DecodingFailure("task: missing in the headers, and the body is \(body.kind.name)")
             }
-            let members = JSONMembers(body)
+            let members = body.members
             arguments = [members["args"], members["kwargs"]]
             isUTC = members["utc"].map { !$0.raw.equals("false") } ?? true
             field = { name in members[name].map { RequestFields.Value($0.value, in: $0.document) } ?? .missing }
@@ -145,7 +144,7 @@ private struct CeleryMessage {
         if index == 1, let count = arguments[0]?.elements.count, count > 0 {
             return "; it has \(count) in /args, such as /args/0"
         }
-        let keyword = index == 0 ? arguments[1].flatMap { JSONMembers($0).first } : nil
+        let keyword = index == 0 ? arguments[1]?.members.first?.key : nil
         return keyword.map { "; it has arguments in /kwargs, such as /kwargs/\(RequestFields.shortened($0))" } ?? ""
     }
 

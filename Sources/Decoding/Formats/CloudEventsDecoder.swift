@@ -6,18 +6,6 @@ package import Core
 /// headers named `cloudEvents:…` or `cloudEvents_…`. Sources: CloudEvents 1.0.2, JSON event format and AMQP protocol
 /// binding.
 package struct CloudEventsDecoder: RefusingDecoder {
-    package struct Options: Equatable, Sendable {
-        package var decoder: String
-        /// Only events of these types are requests; empty for all types.
-        package var types: [String]
-
-        package init(decoder: String, types: [String]) {
-            self.decoder = decoder
-            self.types = types
-        }
-    }
-
-    package let name = "cloudevents"
     private let inner: any Decoder
     private let types: [String]
 
@@ -29,10 +17,16 @@ package struct CloudEventsDecoder: RefusingDecoder {
     }
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        let isNamed = delivery.contentType.map { ContentType($0).hasPrefix("application/cloudevents") } ?? false
+        let type = delivery.contentType.map { ContentType($0) }
+        if let type, type.hasPrefix("application/cloudevents") {
+            guard type.matches("application/cloudevents+json") else {
+                throw DecodingFailure("content-type: expected application/cloudevents+json")
+            }
+        } else if Self.isBinary(delivery) {
+            return try binary(delivery, at: now)
+        }
         // Some producers publish structured events as plain application/json.
-        let isStructured = isNamed || !Self.isBinary(delivery)
-        return isStructured ? try structured(delivery, at: now) : try binary(delivery, at: now)
+        return try structured(delivery, at: now)
     }
 
     /// The required attributes.
@@ -73,16 +67,11 @@ package struct CloudEventsDecoder: RefusingDecoder {
     }
 
     private func structured(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        if let contentType = delivery.contentType, ContentType(contentType).hasPrefix("application/cloudevents") {
-            guard ContentType(contentType).matches("application/cloudevents+json") else {
-                throw DecodingFailure("content-type: expected application/cloudevents+json")
-            }
-        }
         let body = try JSONPart(delivery.body, called: "body")
         guard body.kind == .object else {
             throw DecodingFailure("body: expected a JSON object, found \(body.kind.name)")
         }
-        let members = JSONMembers(body)
+        let members = body.members
         let contentType = members["datacontenttype"]
         if contentType.map({ $0.text == nil }) ?? false { throw DecodingFailure("datacontenttype: expected a string") }
         let data: Delivery

@@ -13,12 +13,9 @@ extension ArraySlice<UInt8> {
 }
 
 extension JSONValue {
-    /// Whether this object is empty.
     func isEmptyObject(in bytes: ArraySlice<UInt8>) -> Bool {
-        bytes.slice(range.lowerBound + 1..<range.upperBound - 1).allSatisfy { byte in
-            byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\t")
-                || byte == UInt8(ascii: "\r")
-        }
+        // White space; the only other byte that can come first begins a key.
+        bytes.slice(range.lowerBound + 1..<range.upperBound - 1).allSatisfy { $0 <= UInt8(ascii: " ") }
     }
 }
 

@@ -21,10 +21,6 @@ package indirect enum JSONOutput {
         .optional(bytes.map { String(decoding: $0, as: UTF8.self) })
     }
 
-    package static func text(of members: [(String, JSONOutput)]) -> String {
-        JSONOutput.object(members).description
-    }
-
     package func append(to json: inout [UInt8]) {
         switch self {
         case .null: json.append("null")

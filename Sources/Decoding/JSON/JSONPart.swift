@@ -51,9 +51,7 @@ package struct JSONPart: Sendable {
     package var members: [(key: ArraySlice<UInt8>, part: JSONPart)] {
         var members: [(ArraySlice<UInt8>, JSONPart)] = []
         walk("{") { bytes, scanner throws(JSONFailure) in
-            var isFirst = true
-            while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-                isFirst = false
+            while let key = try scanner.nextKey(bytes) {
                 let value = try scanner.value(bytes, depth: 0)
                 guard let text = document.text(of: key) else { continue }
                 members.append((text, JSONPart(value, of: document)))
@@ -66,7 +64,7 @@ package struct JSONPart: Sendable {
     package var elements: [JSONPart] {
         var elements: [JSONPart] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
-            while try scanner.nextElement(bytes, isFirst: elements.isEmpty) {
+            while try scanner.nextElement(bytes) {
                 elements.append(JSONPart(try scanner.value(bytes, depth: 0), of: document))
             }
         }
@@ -77,7 +75,7 @@ package struct JSONPart: Sendable {
     var texts: [ArraySlice<UInt8>] {
         var texts: [ArraySlice<UInt8>] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
-            while try scanner.nextElement(bytes, isFirst: texts.isEmpty) {
+            while try scanner.nextElement(bytes) {
                 let value = try scanner.value(bytes, depth: 0)
                 texts.append(value.kind == .string ? document.text(of: value) ?? [] : [])
             }
@@ -89,9 +87,7 @@ package struct JSONPart: Sendable {
     subscript(key: some Collection<UInt8>) -> JSONPart? {
         var found: JSONPart?
         walk("{") { bytes, scanner throws(JSONFailure) in
-            var isFirst = true
-            while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
-                isFirst = false
+            while let name = try scanner.nextKey(bytes) {
                 let value = try scanner.value(bytes, depth: 0)
                 if document.text(of: name)?.elementsEqual(key) == true { found = JSONPart(value, of: document) }
             }
@@ -120,10 +116,8 @@ package struct JSONPart: Sendable {
         case .object:
             json.append(UInt8(ascii: "{"))
             walk("{") { bytes, scanner throws(JSONFailure) in
-                var isFirst = true
-                while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-                    if !isFirst { json.append(UInt8(ascii: ",")) }
-                    isFirst = false
+                while let key = try scanner.nextKey(bytes) {
+                    if json.last != UInt8(ascii: "{") { json.append(UInt8(ascii: ",")) }
                     JSONPart(key, of: document).append(to: &json)
                     json.append(UInt8(ascii: ":"))
                     JSONPart(try scanner.value(bytes, depth: 0), of: document).append(to: &json)
@@ -149,17 +143,9 @@ package struct JSONPart: Sendable {
 
 /// The members of an object by key, for formats with many keys. The last of duplicate keys counts, and `null` is the
 /// same as a missing key.
-struct JSONMembers {
-    private let members: [(key: ArraySlice<UInt8>, part: JSONPart)]
-
-    init(_ object: JSONPart) {
-        members = object.members
-    }
-
-    var first: ArraySlice<UInt8>? { members.first?.key }
-
+extension Array<(key: ArraySlice<UInt8>, part: JSONPart)> {
     subscript(key: StaticString) -> JSONPart? {
-        guard let part = members.last(where: { $0.key.equals(key) })?.part, part.kind != .null else { return nil }
+        guard let part = last(where: { $0.key.equals(key) })?.part, part.kind != .null else { return nil }
         return part
     }
 }

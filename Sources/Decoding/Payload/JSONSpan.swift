@@ -37,9 +37,6 @@ extension Span<UInt8> {
     private static var maximumPathPart: Int { 40 }
 
     private func bytes(_ range: Range<Int>) -> ArraySlice<UInt8> {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(range.count)
-        for index in range { bytes.append(self[index]) }
-        return bytes[...]
+        range.map { self[$0] }[...]
     }
 }

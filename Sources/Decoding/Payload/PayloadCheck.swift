@@ -53,10 +53,8 @@ package struct PayloadCheck {
             let value = try scanner.value(bytes, depth: 0)
             return findings.add("payload", "expected an object, found \(value.kind.name)")
         }
-        var isFirst = true
         var hasAps = false
-        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-            isFirst = false
+        while let key = try scanner.nextKey(bytes) {
             if bytes.isText(key, "aps") {
                 if hasAps { findings.add("\(PayloadTable.aps.path)", "comes twice") }
                 hasAps = true
@@ -114,9 +112,7 @@ package struct PayloadCheck {
         of table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
     ) throws(JSONFailure) -> UInt32 {
         var seen: UInt32 = 0
-        var isFirst = true
-        while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
-            isFirst = false
+        while let name = try scanner.nextKey(bytes) {
             guard let row = bytes.withText(of: name, { table.row(named: $0, for: type) }) else {
                 let part = bytes.pathPart(name)
                 try readForeign(bytes, "\(table.path)", part, depth: depth)
@@ -176,18 +172,17 @@ package struct PayloadCheck {
         in value: JSONValue, _ bytes: Span<UInt8>, _ path: String, _ foreignPath: String
     ) throws(JSONFailure) {
         var inner = JSONScanner(at: value.range.lowerBound)
-        var index = 0
         if value.kind == .null {
             findings.add(
                 path, foreignPath: foreignPath,
                 "expected an object, an array, a string, a number or a boolean, found null")
         } else if value.kind == .object, inner.open(bytes, "{") {
-            while let key = try inner.nextKey(bytes, isFirst: index == 0) {
-                index += 1
+            while let key = try inner.nextKey(bytes) {
                 try findNulls(in: try inner.value(bytes, depth: 0), bytes, path, foreignPath + bytes.pathPart(key))
             }
         } else if value.kind == .array, inner.open(bytes, "[") {
-            while try inner.nextElement(bytes, isFirst: index == 0) {
+            var index = 0
+            while try inner.nextElement(bytes) {
                 try findNulls(in: try inner.value(bytes, depth: 0), bytes, path, "\(foreignPath)[\(index)]")
                 index += 1
             }
@@ -198,7 +193,7 @@ package struct PayloadCheck {
         of key: PayloadKey, in table: PayloadTable, _ bytes: Span<UInt8>, depth: Int
     ) throws(JSONFailure) {
         var index = 0
-        while try scanner.nextElement(bytes, isFirst: index == 0) {
+        while try scanner.nextElement(bytes) {
             let kind = try scanner.value(bytes, depth: depth).kind
             if kind != .string {
                 findings.add("\(table.path).\(key.name)[\(index)]", "expected a string, found \(kind.name)")
@@ -225,16 +220,10 @@ package struct PayloadCheck {
             return bytes.isText(value, "passive") || bytes.isText(value, "active")
                 || bytes.isText(value, "time-sensitive") || bytes.isText(value, "critical")
         case .event:
-            event =
-                if bytes.isText(value, "start") {
-                    .start
-                } else if bytes.isText(value, "update") {
-                    .update
-                } else if bytes.isText(value, "end") {
-                    .end
-                } else {
-                    nil
-                }
+            event = nil
+            if bytes.isText(value, "start") { event = .start }
+            if bytes.isText(value, "update") { event = .update }
+            if bytes.isText(value, "end") { event = .end }
             return event != nil
         }
     }

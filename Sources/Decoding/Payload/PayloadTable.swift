@@ -7,8 +7,6 @@ struct PayloadTable: Sendable {
     /// A name can occur twice, with rows for different push types.
     let keys: [PayloadKey]
 
-    static let all = [aps, alert, title, body, sound]
-
     /// Sources: "Generating a remote notification", Table 1; for Live Activities also "Starting and updating Live
     /// Activities with ActivityKit push notifications"; for `content-changed` "Updating controls locally and remotely"
     /// and "Updating widgets with WidgetKit push notifications".

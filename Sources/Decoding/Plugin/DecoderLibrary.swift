@@ -1,22 +1,7 @@
 import CHarebellDecoder
+package import Core
 import Glibc
 package import System
-
-/// Why a shared library or a program cannot be used as a decoder.
-package struct LibraryError: Error {
-    /// One for each problem.
-    package let messages: [String]
-
-    package var message: String { messages.joined(separator: "; ") }
-
-    init(_ message: String) {
-        messages = [message]
-    }
-
-    init(_ messages: [String]) {
-        self.messages = messages
-    }
-}
 
 /// A loaded shared library with a decoder interface. It is never unloaded.
 package struct DecoderLibrary: Sendable {
@@ -30,33 +15,33 @@ package struct DecoderLibrary: Sendable {
     private static let longestComplaint = 1024
 
     /// - Parameter path: relative to the working directory, if it is.
-    package init(file path: FilePath) throws(LibraryError) {
+    package init(file path: FilePath) throws(Complaint) {
         let file = try TrustedFile.resolve(path)
         guard let handle = unsafe dlopen(file.path, RTLD_NOW | RTLD_LOCAL) else {
             let reason = unsafe dlerror().map { unsafe String(cString: $0) } ?? "cannot load \(file)"
-            throw LibraryError(reason.replacing(file.path, with: "\(file)"))
+            throw Complaint(reason.replacing(file.path, with: "\(file)"))
         }
         guard let symbol = unsafe dlsym(handle, "harebell_decoder") else {
-            throw LibraryError("\(path) does not export a function harebell_decoder")
+            throw Complaint("\(path) does not export a function harebell_decoder")
         }
         let entry = unsafe unsafeBitCast(symbol, to: harebell_decoder_function.self)
         let abi = UInt32(HAREBELL_DECODER_ABI)
         var complaint: UnsafePointer<CChar>?
         guard let format = unsafe entry(abi, &complaint) else {
             let reason = unsafe complaint.map { unsafe Self.text($0) } ?? "no reason given"
-            throw LibraryError("\(path) has no decoder for the interface \(abi): \(reason)")
+            throw Complaint("\(path) has no decoder for the interface \(abi): \(reason)")
         }
         let (size, found) = unsafe (format.pointee.size, format.pointee.abi)
         guard found == abi else {
-            throw LibraryError("\(path) was built for interface \(found), expected \(abi)")
+            throw Complaint("\(path) was built for interface \(found), expected \(abi)")
         }
         let least = unsafe MemoryLayout<harebell_format>.size
         guard size >= least else {
-            throw LibraryError("the table of \(path) has \(size) bytes, expected at least \(least)")
+            throw Complaint("the table of \(path) has \(size) bytes, expected at least \(least)")
         }
         guard unsafe format.pointee.create != nil, unsafe format.pointee.decode != nil,
             unsafe format.pointee.destroy != nil
-        else { throw LibraryError("the table of \(path) lacks create, decode or destroy") }
+        else { throw Complaint("the table of \(path) lacks create, decode or destroy") }
         name = try unsafe Self.name(format.pointee.name, "name", path)
         _ = try unsafe Self.name(format.pointee.version, "version", path)
         address = UInt(bitPattern: format)
@@ -71,11 +56,11 @@ package struct DecoderLibrary: Sendable {
 
     private static func name(
         _ text: harebell_text, _ what: String, _ path: FilePath
-    ) throws(LibraryError) -> String {
+    ) throws(Complaint) -> String {
         guard let bytes = unsafe text.bytes, unsafe (1...longestName).contains(text.size),
             let name = unsafe String(validating: UnsafeBufferPointer(start: bytes, count: text.size), as: UTF8.self)
         else {
-            throw LibraryError("the table of \(path) has no \(what) of 1 to \(longestName) bytes of UTF-8")
+            throw Complaint("the table of \(path) has no \(what) of 1 to \(longestName) bytes of UTF-8")
         }
         return name
     }

@@ -8,9 +8,10 @@ package final class LibraryInstance: Sendable {
     /// The library's pointer, as an integer. Only the thread that holds the lock converts it to a pointer.
     private let decoder: Guarded<UInt>
 
-    /// - Parameter options: the text of a JSON object.
-    /// - Throws: the library's problems with the options.
-    package init(_ library: DecoderLibrary, options: String) throws(LibraryError) {
+    /// - Parameters:
+    ///   - options: the text of a JSON object.
+    ///   - report: takes the library's problems with the options, which make the result `nil`.
+    package init?(_ library: DecoderLibrary, options: String, _ report: (String) -> Void) {
         let call = LibraryCall()
         var text = Array(options.utf8)
         let decoder = unsafe call.lend { host in
@@ -21,8 +22,9 @@ package final class LibraryInstance: Sendable {
         }
         guard let decoder = unsafe decoder, call.reports.isEmpty else {
             if let decoder = unsafe decoder { unsafe library.format.pointee.destroy(decoder) }
-            throw LibraryError(
-                call.reports.isEmpty ? ["the library refuses these options without a reason"] : call.reports)
+            if call.reports.isEmpty { report("the library refuses these options without a reason") }
+            call.reports.forEach(report)
+            return nil
         }
         self.library = library
         self.decoder = Guarded(UInt(bitPattern: decoder))
@@ -39,7 +41,7 @@ package final class LibraryInstance: Sendable {
             let call = LibraryCall()
             let format = unsafe library.format
             let decoder = unsafe UnsafeMutableRawPointer(bitPattern: address)
-            return unsafe LibraryView(delivery, at: now).lend { view, storage in
+            return unsafe delivery.lend(at: now) { view, storage in
                 var response = unsafe harebell_answer()
                 unsafe response.size = MemoryLayout<harebell_answer>.size
                 unsafe call.lend { host in unsafe format.pointee.decode(decoder, host, view, &response) }

@@ -30,9 +30,7 @@ struct LibraryReader {
 
     private func read(_ response: harebell_answer) throws(DecodingFailure) -> Decoded {
         switch unsafe response.kind {
-        case HAREBELL_REQUEST.rawValue:
-            let key = try unsafe slice(response.key, "key")
-            return try Self.decoded(try unsafe notifications(response), key: key)
+        case HAREBELL_REQUEST.rawValue: return .request(try unsafe request(response))
         case HAREBELL_IGNORE.rawValue:
             return .ignore(reason: unsafe LibraryCall.words(response.detail) ?? "the library gives no reason")
         case HAREBELL_REJECT.rawValue:
@@ -49,35 +47,8 @@ struct LibraryReader {
         }
     }
 
-    /// The library's data for one notification.
-    private struct Entry {
-        var fields = RequestFields()
-        let payload: ArraySlice<UInt8>?
-    }
-
-    private static func decoded(_ entries: [Entry], key: ArraySlice<UInt8>?) throws(DecodingFailure) -> Decoded {
-        // All notifications of a fan-out share one payload, which is checked once.
-        var checked: ArraySlice<UInt8>?
-        func request(_ entry: Entry) throws(DecodingFailure) -> Request {
-            guard let payload = entry.payload else { throw DecodingFailure("payload: missing") }
-            if checked != payload { try RequestFields.payload(payload) }
-            checked = payload
-            var fields = entry.fields
-            return try fields.request(payload: payload)
-        }
-        guard entries.count > 1 else {
-            var request = try request(entries[0])
-            request.key = key
-            return .request(request)
-        }
-        var batch = RequestBatch("notifications")
-        for entry in entries {
-            try batch.add { () throws(DecodingFailure) in try request(entry) }
-        }
-        return .request(batch.request(key: key))
-    }
-
-    private func notifications(_ response: harebell_answer) throws(DecodingFailure) -> [Entry] {
+    private func request(_ response: harebell_answer) throws(DecodingFailure) -> Request {
+        let key = try unsafe slice(response.key, "key")
         let (count, size) = unsafe (response.notification_count, response.notification_size)
         guard count > 0, let first = unsafe response.notifications else {
             throw Self.failure("a request without notifications")
@@ -90,16 +61,29 @@ struct LibraryReader {
         guard (least...Self.maximumNotificationSize).contains(size) else {
             throw Self.failure("a notification_size of \(size)")
         }
-        var notifications: [Entry] = []
-        notifications.reserveCapacity(count)
         let bytes = unsafe UnsafeRawPointer(first)
         var payload = LastText()
+        // All notifications of a fan-out share one payload, which is checked once.
+        var checked: ArraySlice<UInt8>?
+        var batch = RequestBatch("notifications")
         for index in 0..<count {
             let place = unsafe bytes + index * size
             let notification = unsafe place.loadUnaligned(as: harebell_notification.self)
-            notifications.append(try unsafe read(notification, &payload))
+            var fields = try unsafe read(notification, &payload)
+            func request() throws(DecodingFailure) -> Request {
+                guard let payload = payload.slice else { throw DecodingFailure("payload: missing") }
+                if checked != payload { try RequestFields.payload(payload) }
+                checked = payload
+                return try fields.request(payload: payload)
+            }
+            if count == 1 {
+                var only = try request()
+                only.key = key
+                return only
+            }
+            try batch.add(request)
         }
-        return notifications
+        return batch.request(key: key)
     }
 
     /// The last copied text; the next notification often has the same one.
@@ -110,14 +94,14 @@ struct LibraryReader {
 
     private func read(
         _ notification: harebell_notification, _ payload: inout LastText
-    ) throws(DecodingFailure) -> Entry {
+    ) throws(DecodingFailure) -> RequestFields {
         let address = UInt(bitPattern: unsafe notification.payload.bytes)
         if unsafe payload.address != address || payload.slice?.count != notification.payload.size {
             payload = LastText(address: address, slice: try unsafe slice(notification.payload, "payload"))
         }
-        var entry = Entry(payload: payload.slice)
+        var fields = RequestFields()
         func set(_ field: RequestFields.Name, _ text: harebell_text, _ name: String) throws(DecodingFailure) {
-            if let text = try unsafe slice(text, name) { entry.fields[field] = .text(text) }
+            if let text = try unsafe slice(text, name) { fields[field] = .text(text) }
         }
         try unsafe set(.deviceToken, notification.device_token, "device_token")
         try unsafe set(.channelID, notification.channel_id, "channel_id")
@@ -127,12 +111,12 @@ struct LibraryReader {
         try unsafe set(.collapseID, notification.collapse_id, "collapse_id")
         try unsafe set(.environment, notification.environment, "environment")
         if unsafe notification.has_expiration != 0 {
-            entry.fields[.expiration] = unsafe .integer(notification.expiration)
+            fields[.expiration] = unsafe .integer(notification.expiration)
         }
         if unsafe notification.priority != 0 {
-            entry.fields[.priority] = unsafe .integer(Int64(notification.priority))
+            fields[.priority] = unsafe .integer(Int64(notification.priority))
         }
-        return entry
+        return fields
     }
 
     /// - Returns: a slice of the delivery's memory if the text is in it, else a copy; `nil` for a null text.

@@ -2,26 +2,18 @@ import CHarebellDecoder
 import Core
 
 /// A delivery in the library's interface: every text points into the delivery's memory.
-struct LibraryView {
-    private let delivery: Delivery
-    private let now: WallTime
-
-    init(_ delivery: Delivery, at now: WallTime) {
-        self.delivery = delivery
-        self.now = now
-    }
-
+extension Delivery {
     /// - Parameter body: receives the view and the start of the delivery's memory.
     func lend<Result>(
-        _ body: (UnsafePointer<harebell_delivery>, UnsafePointer<UInt8>) -> Result
+        at now: WallTime, _ body: (UnsafePointer<harebell_delivery>, UnsafePointer<UInt8>) -> Result
     ) -> Result {
         // An empty text needs a valid pointer as well.
-        let storage = delivery.storage.isEmpty ? [0] : delivery.storage
+        let storage = storage.isEmpty ? [0] : storage
         return unsafe storage.withUnsafeBufferPointer { storage in
             guard let base = storage.baseAddress else { preconditionFailure("the array has elements") }
             let headers = unsafe self.headers(base)
             return unsafe headers.withUnsafeBufferPointer { headers in
-                var view = unsafe self.view(base)
+                var view = unsafe self.view(base, at: now)
                 unsafe view.headers = headers.baseAddress
                 unsafe view.header_count = headers.count
                 return unsafe withUnsafePointer(to: &view) { unsafe body($0, base) }
@@ -29,32 +21,32 @@ struct LibraryView {
         }
     }
 
-    private func view(_ base: UnsafePointer<UInt8>) -> harebell_delivery {
+    private func view(_ base: UnsafePointer<UInt8>, at now: WallTime) -> harebell_delivery {
         var view = unsafe harebell_delivery()
         unsafe view.size = MemoryLayout<harebell_delivery>.size
-        unsafe view.body = text(delivery.body, base)
-        unsafe view.content_type = text(delivery.contentType, base)
-        unsafe view.content_encoding = text(delivery.contentEncoding, base)
-        unsafe view.message_id = text(delivery.messageID, base)
-        unsafe view.correlation_id = text(delivery.correlationID, base)
-        unsafe view.reply_to = text(delivery.replyTo, base)
-        unsafe view.type = text(delivery.type, base)
-        unsafe view.app_id = text(delivery.appID, base)
-        unsafe view.expiration = text(delivery.expiration, base)
-        unsafe view.exchange = text(delivery.exchange, base)
-        unsafe view.routing_key = text(delivery.routingKey, base)
-        unsafe view.timestamp = delivery.timestamp ?? 0
-        unsafe view.has_timestamp = delivery.timestamp == nil ? 0 : 1
-        unsafe view.redelivered = delivery.redelivered ? 1 : 0
+        unsafe view.body = text(body, base)
+        unsafe view.content_type = text(contentType, base)
+        unsafe view.content_encoding = text(contentEncoding, base)
+        unsafe view.message_id = text(messageID, base)
+        unsafe view.correlation_id = text(correlationID, base)
+        unsafe view.reply_to = text(replyTo, base)
+        unsafe view.type = text(type, base)
+        unsafe view.app_id = text(appID, base)
+        unsafe view.expiration = text(expiration, base)
+        unsafe view.exchange = text(exchange, base)
+        unsafe view.routing_key = text(routingKey, base)
+        unsafe view.timestamp = timestamp ?? 0
+        unsafe view.has_timestamp = timestamp == nil ? 0 : 1
+        unsafe view.redelivered = redelivered ? 1 : 0
         unsafe view.now = now.milliseconds
         return unsafe view
     }
 
     private func headers(_ base: UnsafePointer<UInt8>) -> [harebell_header] {
         var headers: [harebell_header] = unsafe []
-        guard delivery.headerCount > 0 else { return unsafe headers }
-        unsafe headers.reserveCapacity(delivery.headerCount)
-        delivery.forEachHeader { name, value in
+        guard headerCount > 0 else { return unsafe headers }
+        unsafe headers.reserveCapacity(headerCount)
+        forEachHeader { name, value in
             var header = unsafe harebell_header()
             unsafe header.name = text(name, base)
             let kind: harebell_value_kind

@@ -1,3 +1,4 @@
+package import Core
 import Glibc
 package import System
 
@@ -5,9 +6,9 @@ package import System
 /// process's user may be able to change it.
 package enum TrustedFile {
     /// - Returns: the file itself, with all links resolved. Messages keep the displayed name of `named`, if it has one.
-    package static func resolve(_ named: FilePath) throws(LibraryError) -> FilePath {
+    package static func resolve(_ named: FilePath) throws(Complaint) -> FilePath {
         guard let resolved = unsafe realpath(named.path, nil) else {
-            throw LibraryError("\(named): \(systemError)")
+            throw Complaint("\(named): \(WholeFile.lastFailure())")
         }
         defer { unsafe free(resolved) }
         let path = unsafe String(cString: resolved)
@@ -22,22 +23,20 @@ package enum TrustedFile {
         return file
     }
 
-    private static func check(_ file: FilePath, _ kind: UInt32, _ name: String) throws(LibraryError) {
+    private static func check(_ file: FilePath, _ kind: UInt32, _ name: String) throws(Complaint) {
         var information = stat()
-        guard unsafe stat(file.path, &information) == 0 else { throw LibraryError("\(file): \(systemError)") }
-        guard information.st_mode & S_IFMT == kind else { throw LibraryError("\(file) is not \(name)") }
+        guard unsafe stat(file.path, &information) == 0 else {
+            throw Complaint("\(file): \(WholeFile.lastFailure())")
+        }
+        guard information.st_mode & S_IFMT == kind else { throw Complaint("\(file) is not \(name)") }
         guard information.st_uid == 0 || information.st_uid == geteuid() else {
-            throw LibraryError(
+            throw Complaint(
                 "\(file) belongs to user \(information.st_uid): expected root or harebell's user, "
                     + "\(geteuid())"
             )
         }
         guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw LibraryError("users other than its owner can change \(file): chmod go-w \(file)")
+            throw Complaint("users other than its owner can change \(file): chmod go-w \(file)")
         }
-    }
-
-    private static var systemError: String {
-        unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "unknown error"
     }
 }

@@ -11,8 +11,6 @@ package final class DecoderProgram {
         package var restarts: UInt64 = 0
         /// Messages that caused failures.
         package var quarantined: UInt64 = 0
-
-        package init() {}
     }
 
     private enum State {
@@ -95,8 +93,8 @@ package final class DecoderProgram {
         case .starting, .working:
             state = .stopping
             guard let conversation else { return }
-            conversation.ignore()
-            conversation.end()
+            conversation.ignoresInput = true
+            conversation.isEnding = true
             host.stop(conversation, within: Self.exitTimeout)
         }
     }
@@ -130,7 +128,7 @@ package final class DecoderProgram {
     }
 
     private func start(at now: Instant) {
-        let conversation = ProcessConversation(maximumFrame: options.maximumResponseFrame)
+        let conversation = ProcessConversation()
         self.conversation = conversation
         state = .starting(deadline: now + options.startTime)
         host.start(options.program, conversation)
@@ -204,7 +202,7 @@ package final class DecoderProgram {
     private func fail(_ reason: String) {
         state = .failing(reason: reason)
         guard let conversation else { return }
-        conversation.ignore()
+        conversation.ignoresInput = true
         host.stop(conversation, within: .zero)
     }
 

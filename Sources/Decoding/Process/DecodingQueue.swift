@@ -13,27 +13,15 @@ package struct DecodingQueue {
         package var inFlight = 512
         /// The timeout of a batch.
         package var deadline = Duration.seconds(5)
-
-        package init() {}
     }
 
     /// The number of failures with only this message in flight after which it is quarantined.
     package static let maximumStrikes = 2
 
-    private struct Batch {
-        let sent: Instant
-        var outstanding: Int
-    }
-
     private struct Strikes {
         var count: Int
         /// The answers before the last one.
         var answered: UInt64
-    }
-
-    private struct Asked {
-        let handle: Handle
-        let batch: Int
     }
 
     private let limits: Limits
@@ -42,10 +30,10 @@ package struct DecodingQueue {
     /// The failures in which each was the only message in flight. Those without an answer in between count as one.
     private var strikes: [Handle: Strikes] = [:]
     private var answered: UInt64 = 0
-    private var asked: [UInt64: Asked] = [:]
+    private var asked: [UInt64: (handle: Handle, batch: Int)] = [:]
     private var lastNumber: UInt64 = 0
     /// The batches in flight. The oldest has unanswered messages.
-    private var batches: [Batch] = []
+    private var batches: [(sent: Instant, outstanding: Int)] = []
     /// The number of batches before the oldest.
     private var finished = 0
     /// When the batch before the oldest was answered.
@@ -81,10 +69,10 @@ package struct DecodingQueue {
         let takesSuspect = isSuspicious && !needsAnswer
         guard isSuspicious ? asked.isEmpty : !isAlone && asked.count < limits.inFlight else { return false }
         let most = isSuspicious ? 1 : min(limits.batch, limits.inFlight - asked.count)
-        var batch = Batch(sent: now, outstanding: 0)
+        var batch = (sent: now, outstanding: 0)
         while batch.outstanding < most, let handle = takesSuspect ? suspects.popFirst() : waiting.popFirst() {
             lastNumber += 1
-            asked[lastNumber] = Asked(handle: handle, batch: finished + batches.count)
+            asked[lastNumber] = (handle: handle, batch: finished + batches.count)
             batch.outstanding += 1
             guard write(lastNumber, handle) else { break }
         }

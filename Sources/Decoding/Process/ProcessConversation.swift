@@ -15,18 +15,20 @@ package final class ProcessConversation: ProgramEngine {
     static let unreadLimit = 256 * 1024
     /// The maximum length of a line of standard error, in bytes.
     static let maximumLine = 500
+    /// The maximum size of a frame from the program, in bytes.
+    private static let maximumFrame = 4_194_304
 
-    private let maximumFrame: Int
     private var events = Deque<Event>()
     private var output = ByteQueue()
     /// The beginning of a frame with its length prefix.
     private var input: [UInt8] = []
     private var line: [UInt8] = []
-    private var ignoresInput = false
-    private var isEnding = false
+    /// Whether all further output is ignored.
+    var ignoresInput = false
+    /// Whether its standard input is closed once everything is written.
+    var isEnding = false
 
-    init(maximumFrame: Int) {
-        self.maximumFrame = maximumFrame
+    init() {
         output.append(ProcessFrame.hello)
     }
 
@@ -40,16 +42,6 @@ package final class ProcessConversation: ProgramEngine {
         output.append(frame)
     }
 
-    /// Ignores all further output.
-    func ignore() {
-        ignoresInput = true
-    }
-
-    /// Closes its standard input.
-    func end() {
-        isEnding = true
-    }
-
     // MARK: ProgramEngine
 
     package func transportOpened(at now: Instant) {}
@@ -61,7 +53,7 @@ package final class ProcessConversation: ProgramEngine {
         while !ignoresInput, rest.count >= ProcessFrame.prefix {
             let prefix = rest.prefix(ProcessFrame.prefix)
             let length = prefix.reduce(0) { $0 << 8 | Int($1) }
-            guard length <= maximumFrame else {
+            guard length <= Self.maximumFrame else {
                 ignoresInput = true
                 let isText = prefix.allSatisfy { 0x20...0x7E ~= $0 || $0 == 0x0A || $0 == 0x0D || $0 == 0x09 }
                 let text = ControlCharacters.escaped(String(decoding: prefix, as: UTF8.self), quotes: true)
@@ -70,7 +62,7 @@ package final class ProcessConversation: ProgramEngine {
                         isText
                             ? "it wrote the text \"\(text)…\" to standard output, which is for frames: write messages "
                                 + "to standard error"
-                            : "a frame of \(length) bytes, more than \(maximumFrame)"))
+                            : "a frame of \(length) bytes, more than \(Self.maximumFrame)"))
             }
             let frame = rest.dropFirst(ProcessFrame.prefix).prefix(length)
             guard frame.count == length else { break }

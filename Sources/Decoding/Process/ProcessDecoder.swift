@@ -4,14 +4,11 @@ package import Core
 ///
 /// It cannot answer synchronously, so a worker uses a ``DecoderProgram`` instead.
 package struct ProcessDecoder: Decoder {
-    package let name = "process"
     package let options: Options
 
     package struct Options: Equatable, Sendable {
         package var program: Program
         package var queue = DecodingQueue.Limits()
-        /// The maximum size of a frame from the program, in bytes.
-        package var maximumResponseFrame = 4_194_304
         /// The time limit for its `hello`.
         package var startTime = Duration.seconds(10)
         /// The delay before a restart: the first, and the maximum.

@@ -10,11 +10,9 @@ enum ProcessFrame {
 
     static var hello: [UInt8] {
         var frame = begin()
-        frame.append("{\"hello\":{\"protocol\":")
-        frame.append(decimal: Int(protocolVersion))
-        frame.append(",\"harebell\":")
-        frame.appendJSON(string: ArraySlice(Version.text.utf8))
-        frame.append("}}")
+        JSONOutput.object([
+            ("hello", .object([("protocol", .integer(Int(protocolVersion))), ("harebell", .text(Version.text))]))
+        ]).append(to: &frame)
         end(&frame)
         return frame
     }
@@ -81,12 +79,10 @@ enum ProcessFrame {
     private static func appendHeaders(of delivery: Delivery, to frame: inout [UInt8]) {
         guard delivery.headerCount > 0 else { return }
         frame.append(",\"headers\":{")
-        var isFirst = true
         delivery.forEachHeader { name, value in
             if case .other = value { return }
             if case .number(let number) = value, !number.isFinite { return }
-            if !isFirst { frame.append(UInt8(ascii: ",")) }
-            isFirst = false
+            if frame.last != UInt8(ascii: "{") { frame.append(UInt8(ascii: ",")) }
             frame.appendJSON(string: name)
             frame.append(UInt8(ascii: ":"))
             switch value {

@@ -7,10 +7,9 @@ enum ProcessResponse {
 
     /// - Throws: if the program does not keep to the protocol.
     init(_ frame: ArraySlice<UInt8>) throws(DecodingFailure) {
-        let part = try JSONPart(frame, called: "a frame")
-        let members = JSONMembers(part)
+        let members = try JSONPart(frame, called: "a frame").members
         if let hello = members["hello"] {
-            guard let version = JSONMembers(hello)["protocol"]?.integer else {
+            guard let version = hello["protocol"]?.integer else {
                 throw DecodingFailure("hello without a protocol")
             }
             self = .hello(protocol: version)
@@ -35,12 +34,10 @@ enum ProcessResponse {
     /// Converts the program's response to a decoder's result.
     static func decoded(_ response: JSONPart) -> Decoded {
         // Copied, because a frame holds many responses and must not be kept in memory for one of them.
-        let members: JSONMembers
-        do throws(JSONFailure) {
-            members = JSONMembers(try JSONPart(ArraySlice(Array(response.raw))))
-        } catch {
+        guard let copy = try? JSONPart(ArraySlice(Array(response.raw))) else {
             preconditionFailure("a part of JSON is JSON")
         }
+        let members = copy.members
         if let requests = members["requests"] { return decoded(requests, key: members["key"]) }
         if let reason = members["ignore"]?.text { return .ignore(reason: self.reason(reason)) }
         if let reason = members["reject"]?.text { return .reject(DecodingFailure(self.reason(reason))) }

@@ -14,7 +14,7 @@ package struct StatePage {
     private let health: Health
 
     package static func render(_ processSnapshot: ProcessSnapshot) -> [UInt8] {
-        Array((JSONOutput.text(of: StatePage(processSnapshot).members) + "\n").utf8)
+        Array((JSONOutput.object(StatePage(processSnapshot).members).description + "\n").utf8)
     }
 
     private init(_ processSnapshot: ProcessSnapshot) {

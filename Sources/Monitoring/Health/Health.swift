@@ -231,13 +231,13 @@ extension Health {
         let queues = queues.map { queue in
             JSONOutput.object([("name", .text(queue.name)), ("consumers", .integer(queue.consumers))])
         }
-        let text = JSONOutput.text(of: [
+        let json = JSONOutput.object([
             ("ready", .boolean(isReady)), ("missing", .array(missing.map { .text($0) })),
             ("problems", problemsJSON),
             ("workers", .integer(workers)), ("publishing", .integer(publishing)), ("blocked", .boolean(isBlocked)),
             ("queues", .array(queues)), ("apps", .array(apps.map { .object($0.members) })),
         ])
-        return Array((text + "\n").utf8)
+        return Array("\(json)\n".utf8)
     }
 }
 

@@ -1,19 +1,36 @@
 import APNs
 import Admin
 import Core
+import Pipeline
 import Runtime
 
-/// Families of samples, each with its metric.
+/// Families of samples, by what has a value: that also decides their labels.
 extension MetricsPage {
     /// An unknown value has no sample.
-    mutating func write(_ metric: Metric, _ value: Double?) {
-        text.begin(metric)
+    mutating func write(_ kind: Metric.Kind, _ name: StaticString, _ help: StaticString, _ value: Double?) {
+        text.begin(Metric(name, kind, help))
         if let value { text.sample([], value) }
     }
 
+    mutating func write(_ name: StaticString, _ help: StaticString, _ histogram: Histogram) {
+        text.begin(Metric(name, .histogram, help))
+        text.sample([], histogram)
+    }
+
     /// A sum over the workers.
-    mutating func write(_ metric: Metric, sum value: (WorkerSnapshot) -> some BinaryInteger) {
-        write(metric, snapshots.reduce(0) { $0 + Double(value($1)) })
+    mutating func write(
+        _ kind: Metric.Kind, _ name: StaticString, _ help: StaticString,
+        sum value: (WorkerSnapshot) -> some BinaryInteger
+    ) {
+        write(kind, name, help, snapshots.reduce(0) { $0 + Double(value($1)) })
+    }
+
+    mutating func write(_ counter: PipelineCounters.Name, _ name: StaticString, _ help: StaticString) {
+        write(.counter, name, help, sum: { $0.counters[counter] })
+    }
+
+    mutating func write(_ counter: PoolCounters.Name, _ name: StaticString, _ help: StaticString) {
+        write(.counter, name, help, sum: { $0.poolCounters[counter] })
     }
 
     /// One sample for each combination of labels, in order.
@@ -34,44 +51,33 @@ extension MetricsPage {
         write(metric, sums: parts.map { ([$0.label], $0.value) })
     }
 
-    mutating func write(_ metric: Metric, perQueue value: (WorkerSnapshot, Int) -> Int) {
+    mutating func write(
+        _ kind: Metric.Kind, _ name: StaticString, _ help: StaticString, perQueue value: (WorkerSnapshot, Int) -> Int
+    ) {
         let parts = snapshots.flatMap { snapshot in
             snapshot.queues.enumerated().map { ($1.name, value(snapshot, $0)) }
         }
-        write(metric, sums: parts)
+        write(Metric(name, kind, by: ["queue"], help), sums: parts)
     }
 
-    mutating func write(_ metric: Metric, perApp value: (WorkerSnapshot.Pool) -> Int) {
-        write(metric, sums: snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, value(pool)) } })
+    mutating func write(_ name: StaticString, _ help: StaticString, perApp value: (WorkerSnapshot.Pool) -> Int) {
+        let parts = snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, value(pool)) } }
+        write(Metric(name, .gauge, by: ["app", "environment"], help), sums: parts)
     }
 
-    mutating func write(_ metric: Metric, perCredential value: (ProcessSnapshot.Credential) -> Double?) {
+    mutating func write(
+        _ name: StaticString, _ help: StaticString, perCredential value: (ProcessSnapshot.Credential) -> Double?
+    ) {
         let values = seen.credentials.compactMap { one in value(one).map { (one.app.labels, $0) } }
-        write(metric, Dictionary(values) { first, _ in first })
+        write(Metric(name, .gauge, by: ["topic", "environment"], help), Dictionary(values) { first, _ in first })
     }
 
-    mutating func write(_ metric: Metric, perProcess value: (WorkerSnapshot.Process) -> Int) {
-        write(metric, sums: snapshots.flatMap(\.processes).map { ($0.name, value($0)) })
-    }
-
-    mutating func write(_ metric: Metric, pools name: PoolCounters.Name) {
-        write(metric, sum: { $0.poolCounters[name] })
-    }
-}
-
-extension Metric {
-    static func counter(_ name: StaticString, by labels: [StaticString] = [], _ help: StaticString)
-        -> Metric
-    {
-        Metric(name, .counter, by: labels, help)
-    }
-
-    static func gauge(_ name: StaticString, by labels: [StaticString] = [], _ help: StaticString) -> Metric {
-        Metric(name, .gauge, by: labels, help)
-    }
-
-    static func histogram(_ name: StaticString, _ help: StaticString) -> Metric {
-        Metric(name, .histogram, help)
+    mutating func write(
+        _ kind: Metric.Kind, _ name: StaticString, _ help: StaticString,
+        perProcess value: (WorkerSnapshot.Process) -> Int
+    ) {
+        let parts = snapshots.flatMap(\.processes).map { ($0.name, value($0)) }
+        write(Metric(name, kind, by: ["decoder"], help), sums: parts)
     }
 }
 

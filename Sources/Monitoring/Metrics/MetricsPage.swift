@@ -30,79 +30,61 @@ package struct MetricsPage {
 
     private mutating func writeRequests() {
         write(
-            .counter("harebell_deliveries_total", by: ["queue"], "Deliveries received from a queue."),
+            .counter, "harebell_deliveries_total", "Deliveries received from a queue.",
             perQueue: { Int($0.counters.deliveries[$1]) })
         text.begin(
-            .counter(
-                "harebell_notifications_total", by: ["topic", "environment", "push_type", "outcome", "reason"],
+            Metric(
+                "harebell_notifications_total", .counter,
+                by: ["topic", "environment", "push_type", "outcome", "reason"],
                 "Notifications by outcome; a reason that Apple does not document is `unknown`."))
         for (key, count) in snapshots.notifications { text.sample(key.labels, Double(count)) }
-        write(
-            .counter("harebell_ignored_total", "Messages that their decoder ignored; they have no result."),
-            sum: { $0.counters[.ignored] })
+        write(.ignored, "harebell_ignored_total", "Messages that their decoder ignored; they have no result.")
         text.begin(
-            .counter(
-                "harebell_decoding_limits_total", by: ["limit"],
+            Metric(
+                "harebell_decoding_limits_total", .counter, by: ["limit"],
                 "Messages beyond a limit of decoding: `body_bytes`, `json_depth` or `tokens`."))
         for limit in DecodingLimit.allCases {
             let count = snapshots.reduce(0) { $0 &+ $1.counters.decodingLimits[Int(limit.rawValue)] }
             text.sample([limit.name.description], Double(count))
         }
         write(
-            .gauge(
-                "harebell_decoder_running", by: ["decoder"],
-                "Worker threads whose process for a decoder is running and accepts messages."),
+            .gauge, "harebell_decoder_running",
+            "Worker threads whose process for a decoder is running and accepts messages.",
             perProcess: { $0.outage == nil ? 1 : 0 })
         write(
-            .gauge(
-                "harebell_decoder_waiting", by: ["decoder"], "Messages without a response from a decoder's process."),
+            .gauge, "harebell_decoder_waiting", "Messages without a response from a decoder's process.",
             perProcess: { $0.waiting })
         write(
-            .counter(
-                "harebell_decoder_restarts_total", by: ["decoder"],
-                "How often a decoder's process failed and was restarted."), perProcess: { Int($0.counters.restarts) })
+            .counter, "harebell_decoder_restarts_total", "How often a decoder's process failed and was restarted.",
+            perProcess: { Int($0.counters.restarts) })
         write(
-            .counter(
-                "harebell_decoder_quarantined_total", by: ["decoder"],
-                "Messages for which a decoder's process failed twice, with the message alone."),
+            .counter, "harebell_decoder_quarantined_total",
+            "Messages for which a decoder's process failed twice, with the message alone.",
             perProcess: { Int($0.counters.quarantined) })
         write(
-            .counter("harebell_payload_findings_total", "Payloads that deviate from Apple's tables of keys."),
-            sum: { $0.counters[.payloadFindings] })
+            .payloadFindings, "harebell_payload_findings_total", "Payloads that deviate from Apple's tables of keys.")
         write(
-            .counter("harebell_unknown_reasons_total", "Responses with an undocumented reason, or without one."),
-            sum: { $0.counters[.unknownReasons] })
+            .unknownReasons, "harebell_unknown_reasons_total",
+            "Responses with an undocumented reason, or without one.")
     }
 
     private mutating func writeTimings() {
         var timings = Timings()
         for snapshot in snapshots { timings.add(snapshot.timings) }
-        let histograms: [(Metric, Histogram)] = [
-            (.histogram("harebell_request_seconds", "From a delivery's arrival to its settlement."), timings.request),
-            (
-                .histogram(
-                    "harebell_queue_wait_seconds", "From a message's AMQP timestamp, in whole seconds, to its delivery."
-                ), timings.queueWait
-            ),
-            (
-                .histogram("harebell_limiter_wait_seconds", "From when a notification is ready to when it is sent."),
-                timings.limiterWait
-            ),
-            (
-                .histogram("harebell_apns_seconds", "From when a notification is sent to the response of APNs."),
-                timings.apns
-            ),
-        ]
-        for (metric, histogram) in histograms {
-            text.begin(metric)
-            text.sample([], histogram)
-        }
+        write("harebell_request_seconds", "From a delivery's arrival to its settlement.", timings.request)
+        write(
+            "harebell_queue_wait_seconds", "From a message's AMQP timestamp, in whole seconds, to its delivery.",
+            timings.queueWait)
+        write(
+            "harebell_limiter_wait_seconds", "From when a notification is ready to when it is sent.",
+            timings.limiterWait)
+        write("harebell_apns_seconds", "From when a notification is sent to the response of APNs.", timings.apns)
     }
 
     private mutating func writeResults() {
         text.begin(
-            .counter(
-                "harebell_retries_total", by: ["kind"],
+            Metric(
+                "harebell_retries_total", .counter, by: ["kind"],
                 "Notifications sent again: `resend`, `backoff`, `parked`, or `token` (refused provider token)."
             ))
         let pools = snapshots.map(\.poolCounters)
@@ -111,64 +93,55 @@ package struct MetricsPage {
         text.sample(["resend"], Double(pools.reduce(0) { $0 + $1[.resends] }))
         text.sample(["token"], Double(pools.reduce(0) { $0 + $1[.renewals] + $1[.rebinds] }))
         write(
-            .counter(
-                "harebell_duplicates_avoided_total",
-                "Redeliveries of requests that this worker had finished or had in flight."),
-            sum: { $0.counters[.duplicatesAvoided] })
+            .duplicatesAvoided, "harebell_duplicates_avoided_total",
+            "Redeliveries of requests that this worker had finished or had in flight.")
+        write(.uncertain, "harebell_uncertain_total", "Attempts that APNs may or may not have processed.")
+        write(.deadLetters, "harebell_dead_letters_total", "Requests that became dead letters.")
+        write(.returned, "harebell_returned_total", "Publishes that no queue received.")
         write(
-            .counter("harebell_uncertain_total", "Attempts that APNs may or may not have processed."),
-            sum: { $0.counters[.uncertain] })
+            .refusedPublishes, "harebell_refused_publishes_total",
+            "Publishes that the broker refused; each is retried.")
         write(
-            .counter("harebell_dead_letters_total", "Requests that became dead letters."),
-            sum: { $0.counters[.deadLetters] })
-        write(.counter("harebell_returned_total", "Publishes that no queue received."), sum: { $0.counters[.returned] })
+            .divertedResults, "harebell_diverted_results_total",
+            "Results that went elsewhere because their queue refused or did not confirm them.")
         write(
-            .counter("harebell_refused_publishes_total", "Publishes that the broker refused; each is retried."),
-            sum: { $0.counters[.refusedPublishes] })
-        write(
-            .counter(
-                "harebell_diverted_results_total",
-                "Results that went elsewhere because their queue refused or did not confirm them."),
-            sum: { $0.counters[.divertedResults] })
-        write(
-            .gauge(
-                "harebell_queue_refusing", by: ["destination", "cause"],
+            Metric(
+                "harebell_queue_refusing", .gauge, by: ["destination", "cause"],
                 "Worker threads for which a queue of the configuration takes no publishes: `refuses` or `missing`."),
             sums: snapshots.flatMap(\.troubled).map { ([$0.name, $0.isMissing ? "missing" : "refuses"], 1) })
         write(
-            .counter("harebell_quarantined_publishes_total", "Publishes that made the broker close the connection."),
-            sum: { $0.counters[.quarantined] })
+            .quarantined, "harebell_quarantined_publishes_total",
+            "Publishes that made the broker close the connection.")
     }
 
     private mutating func writeBroker() {
-        write(.gauge("harebell_unsettled", "Unsettled deliveries."), sum: { $0.counters.unsettled })
+        write(.gauge, "harebell_unsettled", "Unsettled deliveries.", sum: { $0.counters.unsettled })
         write(
-            .gauge("harebell_oldest_unsettled_seconds", "Age of the oldest unsettled delivery."),
+            .gauge, "harebell_oldest_unsettled_seconds", "Age of the oldest unsettled delivery.",
             (snapshots.map(\.longestUnsettled).max() ?? .zero).inSeconds)
         write(
-            .gauge("harebell_unconfirmed", "Results and dead letters that the broker has not confirmed."),
+            .gauge, "harebell_unconfirmed", "Results and dead letters that the broker has not confirmed.",
             sum: { $0.counters.unconfirmed })
         write(
-            .gauge("harebell_consuming", by: ["queue"], "Worker threads that consume from a queue."),
+            .gauge, "harebell_consuming", "Worker threads that consume from a queue.",
             perQueue: { $0.queues[$1].isConsuming ? 1 : 0 })
         write(
-            .gauge("harebell_publishing", "Worker threads whose publishing connection is open."),
+            .gauge, "harebell_publishing", "Worker threads whose publishing connection is open.",
             sum: { $0.isPublisherOpen ? 1 : 0 })
         write(
-            .gauge("harebell_broker_blocked", "1 while the broker blocks publishing."),
+            .gauge, "harebell_broker_blocked", "1 while the broker blocks publishing.",
             snapshots.contains { $0.blocked != nil } ? 1 : 0)
         write(
-            .gauge(
-                "harebell_broker_secret_expiry_seconds",
-                "Until the token in `broker.password_file` expires; negative afterwards."),
+            .gauge, "harebell_broker_secret_expiry_seconds",
+            "Until the token in `broker.password_file` expires; negative afterwards.",
             seen.passwordExpiresIn.map { Double($0) })
     }
 
     private mutating func writeConnections() {
         let pools = snapshots.flatMap(\.pools).compactMap { pool in pool.app.map { ($0.labels, pool.statistics) } }
         write(
-            .gauge(
-                "harebell_connections", by: ["app", "environment", "state"],
+            Metric(
+                "harebell_connections", .gauge, by: ["app", "environment", "state"],
                 "Connections with APNs: `connecting`, `ready` or `draining`; of the first app that shares them."),
             sums: pools.flatMap { app, count in
                 [
@@ -177,30 +150,26 @@ package struct MetricsPage {
                 ]
             })
         write(
-            .gauge(
-                "harebell_streams", by: ["app", "environment"], "Notifications in flight: sent, without a response yet."
-            ), perApp: { $0.statistics.streams })
+            "harebell_streams", "Notifications in flight: sent, without a response yet.",
+            perApp: { $0.statistics.streams })
         write(
-            .gauge(
-                "harebell_max_concurrent_streams", by: ["app", "environment"],
-                "Streams that APNs allows at once on the ready connections."),
+            "harebell_max_concurrent_streams", "Streams that APNs allows at once on the ready connections.",
             perApp: { $0.statistics.maximumConcurrentStreams })
         write(
-            .gauge(
-                "harebell_permits", by: ["app", "environment"], "Permits in the token buckets of the ready connections."
-            ), perApp: { $0.statistics.permits })
+            "harebell_permits", "Permits in the token buckets of the ready connections.",
+            perApp: { $0.statistics.permits })
         write(
-            .gauge(
-                "harebell_waiting", by: ["app", "environment"],
-                "Notifications that wait for a permit, a stream or a connection."), perApp: { $0.statistics.waiting })
+            "harebell_waiting", "Notifications that wait for a permit, a stream or a connection.",
+            perApp: { $0.statistics.waiting })
         let counters = snapshots.map(\.poolCounters)
         write(
-            .counter(
-                "harebell_goaways_total", by: ["reason"], "GOAWAY frames from APNs, by its reason or HTTP/2's code."),
+            Metric(
+                "harebell_goaways_total", .counter, by: ["reason"],
+                "GOAWAY frames from APNs, by its reason or HTTP/2's code."),
             sums: counters.flatMap(\.goaways).map { ($0.key, $0.value) })
         write(
-            .counter(
-                "harebell_disconnects_total", by: ["code"],
+            Metric(
+                "harebell_disconnects_total", .counter, by: ["code"],
                 "Connections with APNs that ended, by cause; `none` is an orderly end."),
             sums: counters.flatMap(\.disconnects).map { ($0.key, $0.value) })
         let hits = counters.flatMap { counters in
@@ -208,20 +177,19 @@ package struct MetricsPage {
         }
         let forgotten = snapshots.map { ("throttled_devices", Int($0.counters[.throttledDeviceLimitHits])) }
         write(
-            .counter("harebell_limit_hits_total", by: ["limit"], "How often a limit of the connections was reached."),
+            Metric(
+                "harebell_limit_hits_total", .counter, by: ["limit"],
+                "How often a limit of the connections was reached."),
             sums: hits + forgotten)
-        write(.counter("harebell_connects_total", "Attempts to connect to APNs."), pools: .connects)
-        write(.counter("harebell_connect_failures_total", "Connects to APNs that failed."), pools: .failures)
+        write(.connects, "harebell_connects_total", "Attempts to connect to APNs.")
+        write(.failures, "harebell_connect_failures_total", "Connects to APNs that failed.")
         write(
-            .gauge(
-                "harebell_braked_connections", by: ["app", "environment"],
-                "Connections that send less now, because APNs answers with many errors."),
+            "harebell_braked_connections",
+            "Connections that send less now, because APNs answers with many errors.",
             perApp: { $0.statistics.braked })
         write(
-            .counter(
-                "harebell_throttled_total",
-                "Notifications put into retry queues without being sent, because APNs throttles their device."),
-            sum: { $0.counters[.throttledNotifications] })
+            .throttledNotifications, "harebell_throttled_total",
+            "Notifications put into retry queues without being sent, because APNs throttles their device.")
     }
 
     private mutating func writeApps() {
@@ -232,79 +200,76 @@ package struct MetricsPage {
             samples[app.labels + [""]] = 0
         }
         write(
-            .gauge(
-                "harebell_app_paused", by: ["topic", "environment", "cause"],
+            Metric(
+                "harebell_app_paused", .gauge, by: ["topic", "environment", "cause"],
                 "1 while an app or its topic is paused; `cause`: APNs' reason or `device-tokens`."),
             samples)
         write(
-            .gauge(
-                "harebell_held", by: ["topic", "environment"], "Notifications that wait for a paused app or topic."),
+            Metric(
+                "harebell_held", .gauge, by: ["topic", "environment"],
+                "Notifications that wait for a paused app or topic."),
             sums: paused.map { ($0.labels, $0.held) })
         write(
-            .gauge(
-                "harebell_certificate_expiry_seconds", by: ["topic", "environment"],
-                "Until the app's certificate expires; negative afterwards."),
+            "harebell_certificate_expiry_seconds", "Until the app's certificate expires; negative afterwards.",
             perCredential: { $0.expiresIn.map { Double($0) } })
         write(
-            .gauge(
-                "harebell_provider_token_age_seconds", by: ["topic", "environment"],
-                "Since the app's provider token was signed."), perCredential: { $0.tokenAge?.inSeconds })
+            "harebell_provider_token_age_seconds", "Since the app's provider token was signed.",
+            perCredential: { $0.tokenAge?.inSeconds })
     }
 
     private mutating func writeLimits() {
         write(
-            .gauge(
-                "harebell_prefetch", by: ["queue"], "Deliveries of a queue that all worker threads together may hold."),
+            .gauge, "harebell_prefetch", "Deliveries of a queue that all worker threads together may hold.",
             perQueue: { Int($0.queues[$1].prefetch) })
         write(
-            .gauge(
-                "harebell_queue_pace_waiting", by: ["queue"],
+            Metric(
+                "harebell_queue_pace_waiting", .gauge, by: ["queue"],
                 "Notifications that wait for the rate limit of their queue."),
             sums: snapshots.flatMap(\.queues).compactMap { queue in queue.paceWaiting.map { (queue.name, $0) } })
         write(
-            .gauge(
-                "harebell_queue_messages", by: ["queue"],
+            Metric(
+                "harebell_queue_messages", .gauge, by: ["queue"],
                 "Queue depth at the last query: at most every 5 s, while a page or scrape asks for it."),
             sums: snapshots.messages.map { ($0.key, Int($0.value)) })
         write(
-            .gauge("harebell_standstill", "Worker threads that consume nothing because no app can send."),
+            .gauge, "harebell_standstill", "Worker threads that consume nothing because no app can send.",
             sum: { $0.isSuspended ? 1 : 0 })
-        write(.gauge("harebell_workers", "Worker threads."), Double(seen.workers.count))
+        write(.gauge, "harebell_workers", "Worker threads.", Double(seen.workers.count))
         write(
-            .gauge(
-                "harebell_reload_failed",
-                "1 while the old configuration stays in force, because a reload or a file that it names failed."),
+            .gauge, "harebell_reload_failed",
+            "1 while the old configuration stays in force, because a reload or a file that it names failed.",
             seen.reloadFailure == nil ? 0 : 1)
         text.begin(
-            .gauge("harebell_worker_silence_seconds", by: ["worker"], "Time since a worker thread last responded."))
+            Metric(
+                "harebell_worker_silence_seconds", .gauge, by: ["worker"],
+                "Time since a worker thread last responded."))
         for (index, worker) in seen.workers.enumerated() { text.sample(["\(index)"], worker.silence.inSeconds) }
         write(
-            .counter(
-                "harebell_log_lines_suppressed_total",
-                "Log lines that were dropped by the rate limit, or because standard error was full."),
+            .counter, "harebell_log_lines_suppressed_total",
+            "Log lines that were dropped by the rate limit, or because standard error was full.",
             sum: { $0.suppressedLogLines })
         write(
-            .counter(
-                "harebell_spans_total", by: ["result"],
+            Metric(
+                "harebell_spans_total", .counter, by: ["result"],
                 "Spans of traces: `exported`, or `dropped` because the collector did not take them in time."),
             [["dropped"]: Double(seen.spans.dropped), ["exported"]: Double(seen.spans.exported)])
     }
 
     private mutating func writeProcess() {
-        text.begin(.gauge("harebell_build_info", by: ["version"], "1, with the version as a label."))
+        text.begin(Metric("harebell_build_info", .gauge, by: ["version"], "1, with the version as a label."))
         text.sample([Version.text], 1)
         write(
-            .counter("process_cpu_seconds_total", "CPU time of the process, user and system."),
+            .counter, "process_cpu_seconds_total", "CPU time of the process, user and system.",
             seen.process.cpu?.inSeconds)
         write(
-            .gauge("process_resident_memory_bytes", "Resident memory of the process."),
+            .gauge, "process_resident_memory_bytes", "Resident memory of the process.",
             seen.process.residentBytes.map { Double($0) })
-        write(.gauge("process_open_fds", "Open file descriptors."), seen.process.openDescriptors.map { Double($0) })
+        write(.gauge, "process_open_fds", "Open file descriptors.", seen.process.openDescriptors.map { Double($0) })
         write(
-            .gauge("process_max_fds", "Maximum number of file descriptors."),
+            .gauge, "process_max_fds", "Maximum number of file descriptors.",
             seen.process.maximumDescriptors.map { Double($0) })
         write(
-            .gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970."),
+            .gauge, "process_start_time_seconds", "Start time of the process, in seconds since 1970.",
             seen.process.startedAt.map { Double($0.milliseconds) / 1000 })
     }
 }

@@ -1,4 +1,4 @@
-package import Configuration
+import Configuration
 package import Core
 package import TLS
 
@@ -22,28 +22,26 @@ package struct PipelineApp {
 
     /// The pools of an app by purpose; they may be the same pool.
     package struct Pools: Equatable {
+        /// Broadcasts included.
         package let notifications: PoolID
-        package let broadcasts: PoolID
         package let management: PoolID
 
-        package init(notifications: PoolID, broadcasts: PoolID, management: PoolID) {
+        package init(notifications: PoolID, management: PoolID) {
             self.notifications = notifications
-            self.broadcasts = broadcasts
             self.management = management
         }
 
         package var all: [PoolID] {
-            [notifications, broadcasts, management]
+            [notifications, management]
         }
 
         package func map(_ change: (PoolID) -> PoolID) -> Pools {
-            Pools(notifications: change(notifications), broadcasts: change(broadcasts), management: change(management))
+            Pools(notifications: change(notifications), management: change(management))
         }
 
         package func pool(for target: Notification.Target) -> PoolID {
             switch target {
-            case .device: notifications
-            case .channel: broadcasts
+            case .device, .channel: notifications
             case .management: management
             }
         }
@@ -55,7 +53,7 @@ package struct PipelineApp {
         self.environment = environment
         self.pools = pools
         let full = PushType.allCases.map { type in
-            certificate?.topic(of: type, bundleID: topic) ?? topic + type.topicSuffix.description
+            certificate?.topic(of: type, bundleID: topic) ?? topic + type.rules.topicSuffix.description
         }
         topics = full.map { ArraySlice($0.utf8) }
         refusals = zip(PushType.allCases, full).map { type, full in
@@ -90,17 +88,6 @@ package struct PipelineApp {
         self = other
         self.lanes = lanes
         self.inFlight = inFlight
-    }
-}
-
-extension PipelineApp {
-    /// An app from its configuration and the topics in its certificate.
-    ///
-    /// - Throws: if its certificate cannot be read.
-    package init(_ app: Configuration.App, pools: Pools) throws(TLSError) {
-        self.init(
-            topic: app.topic, environment: app.environment, pools: pools,
-            certificate: try app.credential.tlsIdentity()?.certificate())
     }
 }
 

@@ -11,7 +11,7 @@ extension RequestPipeline {
         get { waiting.table.configured }
         set {
             waiting.table.configured = newValue
-            waiting.appsHaveChanged()
+            waiting.pausesHaveChanged = true
         }
     }
 
@@ -41,7 +41,7 @@ extension RequestPipeline {
     package mutating func change(_ slot: AppID, to app: PipelineApp, at now: Moment) {
         let old = waiting.table.apps[slot.index].pools
         waiting.table.change(slot, to: app)
-        waiting.appsHaveChanged()
+        waiting.pausesHaveChanged = true
         guard app.pools != old else { return probeSoon(slot, at: now) }
         withdrawAll(of: slot, .resend) { _ in true }
         waiting.forgetProbes(slot)

@@ -20,8 +20,6 @@ package struct NotificationTally: Sendable {
     /// By push type; the last row is for messages without one, which could not be decoded or name no app.
     private var unnamed: [[Entry]] = Array(repeating: [], count: PushType.allCases.count + 1)
 
-    package init() {}
-
     /// - Parameters:
     ///   - app: `nil` if no app is known.
     ///   - pushType: `nil` if the message is not a notification.

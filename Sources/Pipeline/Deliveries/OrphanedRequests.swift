@@ -5,8 +5,6 @@
 package struct OrphanedRequests {
     private var requests: [RedeliveryKey: [InFlightRequest]] = [:]
 
-    package init() {}
-
     package var isEmpty: Bool {
         requests.isEmpty
     }

@@ -39,13 +39,9 @@ package struct OwnHeaders {
 
     /// - Returns: `nil` for properties that cannot be read. ``Republishing`` does not copy those.
     private static func properties(of delivery: Delivery, without names: Set<ArraySlice<UInt8>>) -> [UInt8]? {
-        do {
-            var properties = try MessageProperties(decoding: delivery.rawProperties)
-            properties.headers?.entries.removeAll { names.contains($0.name[...]) }
-            return try properties.encoded()
-        } catch {
-            return nil
-        }
+        guard var properties = try? MessageProperties(decoding: delivery.rawProperties) else { return nil }
+        properties.headers?.entries.removeAll { names.contains($0.name[...]) }
+        return try? properties.encoded()
     }
 
     /// The origin of a delivery according to its headers.
@@ -70,13 +66,9 @@ package struct OwnHeaders {
 
         /// Source: rabbitmq.com/docs/dlx (effects on messages).
         private static func cameFromRetryQueue(_ delivery: Delivery, of queue: String) -> Bool {
-            let properties: MessageProperties
-            do {
-                properties = try MessageProperties(decoding: delivery.rawProperties)
-            } catch {
-                return false
-            }
-            guard case .array(let deaths)? = properties.headers?["x-death"] else { return false }
+            guard let properties = try? MessageProperties(decoding: delivery.rawProperties),
+                case .array(let deaths)? = properties.headers?["x-death"]
+            else { return false }
             return deaths.contains { death in
                 guard case .table(let death) = death, case .text(let name)? = death["queue"],
                     case .text(let reason)? = death["reason"]

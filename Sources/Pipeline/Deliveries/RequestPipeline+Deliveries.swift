@@ -4,8 +4,6 @@ import Logging
 
 /// From a delivery to its request, and from the end of the request to the settlement.
 extension RequestPipeline {
-    package var unsettled: Int { counters.unsettled }
-
     /// Whether more may be consumed in addition to what is held. A broker does not count the deliveries of a cancelled
     /// consumer, so each standstill could otherwise add another prefetch.
     package var hasRoom: Bool { counters.unsettled <= settings.prefetch }
@@ -14,6 +12,7 @@ extension RequestPipeline {
 
     package mutating func received(_ delivery: Delivery, at now: Moment) {
         let delivery = OwnHeaders(settings).screened(delivery)
+        if let size = delivery.oversizeBody { return receivedOversize(delivery, bodySize: size, at: now) }
         guard isNew(delivery, at: now) else { return }
         stopAfterProbe()
         timings.arrived(delivery, at: now.wall)
@@ -26,8 +25,7 @@ extension RequestPipeline {
     }
 
     /// A message arrived with a body larger than the configuration allows; the body was discarded.
-    package mutating func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
-        let delivery = OwnHeaders(settings).screened(delivery)
+    private mutating func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
         // Without a body, only a message id distinguishes it from others.
         let isNamed = delivery.messageID != nil
         guard isNew(delivery, isRecognizable: isNamed, at: now) else { return }

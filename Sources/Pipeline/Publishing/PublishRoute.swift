@@ -1,4 +1,4 @@
-package import AMQP
+import AMQP
 package import Configuration
 import Core
 
@@ -30,15 +30,4 @@ package struct PublishRoute: Hashable, Sendable {
     }
 
     var isDirectReply: Bool { exchange.isEmpty && DirectReplyName.isPrefix(of: routingKey) }
-}
-
-extension Publication {
-    /// The same message for a queue, which has to exist.
-    package func rerouted(to route: PublishRoute) -> Publication {
-        var publication = self
-        publication.exchange = route.exchange
-        publication.routingKey = route.routingKey
-        publication.mandatory = true
-        return publication
-    }
 }

@@ -81,7 +81,11 @@ extension RequestPipeline {
         switch pending.kind {
         case .result(let note, let isReply):
             if isReply, let route = settings.results {
-                let result = pending.publication.rerouted(to: route)
+                var result = pending.publication
+                result.exchange = route.exchange
+                result.routingKey = route.routingKey
+                // Unlike a requester of a direct reply, this queue has to exist.
+                result.mandatory = true
                 publish(result, for: pending.request, .result(note, isReply: false), at: now)
             } else {
                 abandonResult(pending, note, replyText)

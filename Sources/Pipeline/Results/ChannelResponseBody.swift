@@ -40,14 +40,9 @@ extension ChannelOperation {
 extension ChannelReport {
     /// The channels' IDs; `nil` unless ``channels`` is an array of strings.
     package var channelIDs: [String]? {
-        guard let channels else { return nil }
-        do throws(JSONFailure) {
-            let list = try JSONPart(channels)
-            let names = list.elements.compactMap(\.text)
-            guard list.kind == .array, names.count == list.elements.count else { return nil }
-            return names.map { String(decoding: $0, as: UTF8.self) }
-        } catch {
-            return nil
-        }
+        guard let channels, let list = try? JSONPart(channels) else { return nil }
+        let names = list.elements.compactMap(\.text)
+        guard list.kind == .array, names.count == list.elements.count else { return nil }
+        return names.map { String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -15,11 +15,6 @@ package struct DeadLetterEncoder: Sendable {
     /// Identifies this process: host, process and version.
     package var worker: String
 
-    package init(route: PublishRoute, worker: String) {
-        self.route = route
-        self.worker = worker
-    }
-
     /// Headers that do not fit are omitted, the body never.
     ///
     /// - Parameters:

@@ -55,11 +55,7 @@ enum HeaderFit {
 
     /// - Returns: `nil` if a header name is too long.
     fileprivate static func size(of headers: FieldTable) -> Int? {
-        do {
-            return try headers.encoded().count
-        } catch {
-            return nil
-        }
+        try? headers.encoded().count
     }
 
     /// The minimal headers if nothing else fits: the outcome of the request, and the queue for a replay.

@@ -18,12 +18,7 @@ package enum Republishing {
     /// - Returns: the properties and headers of a copy. If the original's are malformed or nested too deeply, those
     ///   that the delivery itself contains.
     package static func properties(of delivery: Delivery) -> MessageProperties {
-        var properties: MessageProperties
-        do {
-            properties = try MessageProperties(decoding: delivery.rawProperties)
-        } catch {
-            properties = located(in: delivery)
-        }
+        var properties = (try? MessageProperties(decoding: delivery.rawProperties)) ?? located(in: delivery)
         makePublishable(&properties)
         var headers = properties.headers ?? FieldTable()
         for name in brokerHeaders { headers[name] = nil }

@@ -154,9 +154,7 @@ package final class ResultEncoder {
     /// The members after the recipient, which most results of a fan-out share.
     private static func appendRest(_ end: borrowing Conclusion, _ shared: SharedResult, to json: inout ByteQueue) {
         guard end.report.isCommon, end.report.detail == nil else { return appendRest(end, to: &json) }
-        let key = SharedResult.Key(
-            topic: end.topic, environment: end.environment, attempts: end.report.attempts,
-            processed: end.report.processed)
+        let key: SharedResult.Key = (end.topic, end.environment, end.report.attempts, end.report.processed)
         if let known = shared.rest, known.key == key { return json.append(known.json) }
         let rest = bytes { appendRest(end, to: &$0) }
         shared.rest = (key, rest)
@@ -231,10 +229,23 @@ package final class ResultEncoder {
     }
 
     private static func appendTrace(of delivery: Delivery, to table: inout ByteQueue) {
-        delivery.forEachHeader(named: { TraceHeader($0) }) { header, value in
-            guard case .text(let text) = value, text.count <= TraceHeader.maximumLength else { return }
-            HeaderBytes.append(header.name, text: text, to: &table)
+        delivery.forEachHeader(named: { traceHeader($0) }) { name, value in
+            guard case .text(let text) = value, text.count <= maximumTraceHeader else { return }
+            HeaderBytes.append(name, text: text, to: &table)
         }
+    }
+
+    /// In bytes: the length that W3C Baggage, section 3.3.2, requires everyone to propagate; the others are far
+    /// shorter. Longer values are omitted, because a result has to fit into a frame.
+    private static let maximumTraceHeader = 8192
+
+    /// The name of a header that is copied from a request into all messages about it; `nil` for others.
+    ///
+    /// Sources: W3C Trace Context; W3C Baggage.
+    private static func traceHeader(_ name: Span<UInt8>) -> StaticString? {
+        if name.equals("traceparent") { return "traceparent" }
+        if name.equals("tracestate") { return "tracestate" }
+        return name.equals("baggage") ? "baggage" : nil
     }
 
     private static func appendHeaders(
@@ -268,42 +279,10 @@ extension Conclusion {
 /// What the accepted results of one fan-out have in common, encoded with the first of them.
 final class SharedResult {
     /// What ``rest`` depends on.
-    struct Key: Equatable {
-        let topic: ArraySlice<UInt8>?
-        let environment: Environment?
-        let attempts: Int
-        let processed: Processed
-    }
+    typealias Key = (topic: ArraySlice<UInt8>?, environment: Environment?, attempts: Int, processed: Processed)
 
     /// The properties before the message id.
     var properties: PropertyWriter.Beginning?
     /// The members after the device token.
     var rest: (key: Key, json: [UInt8])?
-}
-
-/// A header that is copied from a request into all messages about it.
-///
-/// Sources: W3C Trace Context; W3C Baggage.
-enum TraceHeader: CaseIterable {
-    case traceparent, tracestate, baggage
-
-    /// In bytes: the length that W3C Baggage, section 3.3.2, requires everyone to propagate; the others are far
-    /// shorter. Longer values are omitted, because a result has to fit into a frame.
-    static let maximumLength = 8192
-
-    init?(_ name: Span<UInt8>) {
-        for header in Self.allCases where name.equals(header.name) {
-            self = header
-            return
-        }
-        return nil
-    }
-
-    var name: StaticString {
-        switch self {
-        case .traceparent: "traceparent"
-        case .tracestate: "tracestate"
-        case .baggage: "baggage"
-        }
-    }
 }

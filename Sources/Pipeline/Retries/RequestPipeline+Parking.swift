@@ -66,14 +66,14 @@ extension RequestPipeline {
         let delays = request.parked.map { delay(of: $0.entry, for: cause, at: now) }
         guard let delay = delays.compactMap(\.self).min(), !delays.contains(nil) else {
             let pairs = zip(request.parked, delays)
-            request.parked = pairs.filter { $1 != nil }.map(\.0)
-            return endParked(pairs.filter { $1 == nil }.map(\.0), of: request, at: now) {
+            let (ended, rest) = (pairs.filter { $1 == nil }.map(\.0), pairs.filter { $1 != nil }.map(\.0))
+            return end(ended, of: request, leaving: rest, at: now) {
                 $0.entry.isNowOrNever
                     ? $0.report.expired : $0.entry.report(.expired, "it expires before the next attempt")
             }
         }
         guard let copy = copy(of: request, note(on: request), delay: delay) else {
-            return endParked(request, at: now) { parked in
+            return end(request.parked, of: request, at: now) { parked in
                 parked.report.undelivered("its headers leave no space for those of a retry")
             }
         }
@@ -144,24 +144,17 @@ extension RequestPipeline {
         } else {
             // The publish keeps the request open until all its notifications have ended.
             let why = "the retry queue \(queue) received nothing (\(replyText))"
-            endParked(pending.request, at: now) { parked in
+            end(pending.request.parked, of: pending.request, at: now) { parked in
                 parked.report.undelivered("\(why); declare it with 'harebell topology --apply'")
             }
         }
     }
 
-    private mutating func endParked(
-        _ request: InFlightRequest, at now: Moment, _ report: (ParkedNotification) -> Report
+    private mutating func end(
+        _ ended: [ParkedNotification], of request: InFlightRequest, leaving rest: [ParkedNotification] = [],
+        at now: Moment, _ report: (ParkedNotification) -> Report
     ) {
-        let all = request.parked
-        request.parked = []
-        endParked(all, of: request, at: now, report)
-    }
-
-    private mutating func endParked(
-        _ ended: [ParkedNotification], of request: InFlightRequest, at now: Moment,
-        _ report: (ParkedNotification) -> Report
-    ) {
+        request.parked = rest
         request.begin(ended.count)
         for parked in ended { conclude(Conclusion(parked.entry, report(parked)), at: now) }
     }

@@ -6,7 +6,7 @@ package import Configuration
 /// repeats.
 package struct RetryLadder: Sendable {
     /// The reason for a retry; of several, the last one in this order decides.
-    package enum Cause: Int, Sendable, Comparable {
+    package enum Cause: Sendable, Comparable {
         /// It was not tried, because its app or APNs could not take it.
         case untried
         /// A retry could start at once, but too many already wait in this process.
@@ -15,26 +15,19 @@ package struct RetryLadder: Sendable {
         case throttled
         /// APNs failed or could not be reached.
         case service
-
-        package static func < (left: Cause, right: Cause) -> Bool {
-            left.rawValue < right.rawValue
-        }
     }
 
-    private let delays: [Duration]
+    private let retry: Configuration.Retry
     /// All levels, the shortest first.
     private let all: [Duration]
-    private let throttledDelays: [Duration]
     /// How long nothing is sent to a device after APNs throttled it.
-    package var throttlePeriod: Duration { throttledDelays[0] }
+    package var throttlePeriod: Duration { retry.throttledDelays[0] }
     /// The maximum number of attempts in all rounds.
-    package let maximumAttempts: Int
+    package var maximumAttempts: Int { retry.maximumAttempts }
 
     package init(_ retry: Configuration.Retry) {
-        delays = retry.delays
-        throttledDelays = retry.throttledDelays
-        maximumAttempts = retry.maximumAttempts
-        all = Set(delays + throttledDelays).sorted()
+        self.retry = retry
+        all = Set(retry.delays + retry.throttledDelays).sorted()
     }
 
     package var shortest: Duration { all[0] }
@@ -50,8 +43,8 @@ package struct RetryLadder: Sendable {
             switch cause {
             case .untried: all
             case .processLimit: [shortest]
-            case .throttled: throttledDelays
-            case .service: delays
+            case .throttled: retry.throttledDelays
+            case .service: retry.delays
             }
         let next = levels[min(parkings, levels.count - 1)]
         guard let lifetime, next >= lifetime else { return next }

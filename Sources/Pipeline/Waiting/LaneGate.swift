@@ -43,8 +43,6 @@ package struct LaneGate {
 
     package private(set) var pause: Pause?
 
-    package init() {}
-
     @inline(__always)
     package var isOpen: Bool {
         // Not `== nil`, which copies and compares the whole pause.

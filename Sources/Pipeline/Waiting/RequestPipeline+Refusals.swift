@@ -7,9 +7,6 @@ extension RequestPipeline {
         if waiting.probeSoon(app, at: now.instant) { mayRecover(at: now) }
     }
 
-    /// The pools of which every app's credential is refused; `nil` if that has not changed.
-    package mutating func takePausedPools() -> Set<PoolID>? { waiting.takePausedPools() }
-
     // MARK: Refusals by APNs
 
     /// APNs refused the credential, topic or environment: the notification waits with the others.

@@ -4,10 +4,7 @@ import DequeModule
 /// Decoded requests that are not started yet, by app. A few large fan-outs fill a worker, and must not delay the
 /// requests of other apps.
 struct StartBacklog {
-    struct Start {
-        let decoded: Request
-        let request: InFlightRequest
-    }
+    typealias Start = (decoded: Request, request: InFlightRequest)
 
     private var starts: [AppID: Deque<Start>] = [:]
 
@@ -53,7 +50,7 @@ extension RequestPipeline {
             case .success(let match) = waiting.table.resolve(first),
             backlog.apps.contains(match.app) || !mayStart(match.app)
         else { return false }
-        backlog.append(StartBacklog.Start(decoded: decoded, request: request), of: match.app)
+        backlog.append((decoded, request), of: match.app)
         return true
     }
 

@@ -30,9 +30,9 @@ package struct Waiting {
     private(set) var count = 0
     private let log: Logger
     /// When each lane is due for a check: held notifications or a probe may be sent.
-    private var releases = DeadlineQueue<Place>()
-    /// Whether a credential was paused or resumed since ``takePausedPools()``.
-    private var pausesHaveChanged = false
+    private(set) var releases = DeadlineQueue<Place>()
+    /// Whether a credential was paused or resumed, or the apps have changed, since ``takePausedPools()``.
+    var pausesHaveChanged = false
 
     init(_ table: AppTable, log: Logger) {
         self.table = table
@@ -81,7 +81,7 @@ package struct Waiting {
     }
 
     /// The pools of which every app's credential is refused; `nil` if that has not changed.
-    mutating func takePausedPools() -> Set<PoolID>? {
+    package mutating func takePausedPools() -> Set<PoolID>? {
         guard pausesHaveChanged else { return nil }
         pausesHaveChanged = false
         var paused: Set<PoolID> = []
@@ -92,9 +92,6 @@ package struct Waiting {
         }
         return paused.subtracting(used)
     }
-
-    /// The apps have changed, and with them the pools that their pauses concern.
-    mutating func appsHaveChanged() { pausesHaveChanged = true }
 
     /// The number of notifications that wait for a connection of a pool, except its probe.
     package func heldCount(forConnectionOf pool: PoolID) -> Int { self[.pool(pool)].held.count }
@@ -276,12 +273,6 @@ package struct Waiting {
     mutating func popDue(at now: Instant) -> Place? {
         releases.earliest <= now ? releases.popFirst() : nil
     }
-
-    /// The number of scheduled checks, for tests: a few for each closed lane.
-    var scheduledChecks: Int { releases.count }
-
-    /// ``Instant/distantFuture`` while no check is scheduled.
-    var nextDeadline: Instant { releases.earliest }
 
     // MARK: Logging
 

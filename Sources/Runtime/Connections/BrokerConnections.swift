@@ -11,11 +11,7 @@ package enum BrokerConnections {
         _ role: AMQPRole, name: String, _ broker: Configuration.Broker, network: any Network, seed: UInt64,
         connectTimeout: Duration = AMQPConfiguration.connectTimeout
     ) throws -> AMQPConnection {
-        let addresses = try broker.endpoints.map { endpoint in
-            var address = try BrokerAddress(endpoint.reveal())
-            if let password = broker.password { address.password = password.reveal() }
-            return address
-        }
+        let addresses = broker.addresses
         var configuration = AMQPConfiguration(address: addresses[0], role: role)
         configuration.renewsPassword = broker.password.flatMap(AccessToken.init) != nil
         configuration.connectionName = name
@@ -27,6 +23,17 @@ package enum BrokerConnections {
         configuration.serverName = broker.tls.serverName
         return AMQPConnection(
             configuration: configuration, addresses: addresses, network: network, random: SplitMix64(seed: seed))
+    }
+}
+
+extension Configuration.Broker {
+    /// The endpoints, which the configuration's rules have read before, with the password in use.
+    package var addresses: [BrokerAddress] {
+        endpoints.compactMap { endpoint in
+            var address = try? BrokerAddress(endpoint.reveal())
+            if let password { address?.password = password.reveal() }
+            return address
+        }
     }
 }
 

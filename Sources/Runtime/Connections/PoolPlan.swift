@@ -9,31 +9,16 @@ package import TLS
 ///
 /// The environment is included because a custom endpoint may serve both environments.
 package struct PoolPlan: Sendable {
-    /// The requests that a connection carries.
-    package enum Purpose {
-        case notifications, broadcasts, management
-
-        package init(_ target: Notification.Target) {
-            switch target {
-            case .device: self = .notifications
-            case .channel: self = .broadcasts
-            case .management: self = .management
-            }
-        }
-    }
-
     /// Concurrent channel management requests per connection: each response may be as large as a list of channels.
     private static let managementStreams = 4
 
     package let environment: Environment
     package let endpoint: Endpoint
-    /// `nil` for a direct connection.
-    package let proxy: ProxyAddress?
     package let caFile: FilePath?
     package let credential: Configuration.Credential
     /// Channel management has separate limits and therefore always separate connections.
     package let managesChannels: Bool
-    private let limits: Configuration.APNs
+    private var limits: Configuration.APNs
     /// Of the credential and the trusted certificates: of the files' contents, not their names.
     private let digest: [UInt8]
     /// The bundle IDs of the apps that use it; empty for a certificate, which contains its own list.
@@ -44,21 +29,22 @@ package struct PoolPlan: Sendable {
 
     /// - Parameter digest: the app's ``Configuration/App/credentialDigest()``; empty if no pool is kept.
     package init(
-        _ app: Configuration.App, for purpose: Purpose, _ limits: Configuration.APNs, digest: [UInt8] = []
+        _ app: Configuration.App, _ limits: Configuration.APNs, managesChannels: Bool = false, digest: [UInt8] = []
     ) {
-        switch purpose {
-        case .notifications, .broadcasts: endpoint = app.endpoint
-        case .management: endpoint = app.managementEndpoint
-        }
+        endpoint = managesChannels ? app.managementEndpoint : app.endpoint
         environment = app.environment
-        proxy = limits.proxy
         caFile = app.caFile
         credential = app.credential
-        managesChannels = purpose == .management
-        self.limits = limits.ofPools
+        self.managesChannels = managesChannels
+        self.limits = limits
+        // It does not concern pools: its change keeps them.
+        self.limits.badTokenPause = nil
         self.digest = digest
         if case .token = app.credential { bundleIDs = [app.topic] } else { bundleIDs = [] }
     }
+
+    /// `nil` for a direct connection.
+    package var proxy: ProxyAddress? { limits.proxy }
 
     // MARK: Sharing
 
@@ -68,7 +54,7 @@ package struct PoolPlan: Sendable {
 
     func isAlike(_ other: PoolPlan) -> Bool {
         digest == other.digest && limits == other.limits && environment == other.environment
-            && endpoint == other.endpoint && proxy == other.proxy && managesChannels == other.managesChannels
+            && endpoint == other.endpoint && managesChannels == other.managesChannels
     }
 
     mutating func include(_ other: PoolPlan) {
@@ -118,16 +104,6 @@ package struct PoolPlan: Sendable {
     }
 }
 
-extension Configuration.APNs {
-    /// Without the settings that do not concern pools: a change of those keeps the pools.
-    fileprivate var ofPools: Self {
-        var limits = self
-        limits.proxy = nil
-        limits.badTokenPause = nil
-        return limits
-    }
-}
-
 extension Configuration.App {
     /// SHA-256 of the app's credential and its trusted certificates.
     func credentialDigest() throws(TLSError) -> [UInt8] {
@@ -136,9 +112,9 @@ extension Configuration.App {
         switch credential {
         case .token(let keyFile, let keyID, let teamID):
             digests += [try Digest.sha256(file: keyFile), Digest.sha256(Array("\(keyID) \(teamID)".utf8))]
-        case .certificate(.pem(let certificateFile, let privateKeyFile)):
+        case .pem(let certificateFile, let privateKeyFile):
             digests += [try Digest.sha256(file: certificateFile), try Digest.sha256(file: privateKeyFile)]
-        case .certificate(.p12(let file, let password)):
+        case .p12(let file, let password):
             digests += [try Digest.sha256(file: file), Digest.sha256(Array((password?.reveal() ?? "").utf8))]
         }
         return Digest.sha256(digests.flatMap { $0 })

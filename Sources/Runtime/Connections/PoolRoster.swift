@@ -21,8 +21,6 @@ package struct PoolRoster {
     /// The pools that drain.
     package private(set) var leaving: [PoolID] = []
 
-    package init() {}
-
     /// Used and unused numbers.
     package var count: Int { members.count }
 

@@ -16,12 +16,12 @@ struct WorkerPools: ~Copyable {
     /// Pools whose certificate APNs refused and that have had no connection since.
     var refused: Set<PoolID> = []
     private(set) var formerCounters = PoolCounters()
-    private let make: Make
+    private let network: any Network
+    private var random: SplitMix64
 
-    typealias Make = (PoolPlan, TLSContext, ProviderTokens, Instant) -> APNsPool
-
-    init(_ make: @escaping Make) {
-        self.make = make
+    init(on network: any Network, random: SplitMix64) {
+        self.network = network
+        self.random = random
     }
 
     /// A pool that is in use or leaving.
@@ -35,7 +35,7 @@ struct WorkerPools: ~Copyable {
     ) -> PoolID {
         let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
         while pools.count < roster.count { pools.append() }
-        var pool = make(plan, context, tokens, now)
+        var pool = plan.makePool(context: context, tokens: tokens, network: network, seed: random.next(), at: now)
         pool.onDue = { [agenda] in agenda.members.wake(number.index) }
         pools[number.index] = consume pool
         opened.remove(number)

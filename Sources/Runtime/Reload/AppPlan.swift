@@ -15,7 +15,7 @@ package struct AppPlan: Sendable {
         package let pools: PipelineApp.Pools
     }
 
-    package private(set) var configuration: Configuration
+    package var configuration: Configuration
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [PoolPlan]
@@ -31,8 +31,8 @@ package struct AppPlan: Sendable {
         var apps: [App] = []
         for app in configuration.apps {
             let digest = try app.credentialDigest()
-            func pool(for purpose: PoolPlan.Purpose) -> PoolID {
-                let plan = PoolPlan(app, for: purpose, configuration.apns, digest: digest)
+            func pool(managesChannels: Bool) -> PoolID {
+                let plan = PoolPlan(app, configuration.apns, managesChannels: managesChannels, digest: digest)
                 guard let known = pools.firstIndex(where: { $0.isAlike(plan) }) else {
                     pools.append(plan)
                     return PoolID(pools.count - 1)
@@ -45,16 +45,10 @@ package struct AppPlan: Sendable {
                     topic: app.topic, environment: app.environment,
                     certificate: try app.credential.tlsIdentity()?.certificate(),
                     pools: PipelineApp.Pools(
-                        notifications: pool(for: .notifications), broadcasts: pool(for: .broadcasts),
-                        management: pool(for: .management))))
+                        notifications: pool(managesChannels: false), management: pool(managesChannels: true))))
         }
         self.apps = apps
         self.pools = pools
-    }
-
-    /// Goes over to another password of the broker.
-    package mutating func renew(_ password: Secret) {
-        configuration.broker.password = password
     }
 
     /// The names of the apps that a reload has added, changed or removed.
@@ -84,12 +78,5 @@ package struct AppPlan: Sendable {
             contexts.append(isServed ? nil : Handoff(try plan.makeContext()))
         }
         return contexts
-    }
-}
-
-extension PipelineApp {
-    /// - Parameter pools: the plan's pools with the worker's numbers.
-    init(_ app: AppPlan.App, pools: Pools) {
-        self.init(topic: app.topic, environment: app.environment, pools: pools, certificate: app.certificate)
     }
 }

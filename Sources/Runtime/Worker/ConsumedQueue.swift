@@ -15,10 +15,7 @@ struct ConsumedQueue {
 
     /// The broker redelivers what is unsettled.
     mutating func channelEnded() {
-        isConsuming = false
-        hasDelivered = false
-        heldAtCancel = nil
-        suspicion = StreamSuspicion()
+        self = ConsumedQueue(ramp: ramp)
     }
 }
 
@@ -27,32 +24,26 @@ struct ConsumedQueue {
 /// A stream marks each delivery with `x-stream-offset`. Producers can forge that header, so deliveries wait until the
 /// broker has answered, once for each consumer. Source: rabbitmq.com/docs/streams.
 struct StreamSuspicion {
-    struct Held {
-        let delivery: Delivery
-        /// The size of a skipped body.
-        let oversizeBody: UInt64?
-    }
-
     private static let mark: StaticString = "x-stream-offset"
 
     /// Deliveries that wait for the broker's response, in order.
-    private var held: [Held] = []
+    private var held: [Delivery] = []
     private var isAnswered = false
 
     /// Whether the broker has to be asked.
     var isOpen: Bool { !held.isEmpty && !isAnswered }
 
     /// - Returns: whether the delivery is held; all deliveries after a suspect are.
-    mutating func holds(_ delivery: Delivery, oversizeBody: UInt64?) -> Bool {
+    mutating func holds(_ delivery: Delivery) -> Bool {
         guard !held.isEmpty || !isAnswered && delivery.header(Self.mark) != nil else { return false }
-        held.append(Held(delivery: delivery, oversizeBody: oversizeBody))
+        held.append(delivery)
         return true
     }
 
     /// The queue is not a stream, as long as it exists.
     ///
     /// - Returns: the held deliveries.
-    mutating func answered() -> [Held] {
+    mutating func answered() -> [Delivery] {
         defer { self = StreamSuspicion(held: [], isAnswered: true) }
         return held
     }
@@ -89,12 +80,12 @@ extension Worker {
     }
 
     private mutating func responded(_ response: ControlResponse) {
-        if case .got(let delivery, _, _) = response {
+        if case .got(let delivery, _) = response {
             inquiries.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: true, at: now.instant)
         }
         // The channel may have ended since, and the queue may be another one.
         guard let queue = inquiry.take(), drain.stage == .running, queues[queue.index].suspicion.isOpen else { return }
-        for held in queues[queue.index].suspicion.answered() { give(held.delivery, oversizeBody: held.oversizeBody) }
+        for delivery in queues[queue.index].suspicion.answered() { give(delivery) }
     }
 
     private mutating func inquiryLost(_ error: AMQPError) {

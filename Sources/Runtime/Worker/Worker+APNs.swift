@@ -91,7 +91,7 @@ extension Worker {
     /// Pools whose apps are all refused keep no connection. An exception: whether APNs accepts a certificate shows when
     /// a connection opens, so those pools keep connecting.
     mutating func pausePools() {
-        guard let paused = pipeline.takePausedPools() else { return }
+        guard let paused = pipeline.waiting.takePausedPools() else { return }
         for number in pools.roster.numbers {
             pools[number].isPaused = paused.contains(number) && !pools.refused.contains(number)
         }

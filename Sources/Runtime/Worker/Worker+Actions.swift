@@ -82,7 +82,10 @@ extension Worker {
     /// Applies settings, limited by the broker's timeout.
     mutating func use(_ settings: PipelineSettings) {
         var settings = settings
-        if let longestHold { settings.limitHold(to: longestHold) }
+        if let longestHold {
+            settings.hold = min(settings.hold, longestHold)
+            settings.longestDeferral = min(settings.longestDeferral, longestHold)
+        }
         pipeline.settings = settings
     }
 

@@ -47,7 +47,7 @@ extension Worker {
 
     /// Closes everything now; the broker requeues unsettled deliveries.
     package mutating func stop() {
-        if !isIdle { drain.wasCutShort = true }
+        if pipeline.counters.unsettled > 0 { drain.wasCutShort = true }
         end()
     }
 
@@ -71,7 +71,7 @@ extension Worker {
                 pipeline.requeueWaiting(at: now)
                 performActions()
             }
-            if !isIdle {
+            if pipeline.counters.unsettled > 0 {
                 guard drain.isOver(at: now.instant) else { return }
                 warnOfUnconfirmed()
                 drain.wasCutShort = true
@@ -112,9 +112,6 @@ extension Worker {
                 "blocked": .stringConvertible(isBlocked),
             ])
     }
-
-    /// Whether no delivery is unsettled.
-    private var isIdle: Bool { pipeline.unsettled == 0 }
 
     private mutating func end() {
         drain.stage = .ended

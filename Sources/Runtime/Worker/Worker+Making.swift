@@ -74,10 +74,7 @@ extension Worker {
         let seed = random.next()
         let tracer = configuration.tracing.map { Tracer(ratio: $0.sampleRatio, seed: random.next()) }
         self.tracer = tracer
-        pools = WorkerPools { wanted, context, tokens, now in
-            wanted.makePool(
-                context: context, tokens: tokens, network: resources.apnsNetwork, seed: random.next(), at: now)
-        }
+        pools = WorkerPools(on: resources.apnsNetwork, random: random)
         pipeline = RequestPipeline(
             settings, apps: AppTable([]), log: logThrottle.logger, tracer: tracer, seed: seed)
         adopt(plan, contexts)

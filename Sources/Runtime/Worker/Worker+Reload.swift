@@ -30,7 +30,11 @@ extension Worker {
             let wanted = plan.pools[index]
             return pools.roster.number(serving: wanted) ?? add(wanted, contexts[index], plan.tokens)
         }
-        let apps = plan.apps.map { app in PipelineApp(app, pools: app.pools.map { numbers[$0.index] }) }
+        let apps = plan.apps.map { app in
+            PipelineApp(
+                topic: app.topic, environment: app.environment, pools: app.pools.map { numbers[$0.index] },
+                certificate: app.certificate)
+        }
         for slot in pipeline.configured where !apps.contains(where: pipeline.app(in: slot).isSame) {
             pools.roster.cancelPendingChange(of: slot)
             pipeline.remove(slot, at: now)

@@ -59,7 +59,7 @@ package struct Worker: ~Copyable {
     var log: Logger { logThrottle.logger }
 
     package var turnInterval: Duration {
-        pace.interval(unsettled: pipeline.unsettled)
+        pace.interval(unsettled: pipeline.counters.unsettled)
     }
 
     /// What the owner is to know of the worker's state.
@@ -135,18 +135,15 @@ package struct Worker: ~Copyable {
         drain.stage < .flushing
     }
 
-    private mutating func received(_ delivery: Delivery, oversizeBody: UInt64? = nil) {
-        guard !queues[delivery.queue.index].suspicion.holds(delivery, oversizeBody: oversizeBody) else { return }
-        give(delivery, oversizeBody: oversizeBody)
+    private mutating func received(_ delivery: Delivery) {
+        arrived(delivery)
+        guard !queues[delivery.queue.index].suspicion.holds(delivery) else { return }
+        give(delivery)
     }
 
     /// Gives a delivery to the pipeline, once its queue is known not to be a stream.
-    mutating func give(_ delivery: Delivery, oversizeBody: UInt64?) {
-        if let oversizeBody {
-            pipeline.receivedOversize(delivery, bodySize: oversizeBody, at: now)
-        } else {
-            pipeline.received(delivery, at: now)
-        }
+    mutating func give(_ delivery: Delivery) {
+        pipeline.received(delivery, at: now)
         performActions()
     }
 
@@ -155,12 +152,7 @@ package struct Worker: ~Copyable {
             flush?.took(event, on: consumer, at: now.instant)
             switch event {
             case .engine where !isWorking: break
-            case .engine(.delivery(let delivery)):
-                arrived(delivery)
-                received(delivery)
-            case .engine(.oversize(let delivery, let size)):
-                arrived(delivery)
-                received(delivery, oversizeBody: size)
+            case .engine(.delivery(let delivery)): received(delivery)
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
             case .engine(.cancelled(let queue)): queues[queue.index].isConsuming = false
             case .engine(.channelClosed(let queue, let error)): channelClosed(queue, error)

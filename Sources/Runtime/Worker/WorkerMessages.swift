@@ -1,7 +1,6 @@
 package import Configuration
 import Core
 package import Pipeline
-import TLS
 
 package enum WorkerCommand: Sendable {
     /// Stop consuming, finish the requests in flight, then end, at the latest after this time.
@@ -26,11 +25,6 @@ package struct WorkerReport: Sendable {
         case unavailable
         /// Limits or set-up of this machine: `EMFILE`, `ENOMEM` …
         case `internal`
-
-        /// From an error that ended a worker's thread.
-        init(_ error: any Error) {
-            self = error is TLSError ? .configuration : .internal
-        }
     }
 
     package enum Event: Sendable {

@@ -31,7 +31,7 @@ package struct WorkerSnapshot: Sendable {
     package struct Pool: Sendable {
         /// The first configured app that uses it; `nil` if none does any more.
         package let app: AppName?
-        /// The requests of that app that it carries: `notifications` (possibly all), `broadcasts` or `channels`.
+        /// The requests of that app that it carries: `notifications` (possibly all) or `channels`.
         package let traffic: StaticString?
         package let endpoint: Endpoint
         package let maximumConnections: Int
@@ -102,11 +102,6 @@ extension [WorkerSnapshot] {
 }
 
 extension Worker {
-    /// Whether deliveries wait because the broker cannot be asked what kind of queue it is.
-    private func isInquiryStuck(_ queue: ConsumedQueue) -> Bool {
-        queue.suspicion.isOpen && outages[.inquiring] != nil
-    }
-
     /// Takes time in proportion to the requests in flight, connections and configured apps; the message path only pays
     /// for this call.
     package func snapshot(at now: Moment) -> WorkerSnapshot {
@@ -121,9 +116,11 @@ extension Worker {
             tally: pipeline.tally, names: pipeline.waiting.table.apps.map(\.name),
             oldestUnsettled: pipeline.requests.map(\.arrived.instant).min(),
             queues: pipeline.settings.queues.enumerated().map { index, queue in
+                // Deliveries may wait because the broker cannot be asked what kind of queue it is.
                 WorkerSnapshot.Queue(
                     name: queue.name, prefetch: queue.prefetch, prefetchInForce: prefetch(inForceOf: QueueID(index)),
-                    isConsuming: queues[index].isConsuming && !isInquiryStuck(queues[index]),
+                    isConsuming: queues[index].isConsuming
+                        && !(queues[index].suspicion.isOpen && outages[.inquiring] != nil),
                     messages: consumer.messages(queue: QueueID(index)),
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
@@ -138,7 +135,8 @@ extension Worker {
             pools: statistics.sorted { $0.key < $1.key }.map { number, statistics in
                 let app = apps.first { $0.pools.all.contains(number) }
                 return WorkerSnapshot.Pool(
-                    app: app?.name, traffic: app?.traffic(of: number),
+                    app: app?.name,
+                    traffic: app.map { number == $0.pools.notifications ? "notifications" : "channels" },
                     endpoint: pools[number].configuration.engine.endpoint,
                     maximumConnections: pools[number].configuration.connections.upperBound, statistics: statistics)
             },
@@ -151,12 +149,5 @@ extension Worker {
                     counters: decoder.counters)
                 // Those of the process count once.
             }, suppressedLogLines: logThrottle.suppressed + (index == 0 ? LineLogHandler.droppedLines : 0))
-    }
-}
-
-extension PipelineApp {
-    fileprivate func traffic(of pool: PoolID) -> StaticString {
-        if pool == pools.notifications { return "notifications" }
-        return pool == pools.broadcasts ? "broadcasts" : "channels"
     }
 }

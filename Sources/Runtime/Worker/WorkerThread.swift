@@ -46,7 +46,8 @@ package final class WorkerThread: LoopOwner {
             thread = try WorkerThread(task)
             if let thread { try thread.loop.run(owner: thread) }
         } catch {
-            task.report(.failed(WorkerReport.Failure(error), message: "\(error)"))
+            // A file of the configuration, or limits of this machine.
+            task.report(.failed(error is TLSError ? .configuration : .internal, message: "\(error)"))
         }
         // A thread that did not start holds nothing.
         let counters =
@@ -59,7 +60,7 @@ package final class WorkerThread: LoopOwner {
         loop = try EventLoop()
         let brokerNetwork = try SocketNetwork(loop: loop, resolver: task.resolver)
         let apnsNetwork = try SocketNetwork(
-            loop: loop, resolver: task.resolver, options: task.plan.configuration.apns.socketOptions)
+            loop: loop, resolver: task.resolver, options: .apns)
         var log = task.log
         log[metadataKey: "worker"] = .stringConvertible(task.index)
         let resources = Worker.Resources(

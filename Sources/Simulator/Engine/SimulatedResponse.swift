@@ -75,7 +75,7 @@ struct PreparedResponse {
         }
         if !body.isEmpty { headers.append(HTTP2Header("content-type", "application/json")) }
         var message = HTTP2ServerResponse(status: response.status, headers: headers, body: body)
-        if response.rest != .body { message.ending = .never }
+        message.staysOpen = response.rest != .body
         return message
     }
 }

@@ -27,7 +27,7 @@ extension SimulatorEngine {
             prepared.response.cause = plan.cause
             if response.status == 410, response.timestamp == nil { prepared.response.timestamp = dayBefore(now) }
             schedule(prepared, plan.delay, on: stream, at: now)
-        case nil:
+        default:
             schedule(prepared, plan.delay, on: stream, at: now)
         }
         perform(plan.connectionActions, trigger: stream, at: now)
@@ -77,7 +77,7 @@ extension SimulatorEngine {
                 heldUntil = max(heldUntil, now + duration)
                 timers.insert(.release, due: now + duration)
             case .ping(let count):
-                attempt { () throws(HTTP2Error) in for number in 0..<count { try http.ping(UInt64(number)) } }
+                attempt { () throws(HTTP2Error) in for _ in 0..<count { try http.ping() } }
             case .respond, .delay, .silence, .reset: continue
             }
         }
@@ -87,7 +87,7 @@ extension SimulatorEngine {
     func isProcessed(_ plan: ScriptPlan) -> Bool {
         switch plan.ending {
         case .respond, .reset(.refusedStream): return false
-        case .silence, .reset, nil: break
+        default: break
         }
         return plan.connectionActions.allSatisfy { action in
             if case .goaway(let goaway) = action { Self.covers(goaway) } else { true }

@@ -51,8 +51,6 @@ extension SimulatorEngine {
         }
     }
 
-    /// Counts a request.
-    ///
     /// - Returns: the number of requests with its ID, including this one.
     private func enter(
         _ request: HTTP2Request, _ fields: RequestHeaders, on stream: Int32, at now: Instant

@@ -68,8 +68,7 @@ package final class SimulatorEngine: Engine {
             .sorted { $0.time < $1.time }
         do {
             var settings = HTTP2ServerSession.Settings()
-            settings.initial = ServerSettings(
-                maxConcurrentStreams: context.configuration.streamsBeforeToken, maxHeaderListSize: 8000)
+            settings.initial.maxConcurrentStreams = context.configuration.streamsBeforeToken
             http = try HTTP2ServerSession(settings: settings)
         } catch {
             throw Complaint("nghttp2 cannot create a session: \(error)")
@@ -190,7 +189,7 @@ package final class SimulatorEngine: Engine {
     private func opened(at now: Instant) {
         phase = .open
         if let shown = tls.peerCertificate {
-            rules.certificate = ClientCertificate(shown)
+            rules.certificate = shown
             authenticated(at: now)
         }
         for (index, rule) in context.script.rules.enumerated() {
@@ -224,7 +223,7 @@ package final class SimulatorEngine: Engine {
             case .priorityFrame: ledger.count { $0.priorityFrames += 1 }
             case .ping: ledger.count { $0.pings += 1 }
             case .pong: ledger.count { $0.pongs += 1 }
-            case .settings, .settingsAcknowledged, .goaway: continue
+            case .goaway: continue
             }
         }
     }

@@ -48,7 +48,6 @@ package final class SimulatorLedger: Sendable {
 
     package var statistics: SimulatorStatistics { state.withLock { $0.statistics } }
 
-    /// The number of requests with this apns-id.
     package func timesSeen(_ id: NotificationID) -> Int { state.withLock { $0.sightings[id]?.seen ?? 0 } }
 
     func count(_ body: (inout SimulatorStatistics) -> Void) {

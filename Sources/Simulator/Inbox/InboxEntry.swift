@@ -6,23 +6,20 @@ package struct InboxEntry: Sendable {
     /// From 1, in the order of the responses. Accepted and refused notifications are numbered separately.
     var id = 0
     let time: WallTime
-    let apnsID: NotificationID
     /// In lower case; empty for a broadcast.
     let deviceToken: [UInt8]
     /// `apns-topic`, or the bundle ID of a broadcast.
     let topic: [UInt8]
-    private let fields: Simulator.RequestHeaders
     private let status: UInt16
     private let reason: String?
-    private let cause: String?
-    /// Empty for a refused notification, because its payload may have any size.
-    private let payload: [UInt8]
+    /// Without the payload of a refused notification, because that may have any size.
+    private var record: SimulatorLedger.Record
 
     var isAccepted: Bool { status == 200 }
 
     /// The status, the reason and its cause.
     var refusal: String {
-        "\(status) \(reason ?? "")" + (cause.map { ": \($0)" } ?? "")
+        "\(status) \(reason ?? "")" + (record.cause.map { ": \($0)" } ?? "")
     }
 
     /// - Returns: `nil` for a channel management request, and for one without a response.
@@ -34,19 +31,18 @@ package struct InboxEntry: Sendable {
         let isBroadcast = path.hasPrefix("/4/broadcasts/apps/")
         topic = isBroadcast ? Array(path.dropFirst(19)) : record.fields.topic ?? []
         self.time = time
-        apnsID = record.apnsID
-        fields = record.fields
         self.status = status
         self.reason = reason
-        cause = record.cause
-        payload = status == 200 ? record.payload : []
+        self.record = record
+        if status != 200 { self.record.payload = [] }
     }
 
     /// With the keys of a result. A payload that is not JSON becomes `payload-text`.
     var json: JSONOutput {
-        let isJSON = (try? JSONPart(payload[...])) != nil
+        let fields = record.fields
+        let isJSON = (try? JSONPart(record.payload[...])) != nil
         var members: [(String, JSONOutput)] = [
-            ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns-id", .text(apnsID.description)),
+            ("id", .integer(id)), ("time", .text(time.rfc3339)), ("apns-id", .text(record.apnsID.description)),
             ("device-token", .bytes(deviceToken.isEmpty ? nil : deviceToken[...])),
             ("apns-topic", .bytes(topic.isEmpty ? nil : topic[...])),
             ("bundle-id", .bytes(topic.isEmpty ? nil : PushTypeRule.bundleID(of: topic))),
@@ -54,9 +50,9 @@ package struct InboxEntry: Sendable {
             ("apns-channel-id", .bytes(fields.channelID?[...])),
             ("apns-push-type", .bytes(fields.pushType?[...])), ("apns-priority", .bytes(fields.priority?[...])),
             ("apns-expiration", .bytes(fields.expiration?[...])), ("apns-collapse-id", .bytes(fields.collapseID?[...])),
-            ("reason", .optional(reason)), ("detail", .optional(cause)),
+            ("reason", .optional(reason)), ("detail", .optional(record.cause)),
         ]
-        let text = String(decoding: payload, as: UTF8.self)
+        let text = String(decoding: record.payload, as: UTF8.self)
         if !isJSON { members.append(("payload-text", .text(text))) }
         return .object(
             members + [("status", .integer(Int(status))), ("payload", isJSON ? .json(text) : .null)])

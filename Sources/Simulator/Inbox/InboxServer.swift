@@ -50,7 +50,6 @@ package final class InboxServer {
         hasNewEntries = true
     }
 
-    /// When to step it even if no event arrives.
     package var nextDeadline: Instant? {
         firstTimeout.map { hasNewEntries ? min($0, lastCheck + Self.interval) : $0 }
     }

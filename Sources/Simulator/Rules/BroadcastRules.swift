@@ -1,5 +1,6 @@
 import Core
 import Decoding
+import TLS
 
 /// The checks of a broadcast except the credential: request id, push type, bundle ID, channel, expiration, priority,
 /// payload, in this order.
@@ -54,7 +55,7 @@ extension RequestRules {
                 400, "TopicDisallowed",
                 "the path has \(quoted(bundleID)), a topic with a suffix and not a bundle ID")
         }
-        guard isAllowed(bundleID, certificate?.topics ?? keyTopics) else {
+        guard isAllowed(bundleID, certificate?.pushTopics.map { Array($0.name.utf8) } ?? keyTopics) else {
             throw SimulatedResponse(403, "TopicMismatch", Self.unknown(bundleID))
         }
     }

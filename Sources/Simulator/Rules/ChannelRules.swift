@@ -85,9 +85,8 @@ package final class ChannelRegistry: Sendable {
         case mostRecentMessageStored = 1
     }
 
-    private typealias Channels = [[UInt8]: StoragePolicy]
-
-    private let apps = Guarded<[[UInt8]: Channels]>([:])
+    /// By bundle ID and channel ID.
+    private let apps = Guarded<[[UInt8]: [[UInt8]: StoragePolicy]]>([:])
     /// Per bundle ID.
     private let limit: Int
 

@@ -81,8 +81,4 @@ extension ArraySlice where Element == UInt8 {
             !word.isEmpty && word.allSatisfy { $0.isLetterOrDigit(or: "-") }
         }
     }
-
-    var isHexadecimal: Bool {
-        allSatisfy { $0.hexDigit != nil }
-    }
 }

@@ -1,5 +1,6 @@
 import Core
 import Decoding
+import TLS
 
 /// The checks of a request except the credential.
 ///
@@ -17,7 +18,7 @@ package struct RequestRules: Sendable {
     /// The bundle IDs that were known when the connection was bound; `nil` for all.
     var topics: [[UInt8]]?
     /// Of the client; `nil` with provider tokens.
-    var certificate: ClientCertificate?
+    var certificate: Certificate?
     /// The bundle IDs of the provider token's key; empty for all.
     var keyTopics: [[UInt8]] = []
 
@@ -26,7 +27,7 @@ package struct RequestRules: Sendable {
         device token: ArraySlice<UInt8>, _ fields: RequestHeaders, body: [UInt8]
     ) throws(SimulatedResponse) {
         try Self.check("apns-id", fields.id)
-        guard token.count % 2 == 0, token.isHexadecimal else {
+        guard token.count % 2 == 0, token.allSatisfy({ $0.hexDigit != nil }) else {
             throw SimulatedResponse(
                 400, "BadDeviceToken", "the device token is not an even number of hexadecimal digits")
         }
@@ -38,8 +39,7 @@ package struct RequestRules: Sendable {
         guard let topic = fields.topic.flatMap({ $0.isEmpty ? nil : $0[...] }) ?? certificate?.defaultTopic else {
             throw SimulatedResponse(400, "MissingTopic", "apns-topic is missing")
         }
-        let suffixed = isListed(topic) ? nil : PushTypeRule.suffixed(topic)
-        let rule = stated ?? suffixed ?? .unstated
+        let rule = stated ?? suffixed(topic) ?? .unstated
         try check(topic: topic, rule)
         if let expiration = fields.expiration { _ = try Self.seconds(expiration) }
         if let priority = fields.priority { try Self.check(priority: priority, rule) }
@@ -58,7 +58,7 @@ package struct RequestRules: Sendable {
         guard topic.isBundleID else { throw bad(", which is not a bundle ID") }
         guard topic.hasPrefix(rule.prefix) else { throw bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
         guard topic.hasSuffix(rule.suffix) else { throw bad("; a topic of \(rule.name) ends with \(rule.suffix)") }
-        guard rule.suffix.utf8CodeUnitCount > 0 || !endsAsSuffix(topic) else {
+        guard rule.suffix.utf8CodeUnitCount > 0 || suffixed(topic) == nil else {
             throw bad(", which has the suffix of another push type than \(quoted(rule.name))")
         }
         if let certificate, !certificate.allows(topic, rule) {
@@ -72,10 +72,9 @@ package struct RequestRules: Sendable {
         }
     }
 
-    /// Whether a topic must have the suffix of a push type. A bundle ID may end like a suffix, which is only known for
-    /// listed ones.
-    func endsAsSuffix(_ topic: ArraySlice<UInt8>) -> Bool {
-        PushTypeRule.suffixed(topic) != nil && !isListed(topic)
+    /// The push type whose suffix ends a topic. A bundle ID may end like a suffix, which is only known for listed ones.
+    private func suffixed(_ topic: ArraySlice<UInt8>) -> PushTypeRule? {
+        isListed(topic) ? nil : PushTypeRule.suffixed(topic)
     }
 
     private func isListed(_ bundleID: ArraySlice<UInt8>) -> Bool {

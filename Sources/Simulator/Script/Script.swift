@@ -128,14 +128,8 @@ package struct Glob: Equatable, Sendable {
 
 /// The combined effect of all matching rules on one request and its connection.
 struct ScriptPlan {
-    /// How the request ends; the first rule with an ending determines it.
-    enum Ending {
-        case respond(SimulatedResponse)
-        case silence
-        case reset(HTTP2ErrorCode)
-    }
-
-    private(set) var ending: Ending?
+    /// How the request ends: the first `respond`, `silence` or `reset`.
+    private(set) var ending: ScriptAction?
     /// The source of the ending, for the log.
     private(set) var cause: String?
     private(set) var delay: ClosedRange<Duration>?
@@ -147,9 +141,7 @@ struct ScriptPlan {
         defer { if wasOpen, ending != nil { self.cause = cause() } }
         for action in actions {
             switch action {
-            case .respond(let response): ending = ending ?? .respond(response)
-            case .silence: ending = ending ?? .silence
-            case .reset(let code): ending = ending ?? .reset(code)
+            case .respond, .silence, .reset: ending = ending ?? action
             case .delay(let range): delay = delay ?? range
             case .goaway, .cut, .settings, .hold, .ping: connectionActions.append(action)
             }

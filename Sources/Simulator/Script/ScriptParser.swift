@@ -21,10 +21,6 @@ extension Script {
         self = parser.script
         configuration = parser.configuration
     }
-
-    package init(file: String, _ configuration: inout SimulatorConfiguration) throws(Complaint) {
-        try self.init(TextFile.read(file), file: file, &configuration)
-    }
 }
 
 struct ScriptParser {

@@ -11,7 +11,7 @@ package struct ProviderKey: Equatable, Sendable {
     /// The only environment of the key; `nil` for both.
     package var environment: Environment?
     /// The bundle IDs of the key; empty for all of the team.
-    package var topics: [String]
+    package var topics: [String] = []
     /// The ID of a key to which a connection with this key may change.
     package var relatedKeyID: String?
     /// Counted from the simulator's start, as the next one.
@@ -19,15 +19,10 @@ package struct ProviderKey: Equatable, Sendable {
     /// `nil` for never.
     package var revokedAfter: Duration?
 
-    package init(
-        keyID: String, teamID: String, publicKeyPEM: String? = nil, environment: Environment? = nil,
-        topics: [String] = []
-    ) {
+    package init(keyID: String, teamID: String, publicKeyPEM: String? = nil) {
         self.keyID = keyID
         self.teamID = teamID
         self.publicKeyPEM = publicKeyPEM
-        self.environment = environment
-        self.topics = topics
     }
 }
 

@@ -34,7 +34,5 @@ package struct SimulatorStatistics: Equatable, Sendable {
     /// Accepted requests whose apns-id had been accepted before: the device got the notification twice.
     package var duplicates = 0
 
-    package init() {}
-
     package var accepted: Int { responses[200, default: 0] }
 }

@@ -2,20 +2,17 @@ import Glibc
 
 /// A file that is written line by line, and durable when ``sync()`` returns. Only its owner may read it.
 package final class LineWriter {
-    private let descriptor: Int32
+    private let descriptor: Descriptor
     private let path: String
     private var written = 0
     private var kept = 0
 
     /// - Throws: if it cannot be created, for example because it exists already.
     package init(creating path: String) throws(WholeFile.Failure) {
-        descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw WholeFile.lastFailure() }
+        let number = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw WholeFile.lastFailure() }
+        descriptor = Descriptor(adopting: number)
         self.path = path
-    }
-
-    deinit {
-        close(descriptor)
     }
 
     /// Removes the file, for work that has failed.
@@ -24,18 +21,19 @@ package final class LineWriter {
     }
 
     package func write(_ line: [UInt8]) throws(WholeFile.Failure) {
-        try WholeFile.write(ArraySlice(line + [UInt8(ascii: "\n")]), to: descriptor)
+        try WholeFile.write(ArraySlice(line + [UInt8(ascii: "\n")]), to: descriptor.number)
         written += line.count + 1
     }
 
     package func sync() throws(WholeFile.Failure) {
-        guard fsync(descriptor) == 0 else { throw WholeFile.lastFailure() }
+        guard fsync(descriptor.number) == 0 else { throw WholeFile.lastFailure() }
         kept = written
     }
 
     /// Removes what was not synced, after a failure.
     package func revert() throws(WholeFile.Failure) {
-        guard ftruncate(descriptor, off_t(kept)) == 0, lseek(descriptor, off_t(kept), SEEK_SET) >= 0
+        let number = descriptor.number
+        guard ftruncate(number, off_t(kept)) == 0, lseek(number, off_t(kept), SEEK_SET) >= 0
         else { throw WholeFile.lastFailure() }
         written = kept
     }
@@ -44,7 +42,7 @@ package final class LineWriter {
 package final class LineReader {
     private static let blockSize = 65536
 
-    private let descriptor: Int32
+    private let descriptor: Descriptor
     private let longestLine: Int
     private var buffer: ArraySlice<UInt8> = []
     private var isAtEnd = false
@@ -55,10 +53,6 @@ package final class LineReader {
     package init(_ path: String, longestLine: Int) throws(WholeFile.Failure) {
         descriptor = try RegularFile.open(path)
         self.longestLine = longestLine
-    }
-
-    deinit {
-        close(descriptor)
     }
 
     /// - Returns: the next line without its newline, `nil` after the last one; the last one may lack a newline.
@@ -84,7 +78,8 @@ package final class LineReader {
 
     private func readBlock() throws(WholeFile.Failure) {
         var block = [UInt8](repeating: 0, count: Self.blockSize)
-        let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
+        let number = descriptor.number
+        let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
         guard count >= 0 || errno == EINTR else { throw WholeFile.lastFailure() }
         if count == 0 { isAtEnd = true }
         buffer = ArraySlice(Array(buffer) + block.prefix(max(0, count)))

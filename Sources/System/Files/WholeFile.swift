@@ -26,8 +26,7 @@ package enum WholeFile {
     /// - Parameter limit: bytes; reading stops at a larger size.
     package static func read(_ path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
         let descriptor = try RegularFile.open(path)
-        defer { close(descriptor) }
-        return try read(descriptor, upTo: limit)
+        return try read(descriptor.number, upTo: limit)
     }
 
     /// As above, but `-` and `/dev/stdin` read standard input, which may be a pipe or a terminal.
@@ -76,7 +75,8 @@ package enum WholeFile {
         return String(file[...slash]) + path
     }
 
-    static func lastFailure() -> Failure {
+    /// The last system call's.
+    package static func lastFailure() -> Failure {
         .system(unsafe String(cString: strerror(errno)))
     }
 }

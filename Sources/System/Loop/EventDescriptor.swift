@@ -23,8 +23,7 @@ struct EventDescriptor: ~Copyable, Sendable {
 
     borrowing func lower() {
         var count: eventfd_t = 0
-        while unsafe eventfd_read(number, &count) != 0 {
-            guard errno == EINTR else { return }
-        }
+        // It does not wait, so that no signal interrupts it.
+        _ = unsafe eventfd_read(number, &count)
     }
 }

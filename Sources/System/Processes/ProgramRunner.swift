@@ -31,7 +31,7 @@ package final class ProgramRunner: ProgramHost {
     }
 
     package func stop(_ engine: any ProgramEngine, within grace: Duration) {
-        running.first { $0.isDriving(engine) }?.stop(within: grace, at: loop.now)
+        running.first { $0.engine === engine }?.stop(within: grace, at: loop.now)
     }
 
     func ended(_ program: RunningProgram) {

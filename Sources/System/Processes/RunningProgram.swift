@@ -6,7 +6,7 @@ import Glibc
 /// The engine gets the end once, after the process has ended and all its output was read.
 final class RunningProgram: Engine {
     private let process: ProgramProcess
-    private var engine: (any ProgramEngine)?
+    private(set) var engine: (any ProgramEngine)?
     private unowned let host: ProgramRunner
     private var endWatch: Registration?
     private var errorWatch: Registration?
@@ -32,10 +32,6 @@ final class RunningProgram: Engine {
         }
         guard let socket = socket.take() else { preconditionFailure("a started process has a socket") }
         host.network.adopt(socket, self)
-    }
-
-    func isDriving(_ engine: any ProgramEngine) -> Bool {
-        self.engine === engine
     }
 
     func stop(within grace: Duration, at now: Moment) {

@@ -45,8 +45,8 @@ package enum AddressLookup {
         var addresses: [SocketAddress] = []
         var entry = unsafe list
         while let current = unsafe entry {
-            if let address = unsafe current.pointee.ai_addr {
-                unsafe addresses.append(SocketAddress(copying: address, length: current.pointee.ai_addrlen))
+            if let address = unsafe current.pointee.ai_addr, let copy = unsafe SocketAddress(address) {
+                addresses.append(copy)
             }
             unsafe entry = unsafe current.pointee.ai_next
         }

@@ -12,17 +12,6 @@ package struct SocketAddress: Sendable {
         self.length = length
     }
 
-    /// Copies an address from a resolver's list.
-    @unsafe
-    init(copying address: UnsafePointer<sockaddr>, length: socklen_t) {
-        precondition(length <= MemoryLayout<sockaddr_storage>.size, "every address fits into sockaddr_storage")
-        storage = sockaddr_storage()
-        self.length = length
-        unsafe withUnsafeMutableBytes(of: &storage) { storage in
-            unsafe storage.copyMemory(from: UnsafeRawBufferPointer(start: address, count: Int(length)))
-        }
-    }
-
     /// The address that a socket is bound to; `nil` for sockets of other families than IPv4 and IPv6.
     init?(ofSocket descriptor: borrowing Descriptor) {
         unsafe self.init(descriptor) { unsafe getsockname($0, $1, $2) }
@@ -43,7 +32,11 @@ package struct SocketAddress: Sendable {
             default: 0
             }
         guard size > 0 else { return nil }
-        unsafe self.init(copying: address, length: socklen_t(size))
+        storage = sockaddr_storage()
+        length = socklen_t(size)
+        unsafe withUnsafeMutableBytes(of: &storage) { storage in
+            unsafe storage.copyMemory(from: UnsafeRawBufferPointer(start: address, count: size))
+        }
     }
 
     private init?(

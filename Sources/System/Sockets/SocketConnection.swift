@@ -41,7 +41,7 @@ final class SocketConnection {
 
     /// The longest time for resolving and connecting, and again for the proxy's response.
     let timeout: Duration
-    var attempts: ConnectAttempts
+    var attempts = ConnectAttempts([], deadline: .distantFuture)
 
     /// Drained from the engine, not yet accepted by the socket.
     var unsent = ByteQueue()
@@ -61,7 +61,6 @@ final class SocketConnection {
         if let proxy { tunnel = ProxyTunnel(to: endpoint, through: proxy) }
         self.timeout = timeout
         self.network = network
-        attempts = ConnectAttempts([], deadline: .distantFuture)
     }
 
     init(_ engine: any Engine, over socket: consuming Descriptor, in network: SocketNetwork) {
@@ -69,7 +68,6 @@ final class SocketConnection {
         endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
         timeout = .zero
         self.network = network
-        attempts = ConnectAttempts([], deadline: .distantFuture)
         self.socket = consume socket
     }
 

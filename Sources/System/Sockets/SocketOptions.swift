@@ -16,6 +16,10 @@ package struct SocketOptions: Sendable {
     /// during a memory alarm.
     package var unacknowledgedTime: Duration?
 
+    /// For connections to APNs. The time exceeds that of the PING for unanswered requests, so that it only affects
+    /// connections without waiting requests.
+    package static let apns = SocketOptions(unacknowledgedTime: .seconds(20))
+
     package init(unacknowledgedTime: Duration? = nil) {
         self.unacknowledgedTime = unacknowledgedTime
     }

@@ -14,7 +14,7 @@ package struct CertificateAuthority: Sendable {
     /// The authority's own certificate, which a peer must trust.
     package let certificatePEM: String
 
-    private let privateKeyPEM: String
+    let privateKeyPEM: String
     private let notBefore: WallTime
     private let notAfter: WallTime
 
@@ -62,16 +62,5 @@ package struct CertificateAuthority: Sendable {
         builder.addAlternativeNames(names: names, addresses: addresses)
         builder.otherExtensions = extensions
         return (builder.signed(by: self), PEM.pkcs8(key))
-    }
-
-    func withCertificateAndKey(_ body: (OpaquePointer, borrowing Owned) -> Void) {
-        do {
-            let key = try PEM.privateKey(in: privateKeyPEM, "the authority's key")
-            try unsafe PEM.forEachCertificate(in: certificatePEM, "the authority's certificate") { certificate in
-                unsafe body(certificate, key)
-            }
-        } catch {
-            preconditionFailure("an authority must read its own certificate: \(error)")
-        }
     }
 }

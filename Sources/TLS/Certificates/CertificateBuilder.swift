@@ -51,8 +51,13 @@ struct CertificateBuilder: ~Copyable {
     consuming func signed(by authority: CertificateAuthority) -> String {
         addExtension(NID_authority_key_identifier, "keyid")
         var pem = ""
-        unsafe authority.withCertificateAndKey { issuer, key in
-            pem = unsafe finish(issuer: issuer, key)
+        do {
+            let key = try PEM.privateKey(in: authority.privateKeyPEM, "the authority's key")
+            try unsafe PEM.forEachCertificate(in: authority.certificatePEM, "the authority's certificate") { issuer in
+                pem = unsafe finish(issuer: issuer, key)
+            }
+        } catch {
+            preconditionFailure("an authority must read its own certificate: \(error)")
         }
         return pem
     }

@@ -51,9 +51,8 @@ enum ES256 {
         }
     }
 
-    /// `nil` unless there are 64 bytes.
-    static func derSignature(raw: Span<UInt8>) -> [UInt8]? {
-        guard raw.count == 2 * scalarSize else { return nil }
+    static func derSignature(raw: Span<UInt8>) -> [UInt8] {
+        precondition(raw.count == 2 * scalarSize, "r and s have 32 bytes each")
         let signature = unsafe Owned(ECDSA_SIG_new(), { unsafe ECDSA_SIG_free($0) })!
         unsafe raw.withUnsafeBufferPointer { bytes in
             let r = unsafe BN_bin2bn(bytes.baseAddress, Int32(scalarSize), nil)

@@ -3,15 +3,6 @@ import Core
 
 /// Reads PKCS #12 files (RFC 7292).
 enum PKCS12 {
-    /// The certificate followed by its issuers, and the private key, as PEM.
-    static func pem(
-        of file: [UInt8], password: String, _ what: String
-    ) throws(TLSError) -> (certificates: String, privateKey: String) {
-        ErrorQueue.clear()
-        defer { ErrorQueue.clear() }
-        return try pem(of: file, password: password, what, Library())
-    }
-
     /// A library context that also reads files of older programs: 40-bit RC2 is only in the legacy provider, which
     /// nothing else should use. If that provider is not installed, newer files can still be read.
     @safe
@@ -35,9 +26,13 @@ enum PKCS12 {
         }
     }
 
-    private static func pem(
-        of file: [UInt8], password: String, _ what: String, _ library: borrowing Library
+    /// The certificate followed by its issuers, and the private key, as PEM.
+    static func pem(
+        of file: [UInt8], password: String, _ what: String
     ) throws(TLSError) -> (certificates: String, privateKey: String) {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        let library = Library()
         let source = PEM.reader(of: file)
         var parsed = unsafe PKCS12_init_ex(NID_pkcs7_data, library.pointer, nil)
         let isRead = unsafe d2i_PKCS12_bio(source.pointer, &parsed) != nil

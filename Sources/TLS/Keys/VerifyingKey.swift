@@ -25,8 +25,7 @@ package final class VerifyingKey {
 
     /// Whether `signature` (64 bytes, r and s, or DER) is this key's signature of `message`.
     package func verifyES256(_ message: Span<UInt8>, signature: Span<UInt8>) -> Bool {
-        let bytes = Array(copying: signature)
-        guard let der = bytes.count == 64 ? ES256.derSignature(raw: signature) : bytes else { return false }
+        let der = signature.count == 64 ? ES256.derSignature(raw: signature) : Array(copying: signature)
         let context = unsafe Owned(EVP_MD_CTX_new(), { unsafe EVP_MD_CTX_free($0) })!
         let isValid = unsafe message.withUnsafeBufferPointer { message in
             unsafe EVP_DigestVerifyInit(context.pointer, nil, shim_sha256(), nil, key.pointer) == 1

@@ -67,7 +67,7 @@ struct PrivateBrokerTests {
             try rig.run { publisher.canPublish }
             _ = try publisher.publish(Publication(routingKey: bytes("q")[...], body: pattern(200_000)[...]))
             try rig.run { rig.confirmations(of: publisher) == [.acked] }
-            guard case .got(let delivery, _, nil)? = try rig.ask(control, .get(queue: "q")).first else {
+            guard case .got(let delivery, _)? = try rig.ask(control, .get(queue: "q")).first else {
                 Issue.record("not there")
                 return
             }

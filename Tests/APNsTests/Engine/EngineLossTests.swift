@@ -101,7 +101,7 @@ struct EngineLossTests {
         let link = try Link()
         link.server.onRequest = { server, received in
             var response = HTTP2ServerResponse(status: status, headers: headers, body: Array(body.utf8))
-            response.ending = .never
+            response.staysOpen = true
             do { try server.http2.respond(stream: received.stream, response) } catch { Issue.record(error) }
         }
         try link.submit(request)

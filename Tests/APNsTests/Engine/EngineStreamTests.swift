@@ -9,7 +9,7 @@ struct EngineStreamTests {
     @Test("With a provider token there is one stream until APNs has accepted a token")
     func oneStreamAtFirst() throws {
         let link = try Link(usesProviderToken: true)
-        #expect(link.engine.freeStreams == 1 && link.engine.awaitsAuthentication)
+        #expect(link.engine.freeStreams == 1 && !link.engine.isAuthenticated)
         link.server.onRequest = { $0.respond($1.stream, 403, #"{"reason":"ExpiredProviderToken"}"#) }
         try link.submit()
         #expect(link.engine.freeStreams == 0)

@@ -103,7 +103,7 @@ final class TestServer: Engine {
         case .ping: pings += 1
         case .goaway: hasGoaway = true
         case .priorityFrame: priorityFrames += 1
-        case .settings, .settingsAcknowledged, .pong: break
+        case .pong: break
         }
     }
 

@@ -27,8 +27,8 @@ struct APNsDiagnosisTests {
     private static let channels = Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196)
     private static let key = Configuration.Credential.token(keyFile: "a.p8", keyID: "A", teamID: "T")
     private static let otherKey = Configuration.Credential.token(keyFile: "b.p8", keyID: "B", teamID: "T")
-    private static let certificate = Configuration.Credential.certificate(
-        .pem(certificateFile: "a.pem", privateKeyFile: "a.key"))
+    private static let certificate = Configuration.Credential.pem(
+        certificateFile: "a.pem", privateKeyFile: "a.key")
 
     private func targets(_ apps: [Configuration.App]) throws -> [APNsTarget] {
         APNsTarget.all(try World.configuration { $0.apps = apps })

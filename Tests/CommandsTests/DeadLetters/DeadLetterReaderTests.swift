@@ -20,7 +20,7 @@ struct DeadLetterReaderTests {
         #expect(letter.status == 400)
         #expect(letter.reason == "BadTopic")
         #expect(letter.queue == "push.requests")
-        #expect(letter.failedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z"))
+        #expect(letter.failedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z".utf8))
         #expect(letter.replays == 1)
         #expect(letter.apnsID == "123e4567-e89b-12d3-a456-426655440000")
         #expect(letter.messageID == "m-1")
@@ -148,7 +148,7 @@ struct DeadLetterFilterTests {
 
     @Test("Since includes its instant, until does not, and a message without a time is not selected")
     func times() throws {
-        let failed = try #require(WallTime(rfc3339: "2026-11-21T22:27:40Z"))
+        let failed = try #require(WallTime(rfc3339: "2026-11-21T22:27:40Z".utf8))
         let later = WallTime(milliseconds: failed.milliseconds + 1)
         #expect(try matches { $0.since = failed })
         #expect(try !matches { $0.since = later })
@@ -201,12 +201,12 @@ struct DeadLetterFilterTests {
         }
         #expect(groups.total == 4)
         let sorted = groups.sorted
-        #expect(sorted.map(\.group.count) == [3, 1])
-        #expect(sorted[0].key.reason == "BadTopic")
-        #expect(sorted[0].group.firstFailedAt == WallTime(rfc3339: "2026-11-21T21:00:00Z"))
-        #expect(sorted[0].group.lastFailedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z"))
-        #expect(sorted[0].group.replayed == 2)
-        #expect(sorted[0].group.mostReplays == 4)
+        #expect(sorted.map(\.count) == [3, 1])
+        #expect(sorted[0].sample.reason == "BadTopic")
+        #expect(sorted[0].firstFailedAt == WallTime(rfc3339: "2026-11-21T21:00:00Z".utf8))
+        #expect(sorted[0].lastFailedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z".utf8))
+        #expect(sorted[0].replayed == 2)
+        #expect(sorted[0].mostReplays == 4)
     }
 
     @Test("Line feeds and direction marks of a producer add no rows to a table")

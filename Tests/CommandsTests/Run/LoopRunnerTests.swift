@@ -49,14 +49,12 @@ struct LoopRunnerTests {
         try onThread {
             let runner = try LoopRunner()
             let due = runner.now + .milliseconds(30)
-            var seen = 0
             let diary = Diary { diary in
                 if diary.steps[diary.steps.count - 1] >= due { diary.finish() } else { diary.nextDeadline = due }
             }
-            try runner.run(diary) { _ in seen += 1 }
+            try runner.run(diary)
             #expect(diary.isFinished && !diary.wasStopped)
             #expect(diary.steps.count >= 2 && diary.steps.dropLast().allSatisfy { $0 < due })
-            #expect(seen == diary.steps.count)
         }
     }
 
@@ -64,7 +62,7 @@ struct LoopRunnerTests {
     func interval() throws {
         try onThread {
             let diary = Diary { if $0.steps.count == 3 { $0.finish() } }
-            try LoopRunner().run(diary, every: .milliseconds(5))
+            try LoopRunner().run(diary, showing: ProgressBar(isWanted: false, every: .milliseconds(5)))
             #expect(zip(diary.steps, diary.steps.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(5) })
         }
     }

@@ -1,12 +1,13 @@
-import Configuration
+import Commands
 import Core
 import Logging
 import Monitoring
-import Commands
 import Pipeline
 import SimulatedWorld
 import TestSupport
 import Testing
+
+@testable import Configuration
 
 /// Collectors that take spans, and such that do not.
 @Suite("Export of spans")

@@ -112,7 +112,7 @@ struct TopologyPlanTests {
         let all = [String?](repeating: nil, count: plan.steps.count)
         for (answers, isOK) in [(nil, true), (all, true), ([], false), ([nil], false), (["no"], false)] {
             let report = TopologyReport(plan: plan, answers: answers)
-            let json = JSONOutput.text(of: report.json)
+            let json = JSONOutput.object(report.json).description
             #expect(json.hasPrefix("{\"ok\":\(isOK),"), "\(json)")
             #expect(json.contains("\"state\":\"refused\",\"detail\":\"no\"") == (answers?.first == "no"), "\(json)")
             let unknown = answers.map { all.count - $0.count } ?? 0

@@ -68,7 +68,7 @@ struct DecoderSample {
     }
 
     static func set(_ decoders: String) throws -> DecoderSet {
-        DecoderSet(try configuration(decoders))
+        DecoderSet(try configuration(decoders).decoders)
     }
 
     static func configuration(_ decoders: String, queue decoder: String = "auto") throws(ConfigurationError)

@@ -707,9 +707,7 @@ struct DecoderTests {
             var isUnique = true
             let bytes = body.span
             if scanner.open(bytes, "{") {
-                var isFirst = true
-                while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-                    isFirst = false
+                while let key = try scanner.nextKey(bytes) {
                     let value = try scanner.value(bytes, depth: 1)
                     guard body[...].text(of: key)?.equals("payload") == true else { continue }
                     isUnique = range == nil

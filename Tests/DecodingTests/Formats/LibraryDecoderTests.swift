@@ -77,7 +77,7 @@ struct LibraryDecoderTests {
                 decoders: [{ name: mine, library: { file: library.so, options: '{"topic":"t"}' } }]
                 """, to: "harebell.yaml")
             let configuration = try ConfigurationDocument.load(path: file).configuration
-            let decoder = try #require(DecoderSet(configuration)["mine"])
+            let decoder = try #require(DecoderSet(configuration.decoders)["mine"])
             _ = try decoder.decode(sample("00fc\nT").delivery, at: DecoderSample.now).get()
         }
 

@@ -101,7 +101,11 @@ struct ProducerTests {
     func valueSections(code: UInt8) throws {
         let small = #"{"device-token":"00","payload":{"aps":{"badge":1}}}"#
         let body = Client.section(code, small)
-        #expect(try Self.decode(DecoderSample(bytes: body, decoder: "apns-json")).notifications.map(\.hex) == ["00"])
+        let long = Client.section(code | 0x10, small + String(repeating: " ", count: 300))
+        for body in [body, long] {
+            let request = try Self.decode(DecoderSample(bytes: body, decoder: "apns-json"))
+            #expect(request.notifications.map(\.hex) == ["00"])
+        }
         let gzip = Compressor.gzip(Array(small.utf8))
         var section = Client.section(0xB0, "") + gzip
         section[7] = UInt8(gzip.count)

@@ -28,7 +28,7 @@ struct ProcessFrameTests {
 
     /// The events of what a program writes.
     private static func events(_ output: String) -> [ProcessConversation.Event] {
-        let conversation = ProcessConversation(maximumFrame: 4_194_304)
+        let conversation = ProcessConversation()
         let bytes = Array(output.utf8)
         conversation.receive(bytes.span, at: Instant(nanoseconds: 0))
         var events: [ProcessConversation.Event] = []
@@ -49,7 +49,7 @@ struct ProcessFrameTests {
 
     @Test("A line of its errors is cut at the limit, and the next one is whole")
     func longLine() {
-        let conversation = ProcessConversation(maximumFrame: 1)
+        let conversation = ProcessConversation()
         let bytes = Array((String(repeating: "x", count: 2 * ProcessConversation.maximumLine) + "\nnext\n").utf8)
         conversation.complained(bytes.span, at: Instant(nanoseconds: 0))
         guard case .line(let long)? = conversation.nextEvent(), case .line(let next)? = conversation.nextEvent() else {

@@ -28,7 +28,7 @@ extension ProcessTests {
             let (queue, exchange) = ("\(stage.name).priority", "\(stage.name).exchange")
             try stage.client.declare(queue, ["x-max-priority": .int32(5)])
             try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "topic")))
-            try stage.client.ask(.bindQueue(queue, exchange: exchange, routingKey: "push.#", arguments: FieldTable()))
+            try stage.client.ask(.bindQueue(queue, exchange: exchange, routingKey: "push.#"))
             let urgent = 30..<Self.count
             try stage.client.publish(
                 (0..<Self.count).map { index in

@@ -34,7 +34,7 @@ extension ProcessTests {
                 try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "x-consistent-hash")))
                 for queue in queues {
                     try stage.client.ask(
-                        .bindQueue(queue, exchange: exchange, routingKey: "10", arguments: FieldTable()))
+                        .bindQueue(queue, exchange: exchange, routingKey: "10"))
                 }
             }
 

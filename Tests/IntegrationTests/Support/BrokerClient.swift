@@ -152,7 +152,7 @@ final class BrokerClient: LoopOwner {
                 }
             }
             // The count may not yet include messages requeued by a connection that just ended; this does.
-            guard case .got(let delivery, _, _) = try ask(.get(queue: queue)) else { return all }
+            guard case .got(let delivery, _) = try ask(.get(queue: queue)) else { return all }
             control?.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
             all.append(delivery)
         }
@@ -163,7 +163,7 @@ final class BrokerClient: LoopOwner {
     /// - Returns: whether there was one.
     @discardableResult
     func reject(_ queue: String, requeue: Bool = false) throws -> Bool {
-        guard case .got(let delivery, _, _) = try ask(.get(queue: queue)), let control else { return false }
+        guard case .got(let delivery, _) = try ask(.get(queue: queue)), let control else { return false }
         control.nack(epoch: delivery.epoch, tag: delivery.tag, requeue: requeue, at: now)
         // The reply follows the handling of the nack.
         try ask(.inspectQueue(queue))

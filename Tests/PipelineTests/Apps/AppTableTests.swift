@@ -8,7 +8,7 @@ import Testing
 @Suite("App table")
 struct AppTableTests {
     private static func pools(_ pool: Int) -> PipelineApp.Pools {
-        PipelineApp.Pools(notifications: PoolID(pool), broadcasts: PoolID(pool), management: PoolID(pool + 10))
+        PipelineApp.Pools(notifications: PoolID(pool), management: PoolID(pool + 10))
     }
 
     private static let two = AppTable([
@@ -36,9 +36,9 @@ struct AppTableTests {
         "A push type with a suffix is valid only if the suffix is its own",
         arguments: PushType.allCases.filter { $0 != .mdm })
     func pairs(type: PushType) throws {
-        let own = "com.example.app\(type.topicSuffix)"
+        let own = "com.example.app\(type.rules.topicSuffix)"
         for other in PushType.allCases {
-            let topic = "com.example.app\(other.topicSuffix)"
+            let topic = "com.example.app\(other.rules.topicSuffix)"
             // Without a suffix it is the bundle ID.
             let isRight = topic == own || topic == "com.example.app"
             #expect(
@@ -65,11 +65,11 @@ struct AppTableTests {
         arguments: PushType.allCases.filter { $0 != .mdm })
     func bundleIDWithSuffix(type: PushType) throws {
         for ending in PushType.allCases {
-            let bundleID = "com.example.app\(ending.topicSuffix)"
+            let bundleID = "com.example.app\(ending.rules.topicSuffix)"
+            let suffix = "\(type.rules.topicSuffix)"
             let table = AppTable([PipelineApp(topic: bundleID, environment: .production, pools: Self.pools(0))])
-            #expect(try resolve(table, topic: bundleID, type) == "0 \(bundleID)\(type.topicSuffix)")
-            #expect(
-                try resolve(table, topic: bundleID + "\(type.topicSuffix)", type) == "0 \(bundleID)\(type.topicSuffix)")
+            #expect(try resolve(table, topic: bundleID, type) == "0 \(bundleID)\(suffix)")
+            #expect(try resolve(table, topic: bundleID + suffix, type) == "0 \(bundleID)\(suffix)")
         }
     }
 

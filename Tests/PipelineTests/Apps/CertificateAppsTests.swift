@@ -20,7 +20,7 @@ struct CertificateAppsTests {
     ) -> PipelineApp {
         PipelineApp(
             topic: topic, environment: environment,
-            pools: PipelineApp.Pools(notifications: 0, broadcasts: 0, management: 0), certificate: certificate)
+            pools: PipelineApp.Pools(notifications: 0, management: 0), certificate: certificate)
     }
 
     @Test(
@@ -31,7 +31,7 @@ struct CertificateAppsTests {
             "com.example.app",
             ["", ".voip", ".complication", ".location-query", ".push-type.liveactivity"].map { "com.example.app\($0)" })
         let found = try resolve(AppTable([Self.app("com.example.app", .production, certificate)]), topic: nil, type)
-        let full = "com.example.app\(type.topicSuffix)"
+        let full = "com.example.app\(type.rules.topicSuffix)"
         switch type {
         case .alert, .background, .voip, .complication: #expect(found == "0 \(full)")
         case .mdm: #expect(found.hasPrefix("apns-push-type: the topic of mdm is the UID of an MDM certificate"))

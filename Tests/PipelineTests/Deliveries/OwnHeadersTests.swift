@@ -15,7 +15,8 @@ struct OwnHeadersTests {
 
     init() throws {
         var settings = PipelineSettings(try World.configuration { $0.retry.maximumAttempts = 6 }, worker: "w")
-        settings.queues.append(PipelineQueue(name: "push.other", decoder: AutoDecoder(), prefetch: 1))
+        settings.queues.append(
+            PipelineQueue(name: "push.other", decoder: AutoDecoder(), decoderName: "auto", prefetch: 1))
         own = OwnHeaders(settings)
     }
 

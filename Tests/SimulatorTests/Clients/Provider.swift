@@ -75,7 +75,8 @@ final class Provider {
         nextHandle = nextHandle.advanced(by: 1)
         http.fields.removeAll()
         for header in headers {
-            http.fields.add(Self.name(header.nameText), header.value.span, indexing: Self.indexing(header.nameText))
+            http.fields.add(
+                Self.name(header.nameText), header.value.span, neverIndexed: Self.isNeverIndexed(header.nameText))
         }
         _ = try http.submit(body: body.isEmpty ? nil : body[...], handle: nextHandle)
         return nextHandle
@@ -100,9 +101,8 @@ final class Provider {
 
     func reset(_ handle: Handle) -> HTTP2ErrorCode? { resets[handle] }
 
-    private static func indexing(_ name: String) -> HTTP2ClientSession.Indexing {
+    private static func isNeverIndexed(_ name: String) -> Bool {
         [":path", "authorization", "apns-id", "apns-expiration", "apns-collapse-id"].contains(name)
-            ? .never : .automatic
     }
 
     private static func name(_ name: String) -> StaticString {

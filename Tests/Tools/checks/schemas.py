@@ -4,12 +4,10 @@ schemas.py --worker BROKER KIND    BROKER has a worker with the queues push.requ
                                    com.example.app; KIND says what a message holds: result, or results where the worker
                                    has results.per: request
 schemas.py --interface ASYNCAPI    ASYNCAPI is the document that the binary prints
-schemas.py --types                 writes the types of the producers' examples
 
 - Requests, generated and damaged at random: a worker accepts exactly those that the schema accepts.
 - Each result, each array of results and the headers of each dead letter are valid.
 - The AsyncAPI document is valid, its references lead somewhere, and its examples are valid.
-- The types of the producers' examples are those of the schemas.
 """
 
 import copy
@@ -25,7 +23,6 @@ import jsonschema
 import pika
 
 FOLDER = pathlib.Path("docs/reference/schemas")
-TYPES = pathlib.Path("docs/produce/examples/producers/node/harebell.d.ts")
 REQUESTS = 400
 ABSENT = object()
 
@@ -187,58 +184,11 @@ def check_asyncapi(path):
     print(f"schemas: the AsyncAPI document is valid, and so are {count} examples in it")
 
 
-# Types for producers
-
-def typescript(schema, root, indent=""):
-    if "$ref" in schema:
-        return typescript(root["$defs"][schema["$ref"].split("/")[-1]], root, indent)
-    if "enum" in schema or "const" in schema:
-        return " | ".join(json.dumps(value).replace('"', "'") for value in schema.get("enum", [schema.get("const")]))
-    if "anyOf" in schema:
-        return " | ".join(dict.fromkeys(typescript(part, root, indent) for part in schema["anyOf"]))
-    kinds = schema.get("type", "unknown")
-    return " | ".join(
-        {"integer": "number", "array": None, "object": None}.get(kind, kind) or structure(kind, schema, root, indent)
-        for kind in (kinds if isinstance(kinds, list) else [kinds]))
-
-
-def structure(kind, schema, root, indent):
-    if kind == "array":
-        return f"Array<{typescript(schema['items'], root, indent)}>"
-    if "properties" not in schema:
-        return "Record<string, unknown>"
-    lines = []
-    for name, member in schema["properties"].items():
-        if "description" in member:
-            lines.append(f"{indent}  /** {member['description']} */")
-        optional = "" if name in schema.get("required", []) else "?"
-        lines.append(f"{indent}  '{name}'{optional}: {typescript(member, root, indent + '  ')}")
-    return "{\n" + "\n".join(lines) + f"\n{indent}}}"
-
-
-def types():
-    text = "// Made from docs/reference/schemas by Tests/Tools/checks/schemas.py --types.\n"
-    for validator in (load("request"), load("result", "result"), load("result", "results")):
-        schema = validator.schema
-        text += f"\n/** {schema['description']} */\n"
-        if schema["type"] == "object":
-            text += f"export interface {schema['title']} {structure('object', schema, schema, '')}\n"
-        else:
-            # Of the elements only the name, as they are an interface of their own.
-            element = schema["$defs"][schema["items"]["$ref"].split("/")[-1]]["title"]
-            text += f"export type {schema['title']} = Array<{element}>\n"
-    return text
-
-
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["--types"]:
-            TYPES.write_text(types())
         case ["--interface", document]:
             for example in load("result").schema["examples"]:
                 check(load("result"), example, "an example of results")
-            if TYPES.read_text() != types():
-                sys.exit(f"schemas: {TYPES} is not what the schemas say: python3 Tests/Tools/checks/schemas.py --types")
             check_asyncapi(document)
         case ["--worker", broker, kind]:
             check_requests(broker, kind)

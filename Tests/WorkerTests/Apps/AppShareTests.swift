@@ -36,7 +36,7 @@ struct AppShareTests {
             #expect(world.worker?.paused.reduce(0) { $0 + $1.held } == 50)
             #expect(world.broker.unsettledCount <= 51)
             // A few for each closed lane, however many notifications are held or parked.
-            #expect(try #require(world.worker).worker.pipeline.waiting.scheduledChecks <= 4)
+            #expect(try #require(world.worker).worker.pipeline.waiting.releases.count <= 4)
             world.pass(.seconds(100))
         }
         let held = world.broker.unsettledCount + world.parked.count + world.broker.messages(in: "push.requests").count

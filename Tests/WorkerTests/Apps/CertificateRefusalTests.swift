@@ -44,10 +44,9 @@ struct CertificateRefusalTests {
     }
 
     private func credential(_ name: String) -> Configuration.Credential {
-        .certificate(
-            .pem(
-                certificateFile: FilePath(folder.file("\(name).pem")),
-                privateKeyFile: FilePath(folder.file("\(name).key"))))
+        .pem(
+            certificateFile: FilePath(folder.file("\(name).pem")),
+            privateKeyFile: FilePath(folder.file("\(name).key")))
     }
 
     @Test("Its app pauses, is reported once, loses nothing, and resumes when a connection opens")

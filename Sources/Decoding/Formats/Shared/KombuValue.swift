@@ -57,11 +57,8 @@ enum KombuValue {
 
     /// A UUID with hyphens, which `uuid.hex` leaves out.
     private static func dashed(_ digits: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var text: [UInt8] = []
-        for (index, digit) in digits.enumerated() {
-            if [8, 12, 16, 20].contains(index) { text.append(UInt8(ascii: "-")) }
-            text.append(digit)
-        }
+        var text = Array(digits)
+        for index in [20, 16, 12, 8] { text.insert(UInt8(ascii: "-"), at: index) }
         return text[...]
     }
 }

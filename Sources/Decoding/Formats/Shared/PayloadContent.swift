@@ -8,7 +8,16 @@ struct PayloadContent {
 
     /// - Parameter payload: a validated JSON object.
     init(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
-        try scan(payload)
+        let bytes = payload.span
+        var scanner = JSONScanner()
+        guard scanner.open(bytes, "{") else { return }
+        while let key = try scanner.nextKey(bytes) {
+            if bytes.isText(key, "aps") {
+                try readAps(&scanner, bytes)
+            } else {
+                _ = try scanner.value(bytes, depth: 1)
+            }
+        }
     }
 
     /// The push type, if the payload determines it. An event of a Live Activity can have an alert, and its end needs
@@ -21,30 +30,14 @@ struct PayloadContent {
         return hasContentAvailable ? .background : nil
     }
 
-    private mutating func scan(_ payload: ArraySlice<UInt8>) throws(JSONFailure) {
-        let bytes = payload.span
-        var scanner = JSONScanner()
-        guard scanner.open(bytes, "{") else { return }
-        var isFirst = true
-        while let key = try scanner.nextKey(bytes, isFirst: isFirst) {
-            isFirst = false
-            if bytes.isText(key, "aps") {
-                self = try PayloadContent(aps: &scanner, bytes)
-            } else {
-                _ = try scanner.value(bytes, depth: 1)
-            }
-        }
-    }
-
-    /// - Parameter scanner: is at the value of `aps`.
-    private init(aps scanner: inout JSONScanner, _ bytes: Span<UInt8>) throws(JSONFailure) {
+    /// - Parameter scanner: is at the value of `aps`; the last one counts.
+    private mutating func readAps(_ scanner: inout JSONScanner, _ bytes: Span<UInt8>) throws(JSONFailure) {
+        (hasAlert, hasContentAvailable, hasEvent) = (false, false, false)
         guard scanner.open(bytes, "{") else {
             _ = try scanner.value(bytes, depth: 1)
             return
         }
-        var isFirst = true
-        while let name = try scanner.nextKey(bytes, isFirst: isFirst) {
-            isFirst = false
+        while let name = try scanner.nextKey(bytes) {
             let value = try scanner.value(bytes, depth: 2)
             guard value.kind != .null else { continue }
             if bytes.isText(name, "alert") || bytes.isText(name, "badge") || bytes.isText(name, "sound") {

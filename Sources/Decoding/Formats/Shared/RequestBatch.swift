@@ -49,8 +49,6 @@ struct RequestBatch {
     ///
     /// - Parameter key: the request's identifier in the message's own format.
     func request(key: ArraySlice<UInt8>?) -> Request {
-        var request = Request(notifications, refusals: refusals, key: key, notBefore: notBefore)
-        request.hint = remarks.text
-        return request
+        Request(notifications, refusals: refusals, key: key, notBefore: notBefore, hint: remarks.text)
     }
 }

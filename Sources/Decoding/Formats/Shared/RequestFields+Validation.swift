@@ -9,24 +9,15 @@ extension RequestFields {
     /// - Returns: the bytes, which are a JSON object with at least one key.
     @discardableResult
     static func payload(_ payload: ArraySlice<UInt8>) throws(DecodingFailure) -> ArraySlice<UInt8> {
-        let value: JSONValue
-        do throws(JSONFailure) {
-            var scanner = JSONScanner()
-            value = try scanner.value(payload.span, depth: 0)
-            try scanner.end(payload.span)
-        } catch {
-            throw DecodingFailure(error, of: payload, in: "payload")
-        }
-        try checkPayload(value, in: payload)
+        try checkPayload(JSONPart(payload, called: "payload"))
         return payload
     }
 
-    /// - Parameter value: what the scanner found in `body`.
-    static func checkPayload(_ value: JSONValue, in body: ArraySlice<UInt8>) throws(DecodingFailure) {
-        guard value.kind == .object else {
-            throw DecodingFailure("payload: expected a JSON object, found \(value.kind.name)")
+    static func checkPayload(_ part: JSONPart) throws(DecodingFailure) {
+        guard part.kind == .object else {
+            throw DecodingFailure("payload: expected a JSON object, found \(part.kind.name)")
         }
-        guard !value.isEmptyObject(in: body) else {
+        guard !part.value.isEmptyObject(in: part.document) else {
             throw DecodingFailure("payload: expected at least one key, found none")
         }
     }
@@ -63,9 +54,7 @@ extension RequestFields {
         let content = Notification.Content(
             topic: topic, pushType: type, priority: priority, expiration: expiration ?? (isBroadcast ? 0 : nil),
             collapseID: collapseID, id: id, environment: environment, payload: payload)
-        var request = request(recipients, content, notBefore: notBefore)
-        request.hint = remarks.text
-        return request
+        return request(recipients, content, notBefore: notBefore)
     }
 
     /// The maximum number of invalid device tokens that an error names.
@@ -83,7 +72,8 @@ extension RequestFields {
 
     private func request(_ recipients: Recipients, _ content: Notification.Content, notBefore: Int64?) -> Request {
         switch recipients {
-        case .one(let target): return Request([Notification(target: target, content)], notBefore: notBefore)
+        case .one(let target):
+            return Request([Notification(target: target, content)], notBefore: notBefore, hint: remarks.text)
         case .several(let tokens):
             var notifications: [Notification] = []
             notifications.reserveCapacity(tokens.count)
@@ -97,7 +87,7 @@ extension RequestFields {
                     refusals.append(Request.Refusal(position: position, failure, id: content.id))
                 }
             }
-            return Request(notifications, refusals: refusals, notBefore: notBefore)
+            return Request(notifications, refusals: refusals, notBefore: notBefore, hint: remarks.text)
         }
     }
 
@@ -119,9 +109,7 @@ extension RequestFields {
         }
         let notification = Notification(
             operation, topic: topic, expiration: expiration, id: id, environment: environment)
-        var request = Request([notification], notBefore: notBefore)
-        request.hint = remarks.text
-        return request
+        return Request([notification], notBefore: notBefore, hint: remarks.text)
     }
 
     // MARK: Failures
@@ -275,7 +263,7 @@ extension RequestFields {
     }
 
     private mutating func checkSize(of payload: ArraySlice<UInt8>, _ type: PushType, isBroadcast: Bool) {
-        let limit = isBroadcast ? Self.maximumBroadcast : type.maximumPayload
+        let limit = isBroadcast ? Self.maximumBroadcast : type.rules.maximumPayload
         guard payload.count > limit else { return }
         let subject = isBroadcast ? "a broadcast" : "\(type)"
         findings.add(

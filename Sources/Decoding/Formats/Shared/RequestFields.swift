@@ -18,7 +18,6 @@ package struct RequestFields {
         /// Apple's header name, or ours.
         package var text: StaticString { Self.texts[rawValue] }
 
-        /// Whether it names a target.
         package var isTarget: Bool { self == .deviceToken || self == .deviceTokens || self == .channelID }
 
         init?(_ text: ArraySlice<UInt8>) { self.init(text.span) }
@@ -124,8 +123,6 @@ package struct RequestFields {
     var remarks = Remarks()
     /// One bit for each field that was found.
     private var found: UInt16 = 0
-
-    init() {}
 
     /// The value of a field. `payload`, `device-tokens` and `channel` are read differently.
     subscript(name: Name) -> Value {

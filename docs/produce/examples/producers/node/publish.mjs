@@ -8,7 +8,6 @@ import amqp from 'amqplib'
 
 const [url, queue, topic, deviceToken] = process.argv.slice(2)
 const requestID = randomUUID()
-/** @type {import('./harebell').HarebellRequest} */
 const request = {
   'device-token': deviceToken,
   'apns-topic': topic,
