@@ -10,7 +10,7 @@ package enum Addresses {
 
     /// `http://host[:port]` or `https://…`, an optional slash at the end; the port is OTLP's where it is missing.
     static func collector(_ text: String) -> (endpoint: Endpoint, usesTLS: Bool)? {
-        let usesTLS = text.hasPrefix("https://")
+        let usesTLS = text.lowercased().hasPrefix("https://")
         let authority = authority(of: text, usesTLS ? "https://" : "http://")
         return authority.flatMap { endpoint($0, defaultPort: 4318) }.map { ($0, usesTLS) }
     }

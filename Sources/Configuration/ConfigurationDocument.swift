@@ -79,8 +79,9 @@ package struct ConfigurationDocument: Sendable {
 
     private static func firstInvalid(in content: [UInt8]) -> ConfigurationProblem.Location {
         var location = ConfigurationProblem.Location(line: 1, column: 1)
-        for scalar in String(decoding: content, as: UTF8.self).unicodeScalars {
-            if scalar == "\u{FFFD}" { break }
+        var bytes = content.makeIterator()
+        var decoder = UTF8()
+        while case .scalarValue(let scalar) = decoder.decode(&bytes) {
             location.column += 1
             if scalar == "\n" { location = ConfigurationProblem.Location(line: location.line + 1, column: 1) }
         }

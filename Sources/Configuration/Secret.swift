@@ -29,10 +29,14 @@ package struct AccessToken: Sendable, Equatable {
     package init?(_ secret: Secret) {
         let parts = secret.reveal().utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, Self.object(parts[0]) != nil, let claims = Self.object(parts[1]) else { return nil }
-        // Beyond this the arithmetic with milliseconds would end.
-        expires = claims["exp"]?.integer.flatMap { seconds in
-            (0...Int64.max / 1_000_000).contains(seconds) ? WallTime(milliseconds: seconds * 1000) : nil
+        // It may have a fraction (section 2). Beyond this the arithmetic with milliseconds would end.
+        guard let exp = claims["exp"], exp.kind == .number,
+            let seconds = Double(String(decoding: exp.raw, as: UTF8.self)), (0...9e12).contains(seconds)
+        else {
+            expires = nil
+            return
         }
+        expires = WallTime(milliseconds: Int64(seconds) * 1000)
     }
 
     private static func object(_ part: Substring.UTF8View) -> JSONPart? {

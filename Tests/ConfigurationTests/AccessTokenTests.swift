@@ -12,9 +12,9 @@ struct AccessTokenTests {
         [header, claims, "signature"].map { Base64.url.encode(Array($0.utf8)) }.joined(separator: ".")
     }
 
-    @Test("The expiration of a token is its exp")
-    func expires() throws {
-        let token = try #require(AccessToken(Secret(Self.token("{\"sub\":\"a\",\"exp\":1700000000}"))))
+    @Test("The expiration of a token is its exp", arguments: ["1700000000", "1700000000.5", "1.7e9"])
+    func expires(exp: String) throws {
+        let token = try #require(AccessToken(Secret(Self.token("{\"sub\":\"a\",\"exp\":\(exp)}"))))
         #expect(token.expires == WallTime(milliseconds: 1_700_000_000_000))
     }
 

@@ -161,7 +161,7 @@ struct ConfigurationTests {
                 workers: 2
                 drain_deadline_seconds: 5
                 admin: { listen: "[::1]:0", ready_when: all }
-                tracing: { endpoint: "https://collector.example:4319/", sample_ratio: 0.25 }
+                tracing: { endpoint: "HTTPS://collector.example:4319/", sample_ratio: 0.25 }
                 log: { level: debug, format: json, show_payloads: true }
                 """)
             #expect(
@@ -519,7 +519,7 @@ struct ConfigurationTests {
                 "\(error)" == "/nowhere/harebell.yaml:1:1: cannot read the file: No such file or directory"
             }
             let folder = try TemporaryDirectory()
-            let file = try folder.write(Array("a: 1\nb: é".utf8) + [0xFF], to: "harebell.yaml")
+            let file = try folder.write(Array("a: \u{FFFD}\nb: é".utf8) + [0xFF], to: "harebell.yaml")
             let error = #expect(throws: ConfigurationError.self) { try ConfigurationDocument.load(path: file) }
             #expect(error?.description == "\(file):2:5: not UTF-8")
         }

@@ -32,12 +32,13 @@ struct ServiceLimitTests {
     @Test("Connections opened too fast are cut at once")
     func connectionLimit() throws {
         let context = try Provider.context("set connection-limit 2 per 1m")
-        _ = try [Provider(context), Provider(context)].map { #expect(!$0.isClosed) }
-        let third = try Provider(context)
+        let first = Samples.start.instant + .seconds(59)
+        _ = try [Provider(context, at: first), Provider(context, at: first)].map { #expect(!$0.isClosed) }
+        let third = try Provider(context, at: first + .seconds(1))
         #expect(third.isClosed && !third.hasFarewell)
         #expect(context.ledger.statistics.refusedConnections == 1)
         #expect(context.ledger.statistics.openConnections == 2)
-        #expect(!(try Provider(context, at: Samples.start.instant + .seconds(60)).isClosed))
+        #expect(!(try Provider(context, at: first + .seconds(60)).isClosed))
     }
 
     // MARK: Delayed registration

@@ -41,7 +41,7 @@ struct DeadLetterFilter: Sendable {
         else { return false }
         if let since, letter.failedAt.map({ $0 < since }) ?? true { return false }
         if let until, letter.failedAt.map({ $0 >= until }) ?? true { return false }
-        if let topic, reader.topic(of: delivery, from: letter.queue) != topic { return false }
+        if let topic, !reader.isMeant(topic, by: delivery, from: letter.queue) { return false }
         return environment == nil || reader.environment(of: delivery, from: letter.queue) == environment
     }
 }
@@ -79,6 +79,12 @@ struct RequestReader: Sendable {
         guard let request = request(of: delivery, from: queue) else { return nil }
         return request.notifications.first?.topic.map { String(decoding: $0, as: UTF8.self) }
             ?? (apps.count == 1 ? apps[0].topic : nil)
+    }
+
+    /// Whether its topic is this one, or that of the app with this topic with the suffix of a push type.
+    func isMeant(_ topic: String, by delivery: Delivery, from queue: String?) -> Bool {
+        guard let own = self.topic(of: delivery, from: queue) else { return false }
+        return own == topic || apps.contains { $0.topic == topic && $0.isMeant(by: own) }
     }
 
     /// The environment in the request, else that of the first app with its topic.

@@ -28,7 +28,17 @@ package struct TopologyPlan: Sendable {
                 steps.append(.queue(Self.retries(queue.name, delay: delay), purpose: purpose))
             }
         }
-        self.steps = steps.enumerated().filter { index, step in !steps[..<index].contains(step) }.map(\.element)
+        self.steps = steps.reduce(into: []) { plan, step in
+            if case .queue(let queue, let purpose) = step,
+                let (index, earlier) = plan.enumerated().lazy.compactMap({ index, step in
+                    if case .queue(queue, let earlier) = step { (index, earlier) } else { nil }
+                }).first
+            {
+                plan[index] = .queue(queue, purpose: "\(earlier); \(purpose)")
+            } else if !plan.contains(step) {
+                plan.append(step)
+            }
+        }
     }
 
     private static func route(_ route: Configuration.Route, purpose: String) -> [Step] {

@@ -41,8 +41,9 @@ package struct JSONPointer: Equatable, Sendable {
 
     /// Digits without a leading zero.
     private static func index(_ token: [UInt8]) -> Int? {
-        guard token.count <= 9, token == [UInt8(ascii: "0")] || token.first != UInt8(ascii: "0") else { return nil }
-        guard let index = JSONText.integer(token[...]), index >= 0 else { return nil }
-        return Int(index)
+        guard token.count <= 9, token.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }),
+            token.count == 1 || token.first != UInt8(ascii: "0")
+        else { return nil }
+        return Int(String(decoding: token, as: UTF8.self))
     }
 }

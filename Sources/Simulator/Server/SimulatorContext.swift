@@ -26,7 +26,7 @@ package final class SimulatorContext {
     private var devices: [[UInt8]: RateWindow] = [:]
     /// With more devices than this, all are forgotten.
     private static let maximumDevices = 1_000_000
-    private var connections: RateWindow
+    private var connections: RateWindow?
     private var lastNumber = 0
     private var anchor: Moment
 
@@ -43,7 +43,6 @@ package final class SimulatorContext {
         self.ledger = ledger
         self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
         startedAt = now.instant
-        connections = RateWindow(from: now.instant)
         keys = try ProviderKeyRing(configuration.keys, startedAt: now.instant)
         tls = try Self.tls(configuration, identity)
         counters = script.noCounts
@@ -87,7 +86,9 @@ package final class SimulatorContext {
     /// - Returns: `false` if too many connections were opened recently.
     func admitsConnection(at now: Instant) -> Bool {
         guard let limit = configuration.connectionLimit else { return true }
-        return connections.admit(limit, at: now)
+        var window = connections ?? RateWindow(from: now)
+        defer { connections = window }
+        return window.admit(limit, at: now)
     }
 
     /// Updates the wall clock, which may have been changed.

@@ -162,7 +162,9 @@ struct DeadLetterFilterTests {
     func topics() throws {
         #expect(try matches { $0.topic = "com.example.other" })
         #expect(try !matches { $0.topic = "com.example.app" })
-        #expect(try matches(["apns-topic": .string("com.example.app")]) { $0.topic = "com.example.app" })
+        for topic in ["com.example.app", "com.example.app.voip"] {
+            #expect(try matches(["apns-topic": .string(topic)]) { $0.topic = "com.example.app" }, "\(topic)")
+        }
         #expect(try !matches(body: "no JSON") { $0.topic = "com.example.other" })
         var properties = MessageProperties()
         properties.contentEncoding = Array("gzip".utf8)

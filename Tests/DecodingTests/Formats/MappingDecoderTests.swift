@@ -82,6 +82,9 @@ struct MappingDecoderTests {
         let request = try Self.sample(payload, "device-tokens: header:to\npayload: body", headers: headers).request()
         #expect(request.notifications.map(\.hex) == [Self.token, DecoderSample.token2])
         #expect(request.notifications.map { string($0.payload) } == [payload, payload])
+        #expect(throws: (any Error).self, "an index has digits only") {
+            try Self.sample(#"{"t":["00"]}"#, "device-token: /t/-0\npayload: body").request()
+        }
         let source = "device-token: header:to\ndevice-tokens: header:to\npayload: body"
         let both = try Self.sample(payload, source, headers: headers).request()
         #expect(both.notifications.map(\.hex) == [Self.token, DecoderSample.token2], "the list has precedence")
