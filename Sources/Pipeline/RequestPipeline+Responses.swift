@@ -168,6 +168,7 @@ extension RequestPipeline {
 
     /// Records a failed try.
     ///
+    /// - Parameter cause: `nil` if a retry within seconds may succeed.
     /// - Returns: Whether it is retried in this process.
     private mutating func retriesInProcess(
         _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ cause: RetryLadder.Cause?,

@@ -49,19 +49,14 @@ struct HostileBrokerTests {
 
     @Test("The unasked close of a channel that counts messages is ignored")
     func unaskedClose() throws {
-        let broker = Broker()
-        broker.declare("work")
-        let network = MemoryNetwork { _ in BrokerEngine(broker: broker) }
-        let link = AMQPLink(AMQPEngine(configuration: Self.configuration("work"), epoch: 1))
-        network.connect(link, to: Self.endpoint, timeout: .seconds(1))
-        network.settle()
-        link.engine.countMessages(queue: QueueID(0), at: network.now)
-        network.settle()
-        while link.engine.nextEvent() != nil {}
+        let pair = ConsumingTests.consumer(Broker())
+        pair.engine.countMessages(queue: 0, at: pair.now)
+        pair.settle()
+        _ = pair.takeEvents()
         // channel.close-ok on channel 2.
-        let frame: [UInt8] = [1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE]
-        link.engine.receive(frame.span, at: network.now)
-        #expect(link.engine.nextEvent() == nil)
+        pair.server.send(raw: [1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE])
+        pair.settle()
+        #expect(pair.takeEvents().isEmpty)
     }
 
     @Test("A broker that sends one byte a second in the handshake is given up at the deadline")

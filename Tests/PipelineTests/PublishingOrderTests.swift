@@ -1,5 +1,4 @@
 import AMQP
-import APNs
 import Core
 import Logging
 import SimulatedWorld
@@ -54,11 +53,7 @@ struct PublishingOrderTests {
         var pipeline = RequestPipeline(
             PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([app]),
             log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)
-        let body = Array(World.body().utf8)
-        var layout = Delivery.Layout()
-        layout.body = Delivery.Field(0..<body.count)
-        pipeline.received(
-            Delivery(epoch: 1, tag: 1, redelivered: false, queue: 0, storage: body, layout: layout), at: Self.now)
+        pipeline.received(try DeadLetterSamples.delivery([:], body: World.body()), at: Self.now)
         let late = Moment(instant: Self.now.instant + .seconds(3), wall: Self.now.wall)
         pipeline.expire(at: late)
         #expect(pipeline.nextDeadline == late.instant + .seconds(2))

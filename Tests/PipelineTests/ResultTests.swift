@@ -1,46 +1,18 @@
 import AMQP
 import Core
 import Foundation
-import TLS
 import TestSupport
 import Testing
 
 @testable import Configuration
 @testable import Pipeline
 
-/// A delivery with these properties, as the receiver builds it.
 private func delivery(
     _ properties: MessageProperties = MessageProperties(), raw: [UInt8]? = nil, exchange: String = "",
     routingKey: String = "push.requests", body: String = "{}"
 ) throws -> Delivery {
-    var storage: [UInt8] = []
-    var layout = Delivery.Layout()
-    func place(_ bytes: some Collection<UInt8>) -> Delivery.Field {
-        storage.append(contentsOf: bytes)
-        return Delivery.Field(storage.count - bytes.count..<storage.count)
-    }
-    layout.exchange = place(exchange.utf8)
-    layout.routingKey = place(routingKey.utf8)
-    layout.rawProperties = place(try raw ?? properties.encoded())
-    if let text = properties.contentType { layout.contentType = place(text) }
-    if let text = properties.contentEncoding { layout.contentEncoding = place(text) }
-    if let text = properties.correlationID { layout.correlationID = place(text) }
-    if let text = properties.replyTo { layout.replyTo = place(text) }
-    if let text = properties.messageID { layout.messageID = place(text) }
-    let headers = (properties.headers?.entries ?? []).map { entry in
-        let name = place(entry.name)
-        switch entry.value {
-        case .text(let text): return Delivery.Header(name, .text(place(text)))
-        case .int32(let value): return Delivery.Header(name, .integer(Int64(value)))
-        case .int64(let value): return Delivery.Header(name, .integer(value))
-        case .boolean(let value): return Delivery.Header(name, .boolean(value))
-        default: return Delivery.Header(name, .other)
-        }
-    }
-    layout.body = place(body.utf8)
-    return Delivery(
-        epoch: 1, tag: 1, redelivered: false, queue: 0, timestamp: properties.timestamp, storage: storage,
-        layout: layout, headers: headers)
+    try DeadLetterSamples.delivery(
+        properties, raw: raw, body: Array(body.utf8), exchange: exchange, routingKey: routingKey)
 }
 
 private func properties(
@@ -51,10 +23,6 @@ private func properties(
     properties.correlationID = correlationID.map { Array($0.utf8) }
     properties.headers = headers
     return properties
-}
-
-private func text(_ bytes: (some Collection<UInt8>)?) -> String? {
-    bytes.map { String(decoding: $0, as: UTF8.self) }
 }
 
 private func headers(_ properties: MessageProperties) -> FieldTable {
@@ -87,7 +55,7 @@ struct ResultTests {
                 notification: try notification(),
                 delivery: try delivery(properties(messageID: "m-1", correlationID: "c-1")))
             #expect(
-                text(result.body)
+                string(result.body)
                     == "{\"apns-id\":\"123e4567-e89b-12d3-a456-426655440000\",\"device-token\":\"00fc\","
                     + "\"apns-topic\":\"com.example.app\",\"environment\":\"production\",\"outcome\":\"accepted\","
                     + "\"status\":200,\"reason\":null,\"action\":\"none\",\"timestamp\":null,\"apns-unique-id\":null,"
@@ -95,11 +63,11 @@ struct ResultTests {
             #expect(result.mandatory)
             #expect(result.properties.deliveryMode == 2)
             #expect(result.exchange.isEmpty)
-            #expect(text(result.routingKey) == "replies")
-            #expect(text(result.properties.contentType) == "application/json")
-            #expect(text(result.properties.type) == "harebell.result")
-            #expect(text(result.properties.correlationID) == "c-1")
-            #expect(text(result.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000")
+            #expect(string(result.routingKey) == "replies")
+            #expect(string(result.properties.contentType) == "application/json")
+            #expect(string(result.properties.type) == "harebell.result")
+            #expect(string(result.properties.correlationID) == "c-1")
+            #expect(string(result.properties.messageID) == "123e4567-e89b-12d3-a456-426655440000")
             #expect(
                 headers(result.properties)
                     == ["harebell-outcome": .string("accepted"), "harebell-status": .int32(200)])
@@ -114,7 +82,7 @@ struct ResultTests {
                 id: id, notification: try notification(topic: "com.example.app.voip", environment: .development),
                 delivery: try delivery())
             #expect(
-                text(result.body)
+                string(result.body)
                     == "{\"apns-id\":\"123e4567-e89b-12d3-a456-426655440000\",\"device-token\":\"00fc\","
                     + "\"apns-topic\":\"com.example.app.voip\",\"environment\":\"development\","
                     + "\"outcome\":\"unregistered\",\"status\":410,\"reason\":\"Unregistered\","
@@ -134,13 +102,13 @@ struct ResultTests {
                 Report(outcome: .invalid, detail: "body: not JSON"), id: nil, notification: nil,
                 delivery: try delivery(properties(messageID: "m-1")))
             #expect(
-                text(result.body)
+                string(result.body)
                     == "{\"apns-id\":null,\"device-token\":null,\"apns-topic\":null,\"environment\":null,"
                     + "\"outcome\":\"invalid\",\"status\":null,\"reason\":null,\"action\":\"fix-request\","
                     + "\"timestamp\":null,\"apns-unique-id\":null,\"attempts\":0,\"processed\":\"no\","
                     + "\"message-id\":\"m-1\",\"detail\":\"body: not JSON\"}")
             #expect(headers(result.properties) == ["harebell-outcome": .string("invalid")])
-            #expect(text(result.properties.correlationID) == "m-1")
+            #expect(string(result.properties.correlationID) == "m-1")
             #expect(result.properties.messageID == nil)
         }
 
@@ -150,7 +118,7 @@ struct ResultTests {
                 Report(outcome: .accepted, status: 200), id: id,
                 notification: try notification(target: .channel(ArraySlice("YQ==".utf8))), delivery: try delivery())
             #expect(
-                text(result.body)?.contains(",\"device-token\":null,\"apns-channel-id\":\"YQ==\",\"apns-topic\"")
+                string(result.body)?.contains(",\"device-token\":null,\"apns-channel-id\":\"YQ==\",\"apns-topic\"")
                     == true)
         }
 
@@ -196,13 +164,13 @@ struct ResultTests {
             let json = try #require(JSONSerialization.jsonObject(with: Data(result.body)) as? [String: Any])
             #expect(json["detail"] as? String == strange)
             #expect(json["message-id"] as? String == strange)
-            #expect(text(result.body)?.contains("\\u0000\\u0001\\u0008\\u000c\\u001f\\n\\r\\t é😀") == true)
+            #expect(string(result.body)?.contains("\\u0000\\u0001\\u0008\\u000c\\u001f\\n\\r\\t é😀") == true)
 
             var broken = MessageProperties()
             broken.messageID = [0x61, 0xFF, 0x62]
             let repaired = encoder.encode(
                 Report(outcome: .invalid), id: nil, notification: nil, delivery: try delivery(broken))
-            #expect(text(repaired.body)?.contains("\"message-id\":\"a\u{FFFD}b\"") == true)
+            #expect(string(repaired.body)?.contains("\"message-id\":\"a\u{FFFD}b\"") == true)
         }
     }
 
@@ -327,10 +295,10 @@ struct ResultTests {
             original.headers = ["traceparent": .string("00-1"), "nested": .table(["n": .array([.int64(-1), .void])])]
             let found = encode(
                 try delivery(original, exchange: "work", routingKey: "push.a", body: "{\"a\" : 1}"), rejected)
-            #expect(text(found.exchange) == "dlx")
-            #expect(text(found.routingKey) == "push.dead")
+            #expect(string(found.exchange) == "dlx")
+            #expect(string(found.routingKey) == "push.dead")
             #expect(found.mandatory)
-            #expect(text(found.body) == "{\"a\" : 1}")
+            #expect(string(found.body) == "{\"a\" : 1}")
             var expected = original
             // It survives a restart of the broker, whatever the request was.
             expected.deliveryMode = 2
@@ -420,7 +388,7 @@ struct ResultTests {
                 let table = headers(found.properties)
                 #expect(try found.properties.headers?.encoded().count ?? 0 <= DeadLetterEncoder.maximumHeaders)
                 #expect(table["harebell-outcome"] == .string("rejected"))
-                #expect(text(found.body) == "{}")
+                #expect(string(found.body) == "{}")
                 if name == "harebell-queue" {
                     #expect(table["harebell-queue"] == .string("push.requests"))
                 } else {
@@ -461,9 +429,9 @@ struct ResultTests {
             report.reason = RejectionReason(rawValue: String(repeating: "r", count: 200_000))
             let original = properties(messageID: "m", correlationID: "c", headers: ["a": .string("b")])
             let found = encode(try delivery(original, body: "{\"a\" : 1}"), report)
-            #expect(text(found.body) == "{\"a\" : 1}")
-            #expect(text(found.properties.messageID) == "m")
-            #expect(text(found.properties.correlationID) == "c")
+            #expect(string(found.body) == "{\"a\" : 1}")
+            #expect(string(found.properties.messageID) == "m")
+            #expect(string(found.properties.correlationID) == "c")
             #expect(found.properties.deliveryMode == 2)
             #expect(
                 headers(found.properties) == [
@@ -478,10 +446,10 @@ struct ResultTests {
             original.contentType = Array("application/json".utf8)
             original.contentEncoding = Array("gzip".utf8)
             let found = encode(try delivery(original, raw: [0x20, 0x00, 0xFF]), rejected)
-            #expect(text(found.properties.messageID) == "m")
-            #expect(text(found.properties.correlationID) == "c")
-            #expect(text(found.properties.contentType) == "application/json")
-            #expect(text(found.properties.contentEncoding) == "gzip")
+            #expect(string(found.properties.messageID) == "m")
+            #expect(string(found.properties.correlationID) == "c")
+            #expect(string(found.properties.contentType) == "application/json")
+            #expect(string(found.properties.contentEncoding) == "gzip")
             let table = headers(found.properties)
             #expect(table["a"] == .string("b"))
             #expect(table["n"] == .int64(7))
@@ -506,8 +474,8 @@ struct ResultTests {
                 RetryEncoder.encode(
                     first, note, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: .seconds(900)))
             #expect(found.exchange.isEmpty)
-            #expect(text(found.routingKey) == "q.retry.900s")
-            #expect(text(found.body) == "[]")
+            #expect(string(found.routingKey) == "q.retry.900s")
+            #expect(string(found.body) == "[]")
             #expect(found.properties.expiration == nil)
             #expect(found.properties.deliveryMode == 2, "it survives a restart of the broker, whatever the request was")
             #expect(
@@ -523,7 +491,7 @@ struct ResultTests {
             let history = RequestHistory(try delivery(copy))
             #expect(history.parkings == 2 && history.attempts == 3 && history.processed == .unknown)
             #expect(history.expiresAt == WallTime(milliseconds: 5))
-            #expect(text(history.done) == "fe01")
+            #expect(string(history.done) == "fe01")
         }
 
         @Test("A dead letter's attempts do not count in its replay, nor does an invalid count")

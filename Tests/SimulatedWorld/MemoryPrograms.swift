@@ -46,7 +46,6 @@ package final class MemoryPrograms: ProgramHost {
         return MemoryProgram(self)
     }
 
-    /// Ends every running program.
     package func kill() {
         network.cutAll(to: Self.endpoint)
     }

@@ -1,7 +1,4 @@
-import Admin
-import Core
 package import Monitoring
-import Runtime
 
 extension World {
     /// The control thread's view of the running workers.

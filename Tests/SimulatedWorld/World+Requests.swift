@@ -1,7 +1,6 @@
 package import AMQP
 import TestSupport
 
-/// Requests, and what puts them into a queue.
 extension World {
     /// A device token that begins like this.
     package static func token(_ prefix: String) -> String {
@@ -39,7 +38,6 @@ extension World {
         "\"apns-topic\":\"\(topic)\",\(extra)\"payload\":{\"aps\":{\"badge\":1}}}"
     }
 
-    /// Puts a request into the queue.
     package func request(
         _ body: String, id: String? = nil, replyTo: String? = nil, _ edit: (inout MessageProperties) -> Void = { _ in }
     ) throws {

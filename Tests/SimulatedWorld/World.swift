@@ -38,7 +38,6 @@ package final class World {
     package private(set) var running: [RunningWorker] = []
     /// The network of each worker ever started, the first one first.
     package private(set) var outlooks: [WorkerNetwork] = []
-    /// The number of reloads.
     package private(set) var reloads = 0
     /// How far the workers' wall clock is ahead of APNs's.
     package var clockError = Duration.zero
@@ -215,7 +214,6 @@ package final class World {
     /// The number of notifications that APNs handled, with any outcome.
     package var sent: Int { ledger.statistics.requests }
 
-    /// The number of open connections to APNs.
     package var openToAPNs: Int { network.links.count { $0.endpoint == Self.apns } }
 
     // MARK: Test actions
@@ -293,7 +291,6 @@ package final class World {
         return worker
     }
 
-    /// The number of connects during an action.
     package func attempts(during action: () throws -> Void) rethrows -> Int {
         let before = network.attempts
         try action()
@@ -329,7 +326,6 @@ package final class World {
         network.advance(by: duration, deadline: { self.nextDeadline }, turn: turn)
     }
 
-    /// Advances time until a condition holds, within a limit.
     package func pass(atMost limit: Duration, until condition: () -> Bool) -> Bool {
         let end = network.now + limit
         settle()

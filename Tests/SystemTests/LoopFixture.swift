@@ -150,6 +150,20 @@ final class TestEngine: Engine {
     }
 }
 
+extension Thread {
+    /// Runs `body` on a thread of its own, and returns or throws what it does.
+    static func run<Value: Sendable>(
+        _ name: String, stackSize: Int = workerStackSize, _ body: @escaping @Sendable () throws -> Value
+    ) throws -> Value {
+        let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
+        try Thread.start(name: name, stackSize: stackSize) {
+            let end = Result { try body() }
+            result.withLock { $0 = end }
+        }.join()
+        return try result.withLock { $0 }.get()
+    }
+}
+
 extension SocketNetwork {
     /// Open connections in either direction.
     var openConnections: Int { connections.count { $0.phase == .open } }

@@ -1,6 +1,5 @@
 import Core
 import Glibc
-import Synchronization
 import Testing
 
 @testable import System
@@ -127,47 +126,32 @@ struct SocketListenerTests {
 
     @Test("out of descriptors it pauses without spinning, and accepts again once some are free")
     func outOfDescriptors() throws {
-        final class Findings: Sendable {
-            let error = Mutex<String?>(nil)
-            let pauses = Atomic(0)
-            let turns = Atomic(0)
-            let accepted = Atomic(0)
-        }
-        let findings = Findings()
         // A thread with a separate descriptor table, so that exhausting it affects no other test.
-        try Thread.start(name: "out of files") {
-            do {
-                try DescriptorTable.becomePrivate()
-                let fixture = try LoopFixture()
-                let server = TestEngine()
-                let listener = try fixture.listen { server }
-                let peer = try RawSocket.connected(to: listener.port)
-                let table = DescriptorTable()
-                try table.fill()
-                let before = fixture.loop.turns
-                try fixture.run { listener.pauses == 3 }
-                findings.turns.store(Int(fixture.loop.turns - before), ordering: .relaxed)
-                findings.pauses.store(listener.pauses, ordering: .relaxed)
-                table.empty()
-                try fixture.run { server.isOpen }
-                findings.accepted.store(server.openings, ordering: .relaxed)
-                withExtendedLifetime(peer) {}
-            } catch {
-                let text = "\(error)"
-                findings.error.withLock { $0 = text }
-            }
-        }.join()
-        #expect(findings.error.withLock { $0 } == nil)
-        #expect(findings.pauses.load(ordering: .relaxed) == 3)
-        #expect(findings.turns.load(ordering: .relaxed) < 20)
-        #expect(findings.accepted.load(ordering: .relaxed) == 1)
+        let (pauses, turns, accepted) = try Thread.run("out of files") {
+            try DescriptorTable.becomePrivate()
+            let fixture = try LoopFixture()
+            let server = TestEngine()
+            let listener = try fixture.listen { server }
+            let peer = try RawSocket.connected(to: listener.port)
+            var extra: [Int32] = []
+            while case let number = dup(0), number >= 0 { extra.append(number) }
+            guard errno == EMFILE else { throw SystemError.last }
+            let before = fixture.loop.turns
+            try fixture.run { listener.pauses == 3 }
+            let (pauses, turns) = (listener.pauses, fixture.loop.turns - before)
+            for number in extra { Glibc.close(number) }
+            try fixture.run { server.isOpen }
+            withExtendedLifetime(peer) {}
+            return (pauses, turns, server.openings)
+        }
+        #expect(pauses == 3)
+        #expect(turns < 20)
+        #expect(accepted == 1)
     }
 }
 
 /// The descriptor table of one thread.
-final class DescriptorTable {
-    private var extra: [Int32] = []
-
+enum DescriptorTable {
     /// Gives the calling thread a separate table that holds only the standard descriptors.
     ///
     /// It has no copies of other threads' descriptors: a copy would keep their connections open after they closed them.
@@ -181,23 +165,5 @@ final class DescriptorTable {
         guard unsafe unsafeBitCast(unshare, to: Unshare.self)(filesOfItsOwn) == 0,
             unsafe unsafeBitCast(closeRange, to: CloseRange.self)(3, .max, 0) == 0
         else { throw .last }
-    }
-
-    func fill() throws(SystemError) {
-        while true {
-            let number = dup(0)
-            if number >= 0 {
-                extra.append(number)
-            } else if errno == EMFILE {
-                return
-            } else {
-                throw .last
-            }
-        }
-    }
-
-    func empty() {
-        for number in extra { close(number) }
-        extra = []
     }
 }

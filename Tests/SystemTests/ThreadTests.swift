@@ -1,39 +1,28 @@
 import Core
 import Glibc
-import Synchronization
 import Testing
 
 @testable import System
 
 @Suite("A thread")
 struct ThreadTests {
-    final class Shared: Sendable {
-        let name = Mutex("")
-        let depth = Atomic(0)
-    }
-
     @Test("bears the first 15 bytes of its name")
     func name() throws {
-        let shared = Shared()
-        try Thread.start(name: "a long name for a thread") {
-            guard let file = unsafe fopen("/proc/thread-self/comm", "r") else { return }
+        let name = try Thread.run("a long name for a thread") {
+            guard let file = unsafe fopen("/proc/thread-self/comm", "r") else { return "" }
             var line = [CChar](repeating: 0, count: 64)
             unsafe fgets(&line, Int32(line.count), file)
             unsafe fclose(file)
-            let text = String(decoding: line.prefix { $0 > 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            shared.name.withLock { $0 = text }
-        }.join()
-        #expect(shared.name.withLock { $0 } == "a long name for")
+            return String(decoding: line.prefix { $0 > 10 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+        #expect(name == "a long name for")
     }
 
     @Test("has the stack that it was given")
     func stack() throws {
-        let shared = Shared()
         // Beyond the 8 MiB of a usual thread; AddressSanitizer enlarges the frames to nearly all of this one's stack.
-        try Thread.start(name: "deep", stackSize: Thread.workerStackSize) {
-            shared.depth.store(Self.descend(levels: 2200), ordering: .relaxed)
-        }.join()
-        #expect(shared.depth.load(ordering: .relaxed) == 2200)
+        let depth = try Thread.run("deep", stackSize: Thread.workerStackSize) { Self.descend(levels: 2200) }
+        #expect(depth == 2200)
     }
 
     @Test("is waited for up to a deadline, and can be joined afterwards")

@@ -46,25 +46,14 @@ struct WholeFileTests {
         let folder = try TemporaryDirectory()
         #expect(unsafe mkfifo(folder.file("fifo"), 0o600) == 0)
         #expect(unsafe symlink(folder.file("fifo"), folder.file("link")) == 0)
-        let socket = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(socket) }
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        unsafe withUnsafeMutableBytes(of: &address.sun_path) {
-            unsafe $0.copyBytes(from: Array(folder.file("socket").utf8))
-        }
-        let bound = unsafe withUnsafePointer(to: &address) { address in
-            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                unsafe bind(socket, address, socklen_t(MemoryLayout<sockaddr_un>.size))
-            }
-        }
-        #expect(bound == 0)
+        let socket = try NotifySocket()
         for path in [
-            folder.file("fifo"), folder.file("link"), folder.file("socket"), folder.path, "/dev/null", "/dev/zero",
+            folder.file("fifo"), folder.file("link"), socket.name, folder.path, "/dev/null", "/dev/zero",
         ] {
             #expect(throws: WholeFile.Failure.notRegular, "\(path)") { try WholeFile.read(path, upTo: 1) }
             #expect(throws: WholeFile.Failure.notRegular, "\(path)") { _ = try LineReader(path, longestLine: 1) }
         }
+        withExtendedLifetime(socket) {}
         #expect("\(WholeFile.Failure.notRegular)" == "it is not a regular file")
     }
 

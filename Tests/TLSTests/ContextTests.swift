@@ -75,7 +75,7 @@ struct ContextTests {
     }
 
     @Test("a key of another certificate is refused")
-    func mismatch() {
+    func mismatch() throws {
         let other = Pair.authority.issue(names: ["server.example"], usage: .server)
         let failure = failure(
             identity: .pemText(certificates: Self.issued.certificatePEM, privateKey: other.privateKeyPEM))
@@ -84,8 +84,9 @@ struct ContextTests {
             failure.message
                 == "the private key does not belong to the certificate: it needs the key that the certificate was "
                 + "requested with")
+        let key = try KeyTests.key(["ED25519"])
         let wrongType = self.failure(
-            identity: .pemText(certificates: Self.issued.certificatePEM, privateKey: Keys.ed25519))
+            identity: .pemText(certificates: Self.issued.certificatePEM, privateKey: key))
         #expect(wrongType.code == .keyMismatch)
     }
 
@@ -114,8 +115,10 @@ struct ContextTests {
     @Test("an identity is read from a PKCS #12 file, even with old ciphers", arguments: [false, true])
     func pkcs12(isLegacy: Bool) throws {
         let directory = try TemporaryDirectory()
-        let file = FilePath(
-            try directory.write(isLegacy ? PKCS12Files.legacy : PKCS12Files.modern, to: "app.p12"))
+        let issued = Pair.authority.issue(
+            usage: .client, commonName: "Apple Push Services: com.example.legacy", subjectUID: "com.example.legacy")
+        let file = try exported(
+            issued.privateKeyPEM + issued.certificatePEM, in: directory, isLegacy ? ["-legacy"] : [])
         let identity = TLSContext.Identity.pkcs12(file: file, password: "secret")
         let certificate = try identity.certificate()
         #expect(certificate.subjectUID == "com.example.legacy")
@@ -133,12 +136,8 @@ struct ContextTests {
             commonName: "Intermediate", notBefore: Pair.now, notAfter: end, issuer: Pair.authority)
         let issued = middle.issue(usage: .client, commonName: "client")
         let directory = try TemporaryDirectory()
-        let source = try directory.write(
-            issued.privateKeyPEM + issued.certificatePEM + middle.certificatePEM, to: "all.pem")
-        let file = directory.file("all.p12")
-        _ = try ChildProcess.run(
-            "/usr/bin/openssl", ["pkcs12", "-export", "-in", source, "-out", file, "-passout", "pass:secret"])
-        let client = try Pair.client(identity: .pkcs12(file: FilePath(file), password: "secret"))
+        let file = try exported(issued.privateKeyPEM + issued.certificatePEM + middle.certificatePEM, in: directory)
+        let client = try Pair.client(identity: .pkcs12(file: file, password: "secret"))
         let server = try Pair.server(trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true)
         #expect(Pair(client, server).connect() == (nil, nil))
     }
@@ -146,7 +145,7 @@ struct ContextTests {
     @Test("a PKCS #12 file with another password, or damaged, is refused")
     func badPKCS12() throws {
         let directory = try TemporaryDirectory()
-        let file = FilePath(try directory.write(PKCS12Files.modern, to: "app.p12"))
+        let file = try exported(Self.issued.privateKeyPEM + Self.issued.certificatePEM, in: directory)
         for (password, message) in [
             ("", "the PKCS #12 file \(file) needs a password"),
             ("other", "the password of the PKCS #12 file \(file) is wrong"),
@@ -155,12 +154,24 @@ struct ContextTests {
             #expect(failure.code == .wrongPassword)
             #expect(failure.message == message)
         }
-        let cut = FilePath(try directory.write(Array(PKCS12Files.modern.dropLast(100)), to: "cut.p12"))
+        let whole = try WholeFile.read(file.path, upTo: 100_000)
+        let cut = FilePath(try directory.write(Array(whole.dropLast(100)), to: "cut.p12"))
         #expect(failure(identity: .pkcs12(file: cut, password: "secret")).code == .badPKCS12)
         let text = FilePath(try directory.write(Self.issued.certificatePEM, to: "text.p12"))
         #expect(
             failure(identity: .pkcs12(file: text, password: "secret")).message
                 == "the PKCS #12 file \(text) is not a PKCS #12 file, or it is damaged")
+    }
+
+    /// A PKCS #12 file with the password `secret`, written by OpenSSL's program.
+    private func exported(
+        _ pem: String, in directory: TemporaryDirectory, _ options: [String] = []
+    ) throws -> FilePath {
+        let source = try directory.write(pem, to: "source.pem")
+        let file = directory.file("app.p12")
+        let files = ["-in", source, "-out", file, "-passout", "pass:secret"]
+        try ChildProcess.run("/usr/bin/openssl", ["pkcs12", "-export"] + files + options)
+        return FilePath(file)
     }
 
     private func failure(

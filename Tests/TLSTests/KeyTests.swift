@@ -1,6 +1,7 @@
 import Core
 import System
 import TLS
+import TestSupport
 import Testing
 
 @Suite
@@ -59,9 +60,20 @@ struct KeyTests {
         #expect(fromPrivate.accepts(signature, of: [1, 2, 3]))
     }
 
-    @Test("keys of other kinds are named", arguments: Keys.unsuitable.keys.sorted())
-    func wrongKind(kind: String) throws {
-        let pem = try #require(Keys.unsuitable[kind])
+    private static let p384 = ["EC", "-pkeyopt", "ec_paramgen_curve:P-384"]
+
+    /// A key that ES256 cannot use, made by OpenSSL's program.
+    static func key(_ options: [String]) throws -> String {
+        try ChildProcess.run("/usr/bin/openssl", ["genpkey", "-algorithm"] + options)
+    }
+
+    @Test(
+        "keys of other kinds are named",
+        arguments: [
+            ("RSA", ["RSA", "-pkeyopt", "rsa_keygen_bits:512"]), ("EC secp384r1", p384), ("ED25519", ["ED25519"]),
+        ])
+    func wrongKind(kind: String, options: [String]) throws {
+        let pem = try Self.key(options)
         let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }
         #expect(failure?.code == .wrongKeyType)
         #expect(
@@ -70,8 +82,10 @@ struct KeyTests {
     }
 
     @Test("an encrypted key is reported as such, without a passphrase prompt")
-    func encrypted() {
-        let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: Keys.encrypted) }
+    func encrypted() throws {
+        let pem = try Self.key(
+            ["EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-256-cbc", "-pass", "pass:abc"])
+        let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }
         #expect(failure?.code == .encryptedKey)
         #expect(
             failure?.message
@@ -80,11 +94,11 @@ struct KeyTests {
     }
 
     @Test("the error for a file without a key names its content")
-    func noKey() {
+    func noKey() throws {
         let certificate = Pair.authority.certificatePEM
         #expect(message(certificate) == "the signing key: expected a PEM key, found only CERTIFICATE")
         #expect(message("") == "the signing key: expected a PEM key, found no PEM block")
-        let damaged = Keys.p384.replacing("MIG2", with: "MIG3")
+        let damaged = try Self.key(Self.p384).replacing("MIG2", with: "MIG3")
         #expect(message(damaged).hasPrefix("the signing key: its PRIVATE KEY is damaged ("))
     }
 

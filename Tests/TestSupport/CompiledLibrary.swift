@@ -3,8 +3,6 @@ package struct CompiledLibrary {
     package let folder: TemporaryDirectory
     package let path: String
 
-    private static let repository = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-
     /// - Parameters:
     ///   - source: the path of the C file, from the repository's root.
     ///   - definitions: macros.
@@ -15,9 +13,9 @@ package struct CompiledLibrary {
             "/bin/sh",
             [
                 "-c", #"exec $(command -v cc || command -v clang) "$@""#, "cc", "-std=gnu11", "-Wall", "-Wextra",
-                "-Werror",
-                "-O1", "-fPIC", "-shared", "-o", path, "-I\(Self.repository)/Sources/CHarebellDecoder/include",
-                "\(Self.repository)/\(source)",
+                "-Werror", "-O1", "-fPIC", "-shared", "-o", path,
+                "-I\(TestEnvironment.repository)/Sources/CHarebellDecoder/include",
+                "\(TestEnvironment.repository)/\(source)",
             ] + definitions.map { "-D\($0)" })
     }
 

@@ -17,7 +17,8 @@ package enum DeadLetterSamples {
     }
 
     package static func delivery(
-        _ properties: MessageProperties, body: [UInt8], exchange: String = "", routingKey: String = queue
+        _ properties: MessageProperties, raw: [UInt8]? = nil, body: [UInt8], exchange: String = "",
+        routingKey: String = queue
     ) throws -> Delivery {
         var storage: [UInt8] = []
         var layout = Delivery.Layout()
@@ -27,7 +28,7 @@ package enum DeadLetterSamples {
         }
         layout.exchange = place(exchange.utf8)
         layout.routingKey = place(routingKey.utf8)
-        layout.rawProperties = place(try properties.encoded())
+        layout.rawProperties = place(try raw ?? properties.encoded())
         layout.body = place(body)
         if let text = properties.contentType { layout.contentType = place(text) }
         if let text = properties.contentEncoding { layout.contentEncoding = place(text) }

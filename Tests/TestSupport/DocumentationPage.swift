@@ -6,7 +6,7 @@ package struct DocumentationPage {
 
     /// - Parameter name: such as `internals/apns.md`.
     package init(_ name: String) throws {
-        text = try String(contentsOf: Self.package.appending(path: "docs/\(name)"), encoding: .utf8)
+        text = try String(contentsOfFile: "\(TestEnvironment.repository)/docs/\(name)", encoding: .utf8)
     }
 
     /// The cells of the table with this header, row by row, without the spaces around them.
@@ -19,8 +19,4 @@ package struct DocumentationPage {
             }
         }
     }
-
-    /// The repository's root: this file lies three levels below it.
-    private static let package = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent()
 }

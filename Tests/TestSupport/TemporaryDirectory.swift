@@ -31,7 +31,6 @@ package final class TemporaryDirectory: Sendable {
         try write(Array(text.utf8), to: name)
     }
 
-    /// Writes bytes likewise.
     @discardableResult
     package func write(_ bytes: [UInt8], to name: String) throws -> String {
         let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]

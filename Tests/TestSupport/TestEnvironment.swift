@@ -50,6 +50,9 @@ package enum TestEnvironment {
     /// The number of damaged inputs of each fuzzing test.
     package static let fuzzInputs = value("HAREBELL_FUZZ_INPUTS").flatMap { Int($0) }
 
+    /// The repository's root: this file lies three levels below it.
+    static let repository = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+
     /// The message of a skipped test.
     package static let hint = "deploy/test prepares what this needs"
 

@@ -439,10 +439,8 @@ struct DeliverySemanticsTests {
         let world = try World.started(before: { $0.broker.putsAcksAside = true })
         for number in 0..<3 { try world.request(World.body(), id: "m\(number)") }
         world.pass(.seconds(1))
-        let worker = try #require(world.worker)
-        #expect(worker.counters.unsettled == 0 && world.broker.unsettledCount == 3)
-        worker.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(world.pass(atMost: .seconds(2)) { worker.hasEnded })
+        #expect(world.worker?.counters.unsettled == 0 && world.broker.unsettledCount == 3)
+        try world.drain(within: .seconds(2))
         #expect(world.broker.messages(in: "push.requests").isEmpty && world.broker.unsettledCount == 0)
         #expect(world.published(in: "push.results").count == 3)
     }
@@ -453,11 +451,8 @@ struct DeliverySemanticsTests {
         try world.request(World.body(), id: "m1")
         world.pass(.seconds(1))
         for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
-        let worker = try #require(world.worker)
-        worker.startDrain(deadline: world.network.now + .seconds(deadline))
         let longest = min(.seconds(deadline), Worker.closeTimeout)
-        #expect(world.pass(atMost: longest + Worker.closeTimeout) { worker.hasEnded })
-        #expect(!worker.wasCutShort)
+        #expect(try !world.drain(by: .seconds(deadline), within: longest + Worker.closeTimeout).wasCutShort)
     }
 
     @Test("Unfinished requests are requeued at the drain deadline, and no retry begins any more")

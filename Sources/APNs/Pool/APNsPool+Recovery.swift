@@ -142,6 +142,8 @@ extension APNsPool {
         }
     }
 
+    /// Makes room for a fresh connection where their number is at its upper bound.
+    ///
     /// - Returns: Whether a connection was retired.
     func retireOldest(at now: Instant) -> Bool {
         guard let oldest = connections.first(where: \.isReady) else { return false }

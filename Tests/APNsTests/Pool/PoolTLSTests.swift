@@ -15,7 +15,7 @@ struct PoolTLSTests {
             switch self {
             case .expired: world.serverContext = try Fixture.serverContext(validUntil: .seconds(-3600))
             case .http1: world.serverContext = try Fixture.serverContext(protocols: ["http/1.1"])
-            case .hangsUp: world.stranger = { Stranger() }
+            case .hangsUp: world.onDial = { $0.hangsUp = true }
             }
         }
 
@@ -43,7 +43,7 @@ struct PoolTLSTests {
             #expect(error.hasPrefix(peer.error.code.rawValue) && error.contains(peer.error.words))
         }
         world.serverContext = try Fixture.serverContext()
-        world.stranger = nil
+        world.onDial = { _ in }
         world.pass(.seconds(60))
         #expect(world.responses.count == 5 && world.alarms.last == .reachable)
     }

@@ -30,8 +30,6 @@ final class World {
     var onDial: (TestServer) -> Void = { _ in }
     /// The identity of each new server.
     var serverContext: TLSContext
-    /// Replaces all servers.
-    var stranger: (() -> any Engine)?
     var refusesConnects = false
     /// The pool's events.
     private(set) var responses: [Handle: APNsResponse] = [:]
@@ -73,7 +71,6 @@ final class World {
         dialledAt.append(network.now)
         guard !refusesConnects else { return nil }
         do {
-            if let stranger { return stranger() }
             if let simulator { return try simulator.makeEngine() }
             let server = try TestServer(context: serverContext, settings: settings) { [unowned self] in
                 onRequest($0, $1)

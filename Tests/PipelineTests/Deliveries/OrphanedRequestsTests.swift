@@ -1,3 +1,4 @@
+import AMQP
 import Core
 import TestSupport
 import Testing
@@ -6,12 +7,9 @@ import Testing
 
 @Suite("Orphaned requests")
 struct OrphanedRequestsTests {
-    private static func request(_ body: String) -> InFlightRequest {
-        var layout = Delivery.Layout()
-        layout.body = Delivery.Field(0..<body.utf8.count)
-        return InFlightRequest(
-            delivery: Delivery(
-                epoch: 1, tag: 1, redelivered: false, queue: 0, storage: Array(body.utf8), layout: layout),
+    private static func request(_ body: String) throws -> InFlightRequest {
+        InFlightRequest(
+            delivery: try DeadLetterSamples.delivery([:], messageID: nil, body: body),
             arrived: Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0)))
     }
 
@@ -20,9 +18,9 @@ struct OrphanedRequestsTests {
     }
 
     @Test("Look-alike requests are adopted one by one, the oldest first, and then no more")
-    func lookAlikes() {
+    func lookAlikes() throws {
         var orphans = OrphanedRequests()
-        let requests = [Self.request("a"), Self.request("a"), Self.request("b")]
+        let requests = try [Self.request("a"), Self.request("a"), Self.request("b")]
         for request in requests { orphans.insert(request) }
         #expect(requests.allSatisfy { $0.isOrphan })
         for request in requests {
@@ -34,9 +32,9 @@ struct OrphanedRequestsTests {
     }
 
     @Test("An orphaned request is adopted once, however many connections are lost")
-    func lostAgain() {
+    func lostAgain() throws {
         var orphans = OrphanedRequests()
-        let request = Self.request("a")
+        let request = try Self.request("a")
         for _ in 0..<3 { orphans.insert(request) }
         #expect(orphans.adopt(Self.key(request)) === request)
         #expect(orphans.isEmpty)

@@ -99,9 +99,7 @@ package final class Broker {
 
     /// Observable events, in order.
     package enum Observation {
-        /// A message was delivered to a consumer.
         case delivered(Message, queue: String)
-        /// The client acknowledged a message.
         case acknowledged(Message, queue: String)
         /// A message was requeued, by the client or because its channel closed.
         case returned(Message, queue: String)
@@ -123,18 +121,9 @@ package final class Broker {
     package var users = ["guest": "guest"]
     package var virtualHosts: Set<String> = ["/"]
     /// The reaction to a refused publish: the broker closes the channel, or the connection.
-    package struct Refusal {
-        let code: UInt16
-        let text: String
-        let closesConnection: Bool
-
-        package static func connection(_ code: UInt16, _ text: String) -> Refusal {
-            Refusal(code: code, text: text, closesConnection: true)
-        }
-
-        package static func channel(_ code: UInt16, _ text: String) -> Refusal {
-            Refusal(code: code, text: text, closesConnection: false)
-        }
+    package enum Refusal {
+        case connection(UInt16, String)
+        case channel(UInt16, String)
     }
 
     /// Selects the publishes that it refuses.
@@ -156,7 +145,6 @@ package final class Broker {
     package var refusesTimeouts = false
     /// While true, confirms wait for ``BrokerEngine/releaseConfirms(_:multiple:acked:)``.
     package var holdsConfirms = false
-    /// Called with every event.
     package var observe: ((Observation) -> Void)?
     /// Violations for which a broker would close the channel or the connection.
     package internal(set) var violations: [String] = []
@@ -264,7 +252,6 @@ package final class Broker {
         bindings.removeAll { $0.queue == queue && $0.exchange == exchange && $0.routingKey == routingKey }
     }
 
-    /// The queues that receive a message.
     func route(exchange: String, routingKey: [UInt8]) -> [Queue] {
         if exchange.isEmpty { return queues[String(decoding: routingKey, as: UTF8.self)].map { [$0] } ?? [] }
         return bindings.filter { $0.exchange == exchange && $0.routingKey == routingKey }.compactMap {

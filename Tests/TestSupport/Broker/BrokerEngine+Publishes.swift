@@ -47,10 +47,10 @@ extension BrokerEngine {
 
     private func route(_ publish: Incoming) {
         let exchange = String(decoding: publish.message.exchange, as: UTF8.self)
-        if let refusal = broker.refuses(publish.message) {
-            return refusal.closesConnection
-                ? closeConnection(code: refusal.code, text: refusal.text)
-                : closeChannel(code: refusal.code, text: refusal.text)
+        switch broker.refuses(publish.message) {
+        case .connection(let code, let text)?: return closeConnection(code: code, text: text)
+        case .channel(let code, let text)?: return closeChannel(code: code, text: text)
+        case nil: break
         }
         guard broker.hasExchange(exchange) else {
             return closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(exchange)' in vhost '/'")

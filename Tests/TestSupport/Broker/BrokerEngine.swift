@@ -23,7 +23,6 @@ package final class BrokerEngine: Engine {
         var unsettled = 0
     }
 
-    /// The state of one channel.
     struct ChannelState {
         var isOpen = false
         var prefetch = 0
@@ -71,7 +70,6 @@ package final class BrokerEngine: Engine {
     /// `connection_name` and other client properties, as raw field-table content.
     package internal(set) var clientProperties: [UInt8] = []
     package internal(set) var heartbeat: Duration = .zero
-    /// The user who logged in.
     var user = ""
     /// The passwords received by `connection.update-secret`, right or wrong.
     package internal(set) var secrets: [String] = []
@@ -104,7 +102,6 @@ package final class BrokerEngine: Engine {
 
     // MARK: - For tests
 
-    /// Sends raw bytes, valid or not.
     package func send(raw bytes: [UInt8]) {
         output.append(bytes)
     }
@@ -116,7 +113,6 @@ package final class BrokerEngine: Engine {
         writeConfirm(tag, multiple: multiple, acked: acked)
     }
 
-    /// Closes the connection from the broker's side.
     package func closeConnection(code: UInt16, text: String) {
         guard phase != .closing, phase != .closed else { return }
         writeMethod(channel: 0, 10, 50) { frame in
@@ -258,7 +254,6 @@ package final class BrokerEngine: Engine {
         broker.detach(self)
     }
 
-    /// The current channel is closed.
     func closedChannel() {
         for (tag, consumer) in consumers where consumer.channel == current {
             broker.removeConsumer(tag, of: self)

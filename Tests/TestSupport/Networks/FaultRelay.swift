@@ -37,7 +37,6 @@ package final class FaultRelay: Sendable {
         thread = try Thread.start(name: "relay", stackSize: 1 << 20) { relay.run() }
     }
 
-    /// The number of accepted connections.
     package var accepted: Int { counter.accepted.load(ordering: .relaxed) }
 
     /// Whether all input is swallowed, ends included, and neither end is notified.

@@ -90,7 +90,6 @@ package final class MemoryNetwork: Network {
     }
     /// The faults on connections to an endpoint.
     package var faults: [Endpoint: Faults] = [:]
-    /// The latency of bytes.
     package var latency = Duration.zero
     /// At most this many bytes are delivered at once; a small number splits frames.
     package var largestPiece = Int.max
@@ -176,7 +175,6 @@ package final class MemoryNetwork: Network {
         forget()
     }
 
-    /// Cuts every connection to an endpoint.
     package func cutAll(to endpoint: Endpoint) {
         for link in links where link.endpoint == endpoint { cut(link) }
     }

@@ -34,7 +34,6 @@ package final class RecordedLedger: SimulatorObserver, Sendable {
     /// Why connections failed, one sentence each.
     package var failures: [String] { state.withLock { $0.failures } }
 
-    /// The number of requests with this apns-id.
     package func timesSeen(_ id: NotificationID) -> Int { counts.timesSeen(id) }
 
     package func ended(_ record: SimulatorLedger.Record, at time: WallTime) {

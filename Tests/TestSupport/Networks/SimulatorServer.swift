@@ -43,8 +43,6 @@ package final class SimulatorServer: Sendable {
     }
 
     /// Disturbs all open connections at once.
-    ///
-    /// - Parameter actions: those that need no request: GOAWAY, cut, settings.
     package func applyFaults(_ actions: [ScriptAction]) {
         commands.post(.applyFaults(actions))
     }

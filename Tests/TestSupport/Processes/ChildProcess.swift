@@ -10,7 +10,6 @@ package final class ChildProcess {
         case output, errors
     }
 
-    /// How a process ended.
     package enum Exit: Equatable, CustomStringConvertible {
         case exited(Int32)
         case signalled(Int32)

@@ -1,5 +1,3 @@
-import Foundation
-
 /// Python clients in `Tests/ForeignClients`, based on libraries from PyPI.
 package enum ForeignClient {
     /// Runs one of them to its end.
@@ -18,12 +16,8 @@ package enum ForeignClient {
     }
 
     private static func program(_ script: String) throws -> (python: String, path: String) {
-        // This file is at Tests/TestSupport/Processes.
-        let tests = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let path = tests.appending(path: "ForeignClients").appending(path: script).path
         guard let python = TestEnvironment.foreignClientsPython else { throw NotInstalled() }
-        return (python, path)
+        return (python, "\(TestEnvironment.repository)/Tests/ForeignClients/\(script)")
     }
 
     /// Tests that use a foreign client are enabled only where `TestEnvironment.foreignClientsPython` is set.

@@ -1,8 +1,6 @@
 import Core
 import Logging
-import Runtime
 import SimulatedWorld
-import TestSupport
 import Testing
 
 @testable import Configuration

@@ -233,11 +233,9 @@ struct HoldTimeTests {
         let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
         try world.request(World.body(1), id: "m1")
         world.pass(.seconds(60))
-        let worker = try #require(world.worker)
-        #expect(worker.isSuspended)
-        worker.startDrain(deadline: world.network.now + .seconds(30))
+        #expect(world.worker?.isSuspended == true)
         world.isAPNsDown = false
-        #expect(world.pass(atMost: .seconds(10)) { worker.hasEnded })
+        try world.drain(within: .seconds(10))
         #expect(world.sent == 0 && world.broker.messages(in: "push.requests").count == 1)
     }
 }

@@ -1,6 +1,5 @@
 import Core
 import Logging
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing

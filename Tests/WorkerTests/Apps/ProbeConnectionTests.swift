@@ -1,6 +1,4 @@
-import Core
 import Pipeline
-import Runtime
 import SimulatedWorld
 import Simulator
 import TestSupport

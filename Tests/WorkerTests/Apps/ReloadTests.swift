@@ -285,10 +285,9 @@ struct ReloadTests {
         try world.reload { $0.apps[0].credential = world.otherKey }
         try publish(8..<12, to: world)
         world.pass(.milliseconds(milliseconds))
-        world.worker?.startDrain(deadline: world.network.now + .seconds(30))
-        #expect(world.pass(atMost: .seconds(40)) { world.worker?.hasEnded ?? false })
+        let worker = try world.drain(within: .seconds(40))
         let left = world.broker.messages(in: "push.requests").count
-        #expect(outcomes(world)["accepted", default: 0] + left == 12 && world.worker?.wasCutShort == false)
+        #expect(outcomes(world)["accepted", default: 0] + left == 12 && !worker.wasCutShort)
     }
 
     @Test("Two reloads at once have the same effect as the second alone")

@@ -1,5 +1,4 @@
 import Core
-import Runtime
 import SimulatedWorld
 import Simulator
 import TestSupport

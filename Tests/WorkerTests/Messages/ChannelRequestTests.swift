@@ -1,7 +1,5 @@
-import AMQP
 import Core
 import Pipeline
-import Runtime
 import SimulatedWorld
 import Simulator
 import TestSupport

@@ -1,10 +1,7 @@
 import AMQP
-import Core
 import SimulatedWorld
 import TestSupport
 import Testing
-
-@testable import Configuration
 
 /// A producer that writes headers which only a worker should write.
 @Suite("Forged headers")

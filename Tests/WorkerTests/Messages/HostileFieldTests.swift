@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import Pipeline
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing
@@ -23,11 +22,7 @@ struct HostileFieldTests {
         }
 
         static func header(_ name: String, _ value: FieldValue) -> Hostile {
-            Hostile("header \(name): \("\(value)".prefix(60))") { properties in
-                var headers = properties.headers ?? FieldTable()
-                headers[name] = value
-                properties.headers = headers
-            }
+            Hostile("header \(name): \("\(value)".prefix(60))") { $0.headers = [name: value] }
         }
     }
 

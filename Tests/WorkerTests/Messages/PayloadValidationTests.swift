@@ -1,8 +1,6 @@
 import AMQP
-import APNs
 import Core
 import Logging
-import Runtime
 import SimulatedWorld
 import Simulator
 import TestSupport

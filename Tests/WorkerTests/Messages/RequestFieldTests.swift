@@ -23,10 +23,6 @@ struct RequestFieldTests {
         return (world.ledger.records.first, try #require(world.published(in: "push.results").first))
     }
 
-    private static func text(_ bytes: [UInt8]?) -> String? {
-        bytes.map { String(decoding: $0, as: UTF8.self) }
-    }
-
     @Test("reply_to may be an address of RabbitMQ")
     func addresses() throws {
         #expect(try Self.run(replyTo: "/queues/push.results").result.outcome == "accepted")
@@ -103,7 +99,7 @@ struct RequestFieldTests {
         #expect(past.result.outcome == "expired")
         for value in [0, now, now + 1] {
             let (record, result) = try Self.run(World.body(extra: "\"apns-expiration\":\(value),"))
-            #expect(Self.text(record?.fields.expiration) == "\(value)")
+            #expect(string(record?.fields.expiration) == "\(value)")
             #expect(result.outcome == "accepted")
         }
     }
@@ -112,7 +108,7 @@ struct RequestFieldTests {
     func collapseID() throws {
         let longest = String(repeating: "é", count: 32)
         let (record, result) = try Self.run(World.body(extra: "\"apns-collapse-id\":\"\(longest)\","))
-        #expect(Self.text(record?.fields.collapseID) == longest)
+        #expect(string(record?.fields.collapseID) == longest)
         #expect(result.outcome == "accepted")
     }
 
@@ -131,7 +127,7 @@ struct RequestFieldTests {
         let token = String(repeating: "7A", count: length / 2)
         let (record, result) = try Self.run(
             "{\"device-token\":\"\(token)\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}")
-        #expect(Self.text(record.map { Array($0.deviceToken) }) == token.lowercased())
+        #expect(string(record.map { Array($0.deviceToken) }) == token.lowercased())
         #expect(result.outcome == "accepted")
     }
 }

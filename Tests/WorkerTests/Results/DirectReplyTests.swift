@@ -1,7 +1,4 @@
-import AMQP
-import Core
 import Pipeline
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing

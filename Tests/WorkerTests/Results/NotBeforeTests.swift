@@ -1,13 +1,11 @@
 import AMQP
 import Core
 @testable import Commands
-import Pipeline
 import SimulatedWorld
 import TestSupport
 import Testing
 
 @testable import Configuration
-@testable import Runtime
 
 /// Requests that wait for their time: `docs/produce/not-before.md`, row by row of its table.
 @Suite("not-before")
@@ -183,10 +181,7 @@ struct NotBeforeTests {
         // Five seconds pass in a queue, the rest in the worker.
         world.pass(.seconds(6))
         #expect(world.broker.unsettledCount == 1 && world.parked.isEmpty)
-        if isDrained {
-            world.worker?.startDrain(deadline: world.network.now + .seconds(60))
-            #expect(world.pass(atMost: .seconds(1)) { world.worker?.hasEnded == true })
-        }
+        if isDrained { try world.drain(by: .seconds(60), within: .seconds(1)) }
         world.kill()
         try world.start()
         #expect((8..<8.5).contains(try Self.sentAfter(world, atMost: 10)))

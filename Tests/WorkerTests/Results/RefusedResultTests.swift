@@ -1,4 +1,3 @@
-import AMQP
 import Core
 import SimulatedWorld
 import TestSupport
@@ -208,25 +207,18 @@ struct RefusedResultTests {
         #expect(lines.all.contains { $0.message.contains("accepts publishes again") })
     }
 
-    @Test("A deleted queue of the configuration refuses nothing any more")
+    @Test("A queue that refuses briefly leaves the worker ready, and a deleted one refuses nothing any more")
     func deleted() throws {
-        let world = try Self.world()
-        world.broker.queues["push.results"]?.rejectsPublishes = true
-        try world.request(World.body(0), id: "m0")
-        world.pass(.seconds(12))
-        #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
-        world.broker.delete("push.results")
-        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
-        #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
-        #expect(world.published(in: "push.dead").count == 1)
-    }
-
-    @Test("A queue of the configuration that refuses briefly leaves the worker ready")
-    func momentary() throws {
         let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
         try world.request(World.body(0), id: "m0")
         world.pass(.seconds(9))
         #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
+        world.pass(.seconds(3))
+        #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
+        world.broker.delete("push.results")
+        #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
+        #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
+        #expect(world.published(in: "push.dead").count == 1)
     }
 }

@@ -1,12 +1,9 @@
 import AMQP
-import Core
 import SimulatedWorld
 import TestSupport
 import Testing
 
 @testable import Configuration
-@testable import Pipeline
-@testable import Runtime
 
 /// `results.per: request`: `docs/produce/results.md`, "Results per request".
 @Suite("Results of a request in one message")

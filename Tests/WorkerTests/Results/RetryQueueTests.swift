@@ -2,7 +2,6 @@ import AMQP
 import Core
 import Logging
 import Pipeline
-import Runtime
 import SimulatedWorld
 import Simulator
 import TestSupport
@@ -51,12 +50,10 @@ struct RetryQueueTests {
         let world = try World.started(script: "token 7*: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 5 }
         try world.request(World.body(), id: "m1")
         let firstSeen = World.start.wall.inUTC
-        var levels: [String] = []
         for attempts in 1...4 {
             let name = ["900", "1800", "3600", "3600"][attempts - 1]
             let queue = "push.requests.retry.\(name)s"
             let copy = try #require(world.broker.messages(in: queue).first, "round \(attempts)")
-            levels.append(name)
             #expect(copy.header("harebell-attempts") == .int32(Int32(attempts)))
             #expect(copy.header("harebell-first-seen") == .string(firstSeen))
             #expect(world.pass(atMost: .seconds(3601)) { world.sent == attempts + 1 })

@@ -1,4 +1,3 @@
-import AMQP
 import Core
 import Logging
 import SimulatedWorld
@@ -7,8 +6,6 @@ import Testing
 
 @testable import Configuration
 @testable import Monitoring
-@testable import Pipeline
-@testable import Runtime
 
 @Suite("Destinations that confirm nothing")
 struct SlowDestinationTests {

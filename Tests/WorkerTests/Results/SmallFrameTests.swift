@@ -1,7 +1,4 @@
 import AMQP
-import Core
-import Pipeline
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing
@@ -12,8 +9,7 @@ struct SmallFrameTests {
 
     /// A world whose broker has frames of this size.
     private static func world(frameMax: UInt32 = 8192) throws -> World {
-        let world = try World.started(before: { $0.broker.frameMax = frameMax })
-        return world
+        try World.started(before: { $0.broker.frameMax = frameMax })
     }
 
     @Test(

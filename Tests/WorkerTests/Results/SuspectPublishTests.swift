@@ -1,7 +1,6 @@
 import AMQP
 import Core
 import Pipeline
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing
@@ -14,16 +13,14 @@ struct SuspectPublishTests {
     private static let badReply = DirectReplies.name(node: "reply@1")
 
     /// A broker like RabbitMQ 3.10, which fails on a direct reply-to that it did not make.
-    private static func chokes(on reply: String = badReply) -> (Broker.Message) -> Broker.Refusal? {
-        { message in
-            message.routingKey == Array(reply.utf8) ? .connection(541, "INTERNAL_ERROR") : nil
-        }
+    private static func chokes(on message: Broker.Message) -> Broker.Refusal? {
+        message.routingKey == Array(badReply.utf8) ? .connection(541, "INTERNAL_ERROR") : nil
     }
 
     @Test("One bad direct reply-to among many: its result goes to the results, and nothing else is affected")
     func badDirectReply() throws {
         let world = try World { $0.queues[0].prefetch = 100 }
-        world.broker.refuses = Self.chokes()
+        world.broker.refuses = Self.chokes(on:)
         world.broker.holdsConfirms = true
         try world.start()
         for number in 0..<50 {
@@ -44,7 +41,7 @@ struct SuspectPublishTests {
     @Test("The next result to the same direct reply-to costs no close, and one more after the quarantine costs one")
     func remembered() throws {
         let world = try World.started()
-        world.broker.refuses = Self.chokes()
+        world.broker.refuses = Self.chokes(on:)
         // The connection is open again within two seconds of its last close.
         func attempts(_ id: String) throws -> Int {
             try world.attempts {
@@ -64,7 +61,7 @@ struct SuspectPublishTests {
     @Test("A publish to a suspect route waits until all others are confirmed")
     func alone() throws {
         let world = try World()
-        world.broker.refuses = Self.chokes()
+        world.broker.refuses = Self.chokes(on:)
         let other = DirectReplies.name(node: "reply@2")
         world.broker.declare(other)
         try world.start()

@@ -202,14 +202,10 @@ final class Checker {
     private func confirmed(_ message: Broker.Message) {
         let name = name(message)
         let queue = String(decoding: message.routingKey, as: UTF8.self)
-        guard fates[name] != nil, let properties = message.decodedProperties else {
-            return complain("a publish to \(queue) belongs to no request")
-        }
-        let id = properties.messageID.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        var outcome = "?"
-        if case .text(let text)? = properties.headers?["harebell-outcome"] {
-            outcome = String(decoding: text, as: UTF8.self)
-        }
+        guard fates[name] != nil else { return complain("a publish to \(queue) belongs to no request") }
+        let result = World.Published(message)
+        let id = result.messageID ?? ""
+        let outcome = result.outcome ?? "?"
         note("confirm \(name) \(outcome) in \(queue)")
         if queue.contains(".retry.") {
             fates[name]?.parkedConfirmed += 1
@@ -222,13 +218,12 @@ final class Checker {
         case "push.dead": fates[name]?.deadLetters += 1
         case "push.feedback": fates[name]?.feedback.insert(id)
         default:
-            let body = String(decoding: message.body, as: UTF8.self)
-            guard body.first == "[" || isPerRequest else {
+            guard result.body.first == "[" || isPerRequest else {
                 fates[name]?.copies += 1
                 fates[name]?.results[id, default: []].insert(outcome)
-                return judgeCertainty(name, body)
+                return judgeCertainty(name, result.body)
             }
-            confirmed(together: body, of: name)
+            confirmed(together: result.body, of: name)
         }
     }
 

@@ -21,7 +21,6 @@ struct SimulatedRequest {
     /// The message's name in its `correlation_id`, its dead letter and its results.
     var name: String { "r\(number)" }
 
-    /// The number of results.
     var results: Int { max(1, deviceTokens.count) }
 
     /// The possible outcomes of a notification when APNs has no faults.
