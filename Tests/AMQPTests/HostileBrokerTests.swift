@@ -47,14 +47,15 @@ struct HostileBrokerTests {
         }
     }
 
-    @Test("The unasked close of a channel that counts messages is ignored")
+    @Test("The unasked close of a channel that counts messages is ignored, and so is one of channel 0")
     func unaskedClose() throws {
         let pair = ConsumingTests.consumer(Broker())
         pair.engine.countMessages(queue: 0, at: pair.now)
         pair.settle()
         _ = pair.takeEvents()
-        // channel.close-ok on channel 2.
-        pair.server.send(raw: [1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE])
+        // channel.close-ok on channels 2 and 0, and channel.open-ok on channel 0.
+        for channel: UInt8 in [2, 0] { pair.server.send(raw: [1, 0, channel, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE]) }
+        pair.server.send(raw: [1, 0, 0, 0, 0, 0, 8, 0, 20, 0, 11, 0, 0, 0, 0, 0xCE])
         pair.settle()
         #expect(pair.takeEvents().isEmpty)
     }

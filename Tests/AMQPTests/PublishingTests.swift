@@ -158,7 +158,8 @@ struct PublishingTests {
             try pair.engine.publish(Publication(exchange: long, routingKey: [], body: []))
         }
         properties = MessageProperties()
-        properties.headers = FieldTable([.init(name: [97], value: .bytes(pattern(131_072)))])
+        // One byte more than the frame of 131,072 bytes holds, with the delivery mode.
+        properties.headers = FieldTable([.init(name: [97], value: .bytes(pattern(131_039)))])
         let error = #expect(throws: AMQPError.self) {
             try pair.engine.publish(Publication(routingKey: [], properties: properties, body: []))
         }

@@ -100,6 +100,19 @@ struct SecretTests {
         #expect(setup.broker.engines.first?.secrets == ["token 2"])
     }
 
+    @Test("A token that comes while a channel is opened again is sent after it")
+    func reopening() throws {
+        let setup = ConnectionTests.Setup(.control)
+        setup.start()
+        setup.network.latency = .milliseconds(100)
+        setup.connection.request(.inspectQueue("missing"), at: setup.network.now)
+        setup.advance(by: .milliseconds(250))
+        setup.broker.users["guest"] = "token 2"
+        setup.connection.setPassword("token 2", expires: true, at: setup.network.now)
+        setup.advance(by: .seconds(1))
+        #expect(setup.broker.engines.first?.secrets == ["token 2"])
+    }
+
     @Test("A token replaced during the handshake is sent after it; another password is used at the next login")
     func handshake() throws {
         for expires in [true, false] {

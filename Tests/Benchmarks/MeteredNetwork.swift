@@ -31,7 +31,7 @@ final class MeteredEngine: Engine {
     func drain(into output: inout ByteQueue) {
         // A local variable: with the property, the compiler makes copies of `counted` of which one calls the other, and
         // callgrind takes that for the end.
-        var drained = ByteQueue(minimumCapacity: 0)
+        var drained = ByteQueue(minimumCapacity: 64)
         swap(&drained, &self.drained)
         meter.measure { engine.drain(into: &drained) }
         drained.withBytes { output.append($0) }

@@ -324,7 +324,7 @@ struct ConfigurationTests {
                 (
                     "broker:\n  hartbeat_seconds: 3",
                     "2:3: unknown key \"hartbeat_seconds\" in broker; did you mean \"heartbeat_seconds\"?"
-                ), ("brokers: {}", "1:1: unknown key \"brokers\"; did you mean \"broker\"?"),
+                ), ("quue: []", "1:1: unknown key \"quue\"; did you mean \"queues\"?"),
                 (
                     "queues: [{ name: a, preFetch: 3 }]",
                     "1:21: unknown key \"preFetch\" in queues[0]; did you mean \"prefetch\"?"

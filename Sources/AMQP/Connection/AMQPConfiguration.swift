@@ -42,8 +42,6 @@ package struct AMQPConfiguration {
     package var tls: TLSContext?
     /// The name in the broker's certificate, if it differs from the address's host.
     package var serverName: String?
-    /// Whether the password expires, so that an open connection needs each new one as well.
-    package var renewsPassword = false
     /// Shown in RabbitMQ's management UI.
     package var connectionName = "harebell"
     package var productVersion = "0"

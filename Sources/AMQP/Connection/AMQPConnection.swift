@@ -105,20 +105,15 @@ package final class AMQPConnection {
     /// - Parameter expires: whether it is a token. An open connection goes on with the new one at once; any other
     ///   password is for the next login.
     package func setPassword(_ password: String, expires: Bool, at now: Instant) {
-        configuration.renewsPassword = expires
         for index in addresses.indices { addresses[index].password = password }
         for index in untried.indices { untried[index].password = password }
         address.password = password
         switch state {
-        case .active: renewPassword(at: now)
+        case .active: if expires { call { $0.updateSecret(password, at: now) } }
         // The old one may be why it waits.
         case .waiting: connect()
         case .idle, .closing, .closed: break
         }
-    }
-
-    private func renewPassword(at now: Instant) {
-        if configuration.renewsPassword { call { $0.updateSecret(address.password, at: now) } }
     }
 
     package var nextDeadline: Instant? {
@@ -142,10 +137,7 @@ package final class AMQPConnection {
         switch event {
         case .closed(let error): return ended(error, at: now)
         // A control connection opens its channel again after a refused request.
-        case .opened where openedAt == nil:
-            openedAt = now
-            // It was replaced during the handshake.
-            if link.engine.configuration.address.password != address.password { renewPassword(at: now) }
+        case .opened where openedAt == nil: openedAt = now
         case .delivery(let delivery) where delivery.queue == stalledQueue:
             configuration.stallTimeout = stallTimeout
             stalledQueue = nil

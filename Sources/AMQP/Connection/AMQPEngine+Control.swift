@@ -5,7 +5,14 @@ extension AMQPEngine {
     /// Replaces the password of the open connection. A broker that refuses it closes the connection.
     package mutating func updateSecret(_ secret: String, at now: Instant) {
         changes(at: now)
-        guard machine.isOpen, configuration.address.mechanism == .plain else { return }
+        guard configuration.address.mechanism == .plain else { return }
+        handshake.unsentSecret = secret
+        sendSecret()
+    }
+
+    /// Sends a new secret, which waits while a channel is being opened.
+    mutating func sendSecret() {
+        guard machine.isOpen, let secret = handshake.unsentSecret.take() else { return }
         do throws(AMQPError) {
             try SecretUpdate.write(secret, frameMax: Int(handshake.frameMax), to: &output)
             handshake.secretsUnderWay += 1

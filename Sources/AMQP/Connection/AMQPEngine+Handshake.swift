@@ -18,6 +18,7 @@ extension AMQPEngine {
         case .announceOpen:
             timers.deadline = nil
             events.append(.opened(handshake.server))
+            sendSecret()
             sendNextRequest()
         case .sendClose:
             awaitResponse(within: configuration.handshakeTimeout)

@@ -47,6 +47,8 @@ package struct AMQPEngine: ~Copyable {
         var loginSize = 0
         /// Passwords that were sent since, and are not answered.
         var secretsUnderWay = 0
+        /// A new one, until the connection can send it.
+        var unsentSecret: String?
     }
 
     package let configuration: AMQPConfiguration

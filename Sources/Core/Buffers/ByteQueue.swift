@@ -13,8 +13,9 @@ package struct ByteQueue: ~Copyable {
     private var head = 0
     private var tail = 0
 
+    /// - Parameter minimumCapacity: at least 1.
     package init(minimumCapacity: Int = 4096) {
-        capacity = max(64, minimumCapacity)
+        capacity = minimumCapacity
         unsafe base = .allocate(capacity: capacity)
     }
 

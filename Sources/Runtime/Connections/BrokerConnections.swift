@@ -13,7 +13,6 @@ package enum BrokerConnections {
     ) throws -> AMQPConnection {
         let addresses = broker.addresses
         var configuration = AMQPConfiguration(address: addresses[0], role: role)
-        configuration.renewsPassword = broker.password.flatMap(AccessToken.init) != nil
         configuration.connectionName = name
         configuration.connectTimeout = connectTimeout
         configuration.productVersion = Version.text

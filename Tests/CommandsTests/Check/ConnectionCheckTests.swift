@@ -38,6 +38,7 @@ struct ConnectionCheckTests {
         #expect(findings.allSatisfy { !$0.severity.isError && $0.severity != .warning }, "\(findings)")
         #expect(findings.contains { $0.subject == "consuming push.requests" && $0.severity == .ok })
         #expect(findings.contains { $0.subject == "credential" && $0.severity == .ok })
+        #expect(findings.contains { $0.subject == "version" && $0.text.hasPrefix("Memory 3.10.0") })
         #expect(world.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
         #expect(world.broker.queues.values.allSatisfy { $0.messages.isEmpty && $0.consumerCount == 0 })
         #expect(world.broker.violations.isEmpty)

@@ -218,6 +218,14 @@ struct DeadLetterFilterTests {
         #expect(table.lines == ["REASON                COUNT", "Bad\\n9  Forged\\u202e  1"])
     }
 
+    @Test("The first ten reasons of refusals are kept, each with its first message, and every refusal counts")
+    func complaints() {
+        var tally = DeadLetterTally()
+        for index in 0..<40 { tally.complain("reason \(index / 2)", about: "message id \(index)") }
+        #expect(tally.refused == 40 && tally.complaints.count == 10)
+        #expect(tally.complaints.last == "reason 9 (first: message id 18)")
+    }
+
     @Test("Many different headers do not create many groups")
     func bounded() throws {
         var groups = DeadLetterTable()

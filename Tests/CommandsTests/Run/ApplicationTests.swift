@@ -139,6 +139,8 @@ struct ApplicationTests {
             look()
             #expect(application.file.failure == nil)
             #expect(lines.all.count { $0.message == "reloaded" } == round + 1)
+            let files = application.plan.configuration.files(file)
+            #expect(files.contains { $0.hasSuffix(missing) } == (name == "AuthKey.p8"))
         }
         // A file that may not be complete yet is not read, although a reload has failed.
         try folder.write("apps: [", to: "harebell.yaml")
@@ -176,6 +178,9 @@ struct ApplicationTests {
         application.sendKeepAlive(at: start + .seconds(30))
         #expect(socket.messages().count == 2)
         #expect(livez(20) == 200 && livez(30) == 503)
+        let first = AdminRequest(page: AdminPage("/readyz"), query: [], receivedAt: start, isRepeated: false)
+        #expect(application.respond(first, at: application.loop.now) == nil)
+        #expect(application.admin.isWaitingForWorkers, "the page waits for new snapshots")
         application.workers.watch.responded(0, snapshot, at: start + .seconds(44))
         application.sendKeepAlive(at: start + .seconds(45))
         #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])

@@ -9,11 +9,13 @@ struct SlabTests {
         var slab = Slab<Int>()
         var model: [Handle: Int] = [:]
         var random = SplitMix64(seed: 11)
+        var peak = 0
         for step in 0..<5000 {
             if Bool.random(using: &random) || model.isEmpty {
                 let handle = slab.insert(step)
-                try #require(model[handle] == nil)
+                try #require(model[handle] == nil && handle.index <= peak)
                 model[handle] = step
+                peak = max(peak, model.count)
             } else {
                 let handle = model.keys.sorted().randomElement(using: &random)!
                 slab.update(handle) { $0 += 1 }

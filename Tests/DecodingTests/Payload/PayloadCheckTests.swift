@@ -152,6 +152,10 @@ struct PayloadCheckTests {
             ("", .alert, "payload: not JSON: expected a value at byte 0"),
             (#"{"aps":{"alert":"x"}"#, .alert, "payload: not JSON: expected a comma or the closing bracket at byte 20"),
             (#"{"aps":{"alert":"x"}}x"#, .alert, "payload: not JSON: expected nothing after the value at byte 21"),
+            (
+                #"{"aps":{"alert":"x"},"a":{}}_"#, .alert,
+                "payload: not JSON: expected nothing after the value at byte 28"
+            ),
             ("[1]", .alert, "payload: expected an object, found an array"),
         ] as [(String, PushType, String)])
     func rule(payload: String, type: PushType, finding: String) {

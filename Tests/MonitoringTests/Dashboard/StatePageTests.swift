@@ -104,6 +104,7 @@ struct StatePageTests {
         let queue = try #require(try objects(done, "queues").first)
         #expect(queue["deliveries"] as? Int == 33)
         #expect(queue["consumers"] as? Int == 1)
+        #expect(queue["prefetch"] as? Int == 10 && queue["prefetch_in_force"] as? Int == 10)
     }
 
     @Test("A paused app has the cause, and each app its credential's age or expiration")
