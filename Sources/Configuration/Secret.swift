@@ -29,7 +29,7 @@ package struct AccessToken: Sendable, Equatable {
     package init?(_ secret: Secret) {
         let parts = secret.reveal().utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, Self.object(parts[0]) != nil, let claims = Self.object(parts[1]) else { return nil }
-        // It may have a fraction (section 2). Beyond this the arithmetic with milliseconds would end.
+        // It may have a fraction (section 2). Above 9e12 the arithmetic with milliseconds would overflow.
         guard let exp = claims["exp"], exp.kind == .number,
             let seconds = Double(String(decoding: exp.raw, as: UTF8.self)), (0...9e12).contains(seconds)
         else {

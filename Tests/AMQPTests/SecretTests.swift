@@ -123,6 +123,7 @@ struct SecretTests {
             setup.advance(by: .milliseconds(350))
             #expect(!setup.connection.isOpen)
             setup.broker.users["guest"] = "next"
+            setup.connection.setPassword("stale", expires: true, at: setup.network.now)
             setup.connection.setPassword("next", expires: expires, at: setup.network.now)
             setup.advance(by: .seconds(2))
             let server = try #require(setup.broker.engines.first)

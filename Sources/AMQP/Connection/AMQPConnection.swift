@@ -109,7 +109,7 @@ package final class AMQPConnection {
         for index in untried.indices { untried[index].password = password }
         address.password = password
         switch state {
-        case .active: if expires { call { $0.updateSecret(password, at: now) } }
+        case .active: call { $0.updateSecret(expires ? password : nil, at: now) }
         // The old one may be why it waits.
         case .waiting: connect()
         case .idle, .closing, .closed: break

@@ -242,8 +242,8 @@ extension AMQPEngine {
         inspectQueue(of: index)
     }
 
-    /// Requests a queue's message count unless a request is pending, that of its watch included. The result is
-    /// ``messages(queue:)``.
+    /// Requests a queue's message count, unless a count is already requested, perhaps by the queue's watch. The result
+    /// is ``messages(queue:)``.
     package mutating func countMessages(queue: QueueID, at now: Instant) {
         changes(at: now)
         let index = queue.index

@@ -3,14 +3,16 @@ package import Core
 
 extension AMQPEngine {
     /// Replaces the password of the open connection. A broker that refuses it closes the connection.
-    package mutating func updateSecret(_ secret: String, at now: Instant) {
+    ///
+    /// - Parameter secret: `nil` if the new one is for the next login; an earlier one that is not sent yet is dropped.
+    package mutating func updateSecret(_ secret: String?, at now: Instant) {
         changes(at: now)
         guard configuration.address.mechanism == .plain else { return }
         handshake.unsentSecret = secret
         sendSecret()
     }
 
-    /// Sends a new secret, which waits while a channel is being opened.
+    /// Sends a new secret. It waits during the handshake and while a channel is opened again.
     mutating func sendSecret() {
         guard machine.isOpen, let secret = handshake.unsentSecret.take() else { return }
         do throws(AMQPError) {

@@ -47,7 +47,7 @@ package struct AMQPEngine: ~Copyable {
         var loginSize = 0
         /// Passwords that were sent since, and are not answered.
         var secretsUnderWay = 0
-        /// A new one, until the connection can send it.
+        /// A new password that the connection cannot send yet.
         var unsentSecret: String?
     }
 

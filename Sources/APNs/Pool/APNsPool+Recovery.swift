@@ -142,7 +142,7 @@ extension APNsPool {
         }
     }
 
-    /// Makes room for a fresh connection where their number is at its upper bound.
+    /// Makes room for a fresh connection when the pool has its maximum.
     ///
     /// - Returns: Whether a connection was retired.
     func retireOldest(at now: Instant) -> Bool {

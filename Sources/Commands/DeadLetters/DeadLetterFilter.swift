@@ -81,10 +81,13 @@ struct RequestReader: Sendable {
             ?? (apps.count == 1 ? apps[0].topic : nil)
     }
 
-    /// Whether its topic is this one, or that of the app with this topic with the suffix of a push type.
+    /// Whether the request has this topic, or an app has this topic and the request adds the suffix of a push type.
     func isMeant(_ topic: String, by delivery: Delivery, from queue: String?) -> Bool {
         guard let own = self.topic(of: delivery, from: queue) else { return false }
-        return own == topic || apps.contains { $0.topic == topic && $0.isMeant(by: own) }
+        if own == topic { return true }
+        // A bundle ID may end like a suffix.
+        guard !apps.contains(where: { $0.topic == own }) else { return false }
+        return apps.contains { $0.topic == topic && $0.isMeant(by: own) }
     }
 
     /// The environment in the request, else that of the first app with its topic.

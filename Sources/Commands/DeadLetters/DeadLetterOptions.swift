@@ -17,7 +17,7 @@ struct DeadLetterOptions: ParsableArguments {
     @Option(help: "The outcome of the result; may be repeated.", transform: Self.outcome)
     var outcome: [String] = []
 
-    @Option(help: "The app's topic.")
+    @Option(help: "The app's topic, also with a suffix.")
     var topic: String?
 
     @Option(help: ArgumentHelp("Former name of --topic.", visibility: .hidden))

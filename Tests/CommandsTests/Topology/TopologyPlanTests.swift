@@ -58,6 +58,15 @@ struct TopologyPlanTests {
             $0.feedback = route
         }
         #expect(queues.filter { !$0.name.contains(".retry.") }.map(\.name) == ["push.dead", "push.requests"])
+        let first = try plan {
+            $0.results.route = route
+            $0.feedback = route
+        }.steps.first
+        guard case .queue(_, let purpose)? = first else {
+            Issue.record("the first step is a queue")
+            return
+        }
+        #expect(purpose.split(separator: "; ").count == 3)
     }
 
     @Test("A route through an exchange declares it, a queue and their binding")
