@@ -151,7 +151,7 @@ final class TestEngine: Engine {
 }
 
 extension Thread {
-    /// Runs `body` on a thread of its own, and returns or throws what it does.
+    /// Runs `body` on a new thread, waits for it, and returns its result or throws its error.
     static func run<Value: Sendable>(
         _ name: String, stackSize: Int = workerStackSize, _ body: @escaping @Sendable () throws -> Value
     ) throws -> Value {

@@ -1,7 +1,7 @@
 package import Core
 
 /// A request on a control connection; the broker answers them in order.
-package enum ControlRequest: Sendable {
+package enum ControlRequest: Sendable, Equatable {
     case declareQueue(QueueDeclaration)
     /// Checks that a queue exists and counts its messages and consumers. Changes nothing.
     case inspectQueue(String)

@@ -29,14 +29,11 @@ package struct TopologyPlan: Sendable {
             }
         }
         self.steps = steps.reduce(into: []) { plan, step in
-            if case .queue(let queue, let purpose) = step,
-                let (index, earlier) = plan.enumerated().lazy.compactMap({ index, step in
-                    if case .queue(queue, let earlier) = step { (index, earlier) } else { nil }
-                }).first
-            {
+            guard let index = plan.firstIndex(where: { $0.declaration == step.declaration }) else {
+                return plan.append(step)
+            }
+            if case .queue(let queue, let purpose) = step, case .queue(_, let earlier) = plan[index] {
                 plan[index] = .queue(queue, purpose: "\(earlier); \(purpose)")
-            } else if !plan.contains(step) {
-                plan.append(step)
             }
         }
     }

@@ -4,7 +4,7 @@ import Core
 import Pipeline
 import Runtime
 
-/// Families of samples, by what has a value: that also decides their labels.
+/// Writes metrics. What has a value (the process, a queue, an app) decides the labels.
 extension MetricsPage {
     /// An unknown value has no sample.
     mutating func write(_ kind: Metric.Kind, _ name: StaticString, _ help: StaticString, _ value: Double?) {
