@@ -136,7 +136,7 @@ final class Checker {
     func serves() {
         guard let worker = world.worker, worker.worker.drain.stage == .running, !worker.isSuspended,
             worker.worker.pipeline.canAnySend, !world.broker.messages(in: "push.requests").isEmpty,
-            worker.worker.pipeline.waiting.count >= Int(world.configuration.queues[0].prefetch)
+            worker.worker.pipeline.heldRequests >= Int(world.configuration.queues[0].prefetch)
         else {
             blockedSince = nil
             return
@@ -547,6 +547,13 @@ extension RequestPipeline {
     /// Whether APNs refuses nothing of an app.
     var canAnySend: Bool {
         configured.contains { id in app(in: id).lanes.allSatisfy(\.gate.isOpen) }
+    }
+
+    /// The number of requests that hold the prefetch because notifications of them wait in closed lanes.
+    var heldRequests: Int {
+        let held = notifications.handles.map { notifications[$0] }
+            .filter { if case .lane = $0.place { true } else { false } }
+        return Set(held.map { ObjectIdentifier($0.request) }).count
     }
 
     /// The start of the longest wait for a paused app; `nil` if no notification is held.
