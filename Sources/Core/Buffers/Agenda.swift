@@ -46,6 +46,12 @@ package struct Agenda: ~Copyable {
         for member in members { isWoken[member] = false }
     }
 
+    /// Moves the woken members and those whose deadline has passed to `members`, in place of what it held.
+    package mutating func takeDue(at now: Instant, into members: inout [Int]) {
+        while popDue(at: now) != nil {}
+        if hasWoken || !members.isEmpty { takeWoken(into: &members) }
+    }
+
     package var hasWoken: Bool { !woken.isEmpty }
 
     /// When the next member has work: in the past if one is woken, `nil` if none is scheduled.

@@ -63,7 +63,7 @@ struct WorkerPools: ~Copyable {
 
     /// Moves the woken pools and those whose deadline has passed to ``due``.
     mutating func takeDue(at now: Instant) {
-        agenda.takeDue(at: now, into: &due)
+        agenda.members.takeDue(at: now, into: &due)
     }
 
     /// - Returns: `false` if there is no such pool any more, whose connections may still have woken it.
@@ -84,10 +84,4 @@ struct WorkerPools: ~Copyable {
 /// is a value.
 private final class PoolAgenda {
     var members = Agenda()
-
-    /// Moves the woken members and those whose deadline has passed to `due`.
-    func takeDue(at now: Instant, into due: inout [Int]) {
-        while members.popDue(at: now) != nil {}
-        if members.hasWoken || !due.isEmpty { members.takeWoken(into: &due) }
-    }
 }
