@@ -99,13 +99,14 @@ PATH = r"[a-z]\w*(?:\.[a-z]\w*)*"
 PAIR = re.compile(rf"(?<=[(,])(\s?(?:\w+: )?)({PATH})(, (?:\w+: )?)({PATH})(?=[,)])")
 LITERAL = re.compile(r"(?<![\w.$#\"])\d[\d_]*(?:\.\d+)?(?![\w\"]|\.\d)")
 MAXIMUM_LINES = 8
-# Comments, and string literals with what they interpolate, which has parentheses and strings of its own.
+# Comments, regular expressions, and string literals with what they interpolate, which has parentheses and
+# strings of its own.
 STRING = r'"(?:\\[^\n]|[^"\\\n])*"'
 INTERPOLATED = r"\([^()\n]*\)"
 for _ in range(3):
     INTERPOLATED = rf'\((?:[^()"\n]|{STRING}|{INTERPOLATED})*\)'
 HIDDEN = re.compile(
-    r'//[^\n]*|/\*.*?\*/|(#*)"""(?:.*?)"""\1|(#+)"[^\n]*?"\2'
+    r'//[^\n]*|/\*.*?\*/|#/[^\n]*?/#|(#*)"""(?:.*?)"""\1|(#+)"[^\n]*?"\2'
     rf'|"(?:\\{INTERPOLATED}|\\[^\n]|[^"\\\n])*"', re.DOTALL)
 
 
