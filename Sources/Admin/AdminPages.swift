@@ -64,6 +64,6 @@ package protocol AdminPages: AnyObject {
     var pages: [AdminPage] { get }
 
     /// The response for one of ``pages``. `nil` if it is not ready; the request is then repeated after
-    /// ``AdminServer/respondToWaiting(at:)``.
+    /// ``AdminServer/respondToWaiting()``.
     func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse?
 }

@@ -121,7 +121,6 @@ package final class AdminServer {
         // The last turn of this server may be minutes ago.
         self.now = now
         daemon?.add(socket.release())
-        isBusy = true
     }
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
@@ -203,8 +202,7 @@ package final class AdminServer {
     }
 
     /// Repeats the requests whose pages were not ready.
-    package func respondToWaiting(at now: Moment) {
-        self.now = now
+    package func respondToWaiting() {
         for connection in connections.values where connection.isWaiting { resume(connection) }
     }
 

@@ -14,8 +14,6 @@ package final class HTTP2ServerSession {
     package struct Settings: Sendable {
         /// The initial SETTINGS; `nil` omits one, so that the RFC's default applies.
         package var initial = ServerSettings(maxConcurrentStreams: 1000, maxHeaderListSize: 8000)
-        /// The flow-control window of the connection, in bytes.
-        package var connectionWindow: Int32 = 65_535
         /// The number of bytes kept of a request body; the rest is discarded and flagged.
         package var maximumRequestBody = 64 * 1024
         /// The maximum size of one request's headers, in bytes, counted as in RFC 9113, section 6.5.2. A larger
@@ -75,7 +73,6 @@ package final class HTTP2ServerSession {
         // calls from this object's methods, and the session is destroyed together with the object.
         unsafe nghttp2_session_set_user_data(raw.pointer, Unmanaged.passUnretained(self).toOpaque())
         try raw.submitSettings(settings.initial.entries)
-        try raw.setLocalWindow(settings.connectionWindow)
     }
 
     // MARK: Bytes

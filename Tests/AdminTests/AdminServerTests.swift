@@ -214,7 +214,7 @@ struct AdminServerTests {
         #expect(!visitor.hasEnded)
         try rig.run { rig.server.nextDeadline.map { $0 > rig.loop.now.instant } == true }
         rig.isSlowReady = true
-        rig.server.respondToWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting()
         try rig.run { visitor.hasEnded }
         #expect(visitor.body == "this is /slow\n")
         #expect(rig.asked == [false, false, true])
@@ -246,7 +246,7 @@ struct AdminServerTests {
             String(repeating: "400\r\n\(String(repeating: "x", count: 1024))\r\n", count: 4096).utf8)
         try rig.run { !rig.asked.dropFirst().isEmpty }
         rig.isSlowReady = true
-        rig.server.respondToWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting()
         try rig.checkService()
     }
 
@@ -357,7 +357,7 @@ struct AdminServerTests {
         let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try rig.run { rig.asked.count > 1 || visitor.hasEnded }
         rig.isSlowReady = true
-        rig.server.respondToWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting()
         try rig.run { visitor.hasEnded }
         #expect(visitor.status == 200)
     }
@@ -369,7 +369,7 @@ struct AdminServerTests {
         try rig.run { !rig.asked.isEmpty }
         rig.network.disconnect(visitor)
         rig.isSlowReady = true
-        rig.server.respondToWaiting(at: rig.loop.now)
+        rig.server.respondToWaiting()
         try rig.run { rig.server.connectionCount == 0 }
         try rig.checkService()
     }

@@ -67,9 +67,7 @@ struct DeadLetterTable {
     /// The largest group first.
     var sorted: [DeadLetterGroup] {
         func name(_ key: [String?]) -> String { key.map { $0 ?? "" }.joined(separator: "\u{0}") }
-        let sorted = groups.sorted {
-            $0.value.count == $1.value.count ? name($0.key) < name($1.key) : $0.value.count > $1.value.count
-        }
+        let sorted = groups.sorted { ($1.value.count, name($0.key)) < ($0.value.count, name($1.key)) }
         return sorted.map(\.value)
     }
 

@@ -41,7 +41,7 @@ extension Application {
         workers.ask(workers.watch.round(at: now.instant))
         if let server = admin.server, admin.isWaitingForWorkers, workers.watch.isComplete(at: now.instant) {
             admin.isWaitingForWorkers = false
-            server.respondToWaiting(at: now)
+            server.respondToWaiting()
         }
     }
 

@@ -60,7 +60,7 @@ package final class InboxServer {
         firstTimeout = nil
         hasNewEntries = false
         lastCheck = now.instant
-        server?.respondToWaiting(at: now)
+        server?.respondToWaiting()
     }
 }
 
