@@ -95,6 +95,8 @@ final class TestEngine: Engine {
     private(set) var received: [UInt8] = []
     /// The number of pieces received.
     private(set) var receipts = 0
+    /// What a program wrote to its standard error.
+    var complaints: [UInt8] = []
     private(set) var drains = 0
     private(set) var expirations: [Instant] = []
     var output: [UInt8] = []

@@ -1,11 +1,15 @@
 import Core
 import Glibc
+import TestSupport
 import Testing
 
 @testable import System
 
 @Suite("Programs")
 struct ProgramRunnerTests {
+    private static let stubborn = Program(
+        command: ["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1; done"])
+
     @Test("A process that another part of the program has reaped, as the kernel does if SIGCHLD is ignored, has ended")
     func reapedElsewhere() throws {
         let fixture = try LoopFixture()
@@ -21,21 +25,62 @@ struct ProgramRunnerTests {
         #expect(program.failure?.code.rawValue == "ECHILD")
     }
 
+    @Test("The last words of a program are read, even if its end is found first")
+    func lastWords() throws {
+        let directory = try TemporaryDirectory()
+        let fixture = try LoopFixture()
+        let host = ProgramRunner(fixture.network)
+        let program = TestEngine()
+        program.output = Array("go\n".utf8)
+        // Its child writes after its end.
+        let end = "(sleep 0.1; echo last >&2; : > \(directory.file("done"))) & exit 3"
+        host.start(
+            Program(command: ["/bin/sh", "-c", "read line; exec </dev/null >/dev/null; \(end)"]), program)
+        while program.drains == 0, !program.hasEnded { try fixture.runOneTurn() }
+        try eventually("the child has written") { unsafe access(directory.file("done"), F_OK) == 0 ? true : nil }
+        try fixture.run { program.hasEnded }
+        #expect(program.complaints == Array("last\n".utf8) && program.failure?.code.rawValue == "exit 3")
+    }
+
+    @Test("A program does not inherit that SIGPIPE is ignored")
+    func ignoredSignals() throws {
+        SignalSource.ignoreBrokenPipes()
+        let fixture = try LoopFixture()
+        let host = ProgramRunner(fixture.network)
+        let program = TestEngine()
+        host.start(Program(command: ["/bin/sh", "-c", "kill -PIPE $$"]), program)
+        try fixture.run { program.hasEnded }
+        #expect(program.failure?.code.rawValue == "SIGPIPE")
+    }
+
     @Test("A released host kills its programs, even one that ignores SIGTERM")
     func released() throws {
         let program = TestEngine()
         try {
             let fixture = try LoopFixture()
             let host = ProgramRunner(fixture.network)
-            host.start(
-                Program(command: ["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1; done"]), program)
+            host.start(Self.stubborn, program)
             try fixture.run { program.received.last == 10 }
         }()
         let id = try #require(Int32(String(decoding: program.received, as: UTF8.self).dropLast()))
         #expect(kill(id, 0) != 0 && errno == ESRCH)
     }
+
+    @Test("A stopped program that ignores SIGTERM is killed after its grace period")
+    func stopped() throws {
+        let fixture = try LoopFixture()
+        let host = ProgramRunner(fixture.network)
+        let program = TestEngine()
+        host.start(Self.stubborn, program)
+        try fixture.run { program.received.last == 10 }
+        host.stop(program, within: .milliseconds(100))
+        try fixture.run { program.hasEnded }
+        #expect(program.failure?.code.rawValue == "SIGKILL")
+    }
 }
 
 extension TestEngine: ProgramEngine {
-    func complained(_ bytes: Span<UInt8>, at now: Instant) {}
+    func complained(_ bytes: Span<UInt8>, at now: Instant) {
+        complaints.append(bytes)
+    }
 }

@@ -33,6 +33,8 @@ struct ThreadTests {
         let thread = try Thread.start(name: "waiting") {
             var byte: UInt8 = 0
             _ = unsafe read(blocking, &byte, 1)
+            // Longer than the last wait needs to begin.
+            usleep(100_000)
         }
         let start = ContinuousClock.now
         let isEarly = thread.join(until: SystemClock.now().instant + .milliseconds(50))

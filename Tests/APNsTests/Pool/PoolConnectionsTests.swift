@@ -195,6 +195,19 @@ struct PoolConnectionsTests {
         #expect(world.counters.disconnects == ["none": 1] && world.counters[.resends] == 1)
     }
 
+    @Test("At the maximum, a connection whose streams are cut is replaced after one second, without any event")
+    func streamCutAtMaximum() throws {
+        let world = try World()
+        world.onRequest = { _, _ in }
+        world.submit(0..<1)
+        world.pass(.milliseconds(500))
+        world.servers[0].allow(streams: 1)
+        world.pass(.milliseconds(100))
+        world.submit(1..<2)
+        world.pass(.milliseconds(950))
+        #expect(world.dialledAt.count == 2)
+    }
+
     @Test("A connection that starts without streams, until the next SETTINGS, was not cut")
     func startsWithoutStreams() throws {
         let world = try World()

@@ -50,7 +50,7 @@ struct DeadLetterRunTests {
             $0.filter.reasons = ["BadTopic"]
             $0.limit = 20
         }
-        #expect(run.end == .complete)
+        #expect(run.end == .complete && run.progress.done == 20 && run.progress.of == 20)
         #expect(world.numbers(DeadLetterWorld.target) == (0..<20).map { $0 * 3 })
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<100).filter { $0 % 3 > 0 || $0 >= 60 })
         expectConserved(run, 100)

@@ -159,16 +159,17 @@ struct RetryQueueTests {
                 == 1)
     }
 
-    @Test("A retry queue that was made and is gone again is logged once more")
-    func deletedQueue() throws {
+    @Test("A retry queue that was made and is gone again is logged once more", arguments: [false, true])
+    func deletedQueue(isPostponed: Bool) throws {
+        let body = World.body(extra: isPostponed ? "\"not-before\":\(World.start.wall.seconds + 400)," : "")
         let lines = LogLines()
         let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false, log: lines)
         for round in 1...2 {
             world.deleteRetryQueues()
-            for number in 0..<2 { try world.request(World.body(), id: "lost\(round)\(number)") }
+            for number in 0..<2 { try world.request(body, id: "lost\(round)\(number)") }
             #expect(lines.all.count { $0.message.hasPrefix("no retry queue receives requests") } == round)
             world.declareRetryQueues()
-            try world.request(World.body(), id: "parked\(round)")
+            try world.request(body, id: "parked\(round)")
             #expect(world.parked.count == 1)
         }
     }
