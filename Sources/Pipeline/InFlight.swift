@@ -177,7 +177,7 @@ package final class InFlightNotification {
     /// When it was last submitted to a pool.
     var submittedAt = Instant(nanoseconds: 0)
     var place = Place.none
-    package var pool = PoolID(0)
+    var pool = PoolID(0)
 
     package init(
         request: InFlightRequest, notification: Notification, position: Int?, id: NotificationID,

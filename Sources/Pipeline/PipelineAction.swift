@@ -8,7 +8,7 @@ package enum PipelineAction {
     case ask(Int, Handle, Delivery)
     /// Submit a notification to its pool: ``RequestPipeline/responded(_:_:at:)``, ``RequestPipeline/lost(_:_:at:)`` or
     /// ``RequestPipeline/expired(_:at:)``. A probe needs a new connection, which APNs binds to the current credential.
-    case submit(Handle, InFlightNotification, isProbe: Bool)
+    case submit(Handle, InFlightNotification, pool: PoolID, isProbe: Bool)
     /// Withdraw a notification from a pool: ``RequestPipeline/withdrawn(_:_:at:)`` or ``RequestPipeline/wasSent(_:)``.
     case withdraw(Handle, pool: PoolID, Withdrawal)
     /// Settle a delivery of the current epoch.

@@ -28,7 +28,7 @@ extension RequestPipeline {
         entry.submittedAt = now.instant
         startWaiting(entry, at: now)
         entry.place = .pool
-        append(.submit(handle, entry, isProbe: waiting.isProbe(handle, entry)))
+        append(.submit(handle, entry, pool: entry.pool, isProbe: waiting.isProbe(handle, entry)))
     }
 
     // MARK: Throttled devices

@@ -54,7 +54,7 @@ package struct RequestPipeline: ~Copyable {
 
     // MARK: Publishes
 
-    let encoder = ResultEncoder()
+    var encoder = ResultEncoder()
     var destinations: Destinations
     /// One for each ``PublisherRole``.
     var outlets = PublisherRole.allCases.map { _ in PublishOutlet() }

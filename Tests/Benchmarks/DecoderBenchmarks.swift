@@ -29,13 +29,13 @@ enum DecoderBenchmarks {
     }
 
     private static let result = Benchmark("encode result") { meter in
-        let encoder = ResultEncoder()
         let sample = Samples.all[0]
         let request = try decoded(sample)
         let inFlight = InFlightRequest(delivery: sample.delivery, arrived: BenchmarkFiles.start)
         let report = Report(outcome: .accepted, status: 200)
         let route = PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8))
         return { operations in
+            var encoder = ResultEncoder()
             meter.measure {
                 for number in 0..<operations {
                     let end = Conclusion(

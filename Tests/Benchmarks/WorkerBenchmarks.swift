@@ -221,7 +221,7 @@ private struct PipelineWorld: ~Copyable {
     mutating func perform(at now: Moment) {
         while let action = pipeline.nextAction() {
             switch action {
-            case .submit(let handle, let notification, _):
+            case .submit(let handle, let notification, _, _):
                 _ = notification.apnsRequest
                 submitted.append(handle)
             case .settle: settled += 1

@@ -46,11 +46,9 @@ private func notification(
 struct ResultTests {
     @Suite("Result JSON")
     struct JSON {
-        private let encoder = ResultEncoder()
-
         @Test("An accepted notification has all fields in order")
         func accepted() throws {
-            let result = encoder.encode(
+            let result = ResultEncoder.encode(
                 Report(outcome: .accepted, status: 200, attempts: 1, processed: .yes), id: id,
                 notification: try notification(),
                 delivery: try delivery(properties(messageID: "m-1", correlationID: "c-1")))
@@ -75,7 +73,7 @@ struct ResultTests {
 
         @Test("An unregistered token has APNs' reason and timestamp")
         func unregistered() throws {
-            let result = encoder.encode(
+            let result = ResultEncoder.encode(
                 Report(
                     outcome: .unregistered, status: 410, reason: RejectionReason(rawValue: "Unregistered"),
                     timestamp: 1_795_300_000_123, uniqueID: Array("u-1".utf8), attempts: 2, processed: .yes),
@@ -98,7 +96,7 @@ struct ResultTests {
 
         @Test("An undecodable request has nulls, and no status among its headers")
         func invalid() throws {
-            let result = encoder.encode(
+            let result = ResultEncoder.encode(
                 Report(outcome: .invalid, detail: "body: not JSON"), id: nil, notification: nil,
                 delivery: try delivery(properties(messageID: "m-1")))
             #expect(
@@ -114,7 +112,7 @@ struct ResultTests {
 
         @Test("A broadcast names its channel instead of a device token")
         func broadcast() throws {
-            let result = encoder.encode(
+            let result = ResultEncoder.encode(
                 Report(outcome: .accepted, status: 200), id: id,
                 notification: try notification(target: .channel(ArraySlice("YQ==".utf8))), delivery: try delivery())
             #expect(
@@ -130,7 +128,7 @@ struct ResultTests {
             ]
             let rejected = Report(outcome: .rejected, status: 400, reason: RejectionReason(rawValue: "BadTopic"))
             for report in [Report(outcome: .accepted, status: 200), rejected] {
-                let result = encoder.encode(
+                let result = ResultEncoder.encode(
                     report, id: id, notification: nil, delivery: try delivery(properties(headers: request)))
                 var expected: FieldTable = [
                     "harebell-outcome": .string(report.outcome.name.description),
@@ -148,7 +146,7 @@ struct ResultTests {
         func longTrace() throws {
             for (length, isCopied) in [(8192, true), (8193, false), (100_000, false)] {
                 let baggage = String(repeating: "b", count: length)
-                let result = encoder.encode(
+                let result = ResultEncoder.encode(
                     Report(outcome: .accepted, status: 200), id: id, notification: nil,
                     delivery: try delivery(properties(headers: ["baggage": .string(baggage)])))
                 #expect((headers(result.properties)["baggage"] == .string(baggage)) == isCopied)
@@ -158,7 +156,7 @@ struct ResultTests {
         @Test("For any text, the result is JSON with the same text")
         func escapes() throws {
             let strange = "\"\\/\u{0}\u{1}\u{8}\u{c}\u{1f}\n\r\t é😀\u{7f}\u{2028}"
-            let result = encoder.encode(
+            let result = ResultEncoder.encode(
                 Report(outcome: .invalid, detail: strange), id: nil, notification: nil,
                 delivery: try delivery(properties(messageID: strange)))
             let json = try #require(JSONSerialization.jsonObject(with: Data(result.body)) as? [String: Any])
@@ -168,7 +166,7 @@ struct ResultTests {
 
             var broken = MessageProperties()
             broken.messageID = [0x61, 0xFF, 0x62]
-            let repaired = encoder.encode(
+            let repaired = ResultEncoder.encode(
                 Report(outcome: .invalid), id: nil, notification: nil, delivery: try delivery(broken))
             #expect(string(repaired.body)?.contains("\"message-id\":\"a\u{FFFD}b\"") == true)
         }
@@ -525,7 +523,7 @@ struct ResultTests {
 
 extension ResultEncoder {
     /// The result of a notification that shares nothing with others.
-    func encode(
+    static func encode(
         _ report: Report, id: NotificationID?, position: Int? = nil, notification: Core.Notification?,
         delivery: Delivery
     ) -> Publication {
@@ -533,6 +531,7 @@ extension ResultEncoder {
         let end = Conclusion(
             request: InFlightRequest(delivery: delivery, arrived: now), notification: notification, position: position,
             id: id, report: report)
-        return encode(end, to: PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8)))
+        var encoder = ResultEncoder()
+        return encoder.encode(end, to: PublishRoute(exchange: [], routingKey: ArraySlice("replies".utf8)))
     }
 }

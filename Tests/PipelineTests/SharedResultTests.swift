@@ -49,7 +49,7 @@ struct SharedResultTests {
         let delivery = try DeadLetterSamples.delivery(properties, body: Array("{}".utf8))
         let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0))
         let request = InFlightRequest(delivery: delivery, arrived: now)
-        let (sharing, alone) = (ResultEncoder(), ResultEncoder())
+        var sharing = ResultEncoder()
         for round in 0..<2 {
             for (index, report) in Self.reports.enumerated() {
                 let position = round * Self.reports.count + index
@@ -57,13 +57,14 @@ struct SharedResultTests {
                 let end = Conclusion(
                     request: request, notification: notification, position: position, id: Self.id, report: report)
                 let found = sharing.encode(end, to: PublishRoute(exchange: [], routingKey: []))
-                let expected = alone.encode(
+                let expected = ResultEncoder.encode(
                     report, id: Self.id, position: position, notification: notification, delivery: delivery)
                 #expect(found.body == expected.body, "\(position)")
                 #expect(found.encodedProperties.bytes == expected.encodedProperties.bytes, "\(position)")
                 #expect(found.encodedProperties.messageID == expected.encodedProperties.messageID)
                 #expect(found.encodedProperties.correlationID == expected.encodedProperties.correlationID)
-                #expect(sharing.body(of: end) == expected.body, "\(position)")
+                let body = sharing.body(of: end)
+                #expect(body == expected.body, "\(position)")
             }
         }
         #expect(request.sharedResult?.properties != nil)

@@ -39,7 +39,7 @@ package final class AMQPConnection {
     package static let longestStallTimeout = Duration.seconds(3600)
 
     /// The generation of the current engine; 0 before the first attempt.
-    package private(set) var epoch: UInt32 = 0
+    private(set) var epoch: UInt32 = 0
     package private(set) var address: BrokerAddress
     private var configuration: AMQPConfiguration
     private var addresses: [BrokerAddress]

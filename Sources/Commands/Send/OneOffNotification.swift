@@ -33,10 +33,10 @@ final class OneOffNotification: Run {
         pipeline = RequestPipeline(settings, apps: try AppTable(configuration), log: log, seed: seed)
         pipeline.received(request.delivery(replyTo: Self.replyTo), at: now)
         while let action = pipeline.nextAction() {
-            guard case .submit(let handle, let notification, _) = action else {
+            guard case .submit(let handle, let notification, let pool, _) = action else {
                 preconditionFailure("a new request is submitted, or ends with a result")
             }
-            let app = configuration.apps[notification.pool.index]
+            let app = configuration.apps[pool.index]
             let exchange = try OneOffExchange(
                 notification.apnsRequest, for: app, configuration.apns, tokens: ProviderTokens([app]),
                 network: network, timeLimit: timeLimit, seed: seed, at: now)

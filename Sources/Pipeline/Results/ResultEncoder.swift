@@ -15,7 +15,7 @@ struct ResultNote {
 }
 
 /// Encodes results of notifications. All results reuse the same memory.
-package final class ResultEncoder {
+package struct ResultEncoder: ~Copyable {
     private static let contentType = ArraySlice("application/json".utf8)
     private static let type = ArraySlice("harebell.result".utf8)
     /// The headers and the middle of the body that nearly all results share, encoded once.
@@ -35,7 +35,7 @@ package final class ResultEncoder {
     package init() {}
 
     /// The result of a notification that ended: persistent and mandatory.
-    package func encode(_ end: borrowing Conclusion, to route: PublishRoute) -> Publication {
+    package mutating func encode(_ end: borrowing Conclusion, to route: PublishRoute) -> Publication {
         if let shared = end.shared, end.report.isCommon {
             if let known = shared.properties {
                 writer.append(known)
@@ -52,19 +52,19 @@ package final class ResultEncoder {
     }
 
     /// The body alone, for one message with several results.
-    func body(of end: borrowing Conclusion) -> ArraySlice<UInt8> {
+    mutating func body(of end: borrowing Conclusion) -> ArraySlice<UInt8> {
         scratch.removeAll()
         Self.append(end, to: &scratch)
         return scratch.copy()[...]
     }
 
-    private func finish(_ route: PublishRoute) -> Publication {
+    private mutating func finish(_ route: PublishRoute) -> Publication {
         let (properties, body) = writer.finish()
         return Publication(exchange: route.exchange, routingKey: route.routingKey, properties: properties, body: body)
     }
 
     /// The properties before the message id.
-    private func beginProperties(_ end: borrowing Conclusion) {
+    private mutating func beginProperties(_ end: borrowing Conclusion) {
         let report = end.report
         beginProperties(of: end.request.delivery) {
             if report.isCommon {
@@ -75,7 +75,7 @@ package final class ResultEncoder {
         }
     }
 
-    private func beginProperties(of delivery: Delivery, headers: (inout ByteQueue) -> Void) {
+    private mutating func beginProperties(of delivery: Delivery, headers: (inout ByteQueue) -> Void) {
         writer.append(.contentType, Self.contentType)
         writer.appendHeaders {
             headers(&$0)
@@ -85,7 +85,7 @@ package final class ResultEncoder {
         writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
     }
 
-    private func endProperties(id: NotificationID?, position: Int?) {
+    private mutating func endProperties(id: NotificationID?, position: Int?) {
         if let id {
             let suffix = position.map { 1 + $0.decimalDigits } ?? 0
             writer.append(.messageID, NotificationID.textLength + suffix) { Self.append(id, position, to: &$0) }
@@ -104,7 +104,7 @@ package final class ResultEncoder {
 
     /// Encodes several results of one request as an array. The message id is that of the first; the headers contain the
     /// common values, and `mixed` if the outcomes differ.
-    func encode(_ results: [ResultNote], of delivery: Delivery, to route: PublishRoute) -> Publication {
+    mutating func encode(_ results: [ResultNote], of delivery: Delivery, to route: PublishRoute) -> Publication {
         let first = results[0]
         beginProperties(of: delivery) {
             // By index, because a copy of each result would cost more than the comparison.

@@ -15,9 +15,8 @@ extension Worker {
         switch consume action {
         case .take(let intake): take(intake)
         case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
-        case .submit(let handle, let notification, let isProbe):
-            pools[notification.pool].submit(
-                notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
+        case .submit(let handle, let notification, let pool, let isProbe):
+            pools[pool].submit(notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
             if pools[pool].cancel(handle) {
                 pipeline.withdrawn(handle, purpose, at: now)

@@ -1,7 +1,8 @@
-import AMQP
 import Core
 import Testing
 import TestSupport
+
+@testable import AMQP
 
 @Suite("With RabbitMQ", .enabled(if: TestEnvironment.broker != nil, "\(TestEnvironment.hint)"), .serialized)
 struct RabbitMQTests {
