@@ -115,7 +115,10 @@ extension APNsPool {
                 }
                 break
             }
-            connect(at: now)
+            guard connect(at: now) else {
+                due = min(due, dialer.nextAttempt)
+                break
+            }
             connecting += 1
         }
         return due == .distantFuture ? nil : due
@@ -162,7 +165,8 @@ extension APNsPool {
         connections.isEmpty ? lastDivisor : connections.reduce(1) { max($0, $1.brake.divisor) }
     }
 
-    private mutating func connect(at now: Instant) {
+    /// - Returns: `false` if there is no memory for a session.
+    private mutating func connect(at now: Instant) -> Bool {
         dialer.attempted(at: now)
         counters[.connects] += 1
         do throws(APNsError) {
@@ -179,12 +183,14 @@ extension APNsPool {
             network.connect(
                 connection.link, to: configuration.engine.endpoint, through: configuration.proxy,
                 timeout: Configuration.connectTimeout)
+            return true
         } catch {
             counters[.failures] += 1
             dialer.failed(at: now, using: &random)
             counters.count(disconnect: error)
             if !isConnected { outage = .after(outage, error, at: now) }
             events.append(.disconnected(error))
+            return false
         }
     }
 

@@ -69,12 +69,21 @@ struct PoolFaultTests {
             do { for _ in 0..<3 { try server.tls.write(frame.span) } } catch { Issue.record(error) }
         }
         world.submit(0..<1)
-        world.pass(.seconds(1))
+        world.pass(.seconds(31))
         world.submit(1..<20)
         world.pass(.seconds(2))
         #expect(world.responses.count == 20 && world.losses.isEmpty)
         #expect(world.counters[.resends] == 20 && world.dialledAt.count == 1)
         #expect(world.servers[0].received.count == 40)
+    }
+
+    @Test("A pool that cannot make a session tries again by itself, with backoff")
+    func noSession() throws {
+        let world = try World { $0.engine.firstStreamID = 0 }
+        world.pass(.seconds(30))
+        #expect((3...20).contains(world.counters[.connects]) && world.dialledAt.isEmpty)
+        #expect(world.counters[.failures] == world.counters[.connects])
+        #expect(world.disconnects.count == Int(world.counters[.failures]))
     }
 
     // MARK: Stream IDs and SETTINGS
