@@ -29,8 +29,12 @@ nonisolated(unsafe) let __asked = {
 
 @usableFromInline func __mutant(_ number: Int32) -> Bool {
     if __active < 0 && !__asked[Int(number)] {
-        __asked[Int(number)] = true
+        let error = errno
+        defer { errno = error }
         let file = open("{file}.asked", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+        // A test may have used up the descriptors: the next call tries again.
+        guard file >= 0 else { return false }
+        __asked[Int(number)] = true
         _ = "\\(number)\\n".utf8CString.withUnsafeBufferPointer { write(file, $0.baseAddress, $0.count - 1) }
         close(file)
     }
