@@ -56,5 +56,4 @@ package struct HTTP2Request: Sendable {
     package var hasPriority = false
     /// At most ``HTTP2ServerSession/Settings/maximumRequestBody`` bytes.
     package var body: [UInt8] = []
-    package var bodyTruncated = false
 }

@@ -103,7 +103,6 @@ extension HTTP2ServerSession {
         _ = withStream(id) { stream in
             let kept = min(bytes.count, limit - stream.request.body.count)
             unsafe stream.request.body.append(contentsOf: bytes.prefix(kept))
-            if kept < bytes.count { stream.request.bodyTruncated = true }
         }
     }
 

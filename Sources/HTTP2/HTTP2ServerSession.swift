@@ -14,7 +14,7 @@ package final class HTTP2ServerSession {
     package struct Settings: Sendable {
         /// The initial SETTINGS; `nil` omits one, so that the RFC's default applies.
         package var initial = ServerSettings(maxConcurrentStreams: 1000, maxHeaderListSize: 8000)
-        /// The number of bytes kept of a request body; the rest is discarded and flagged.
+        /// The number of bytes kept of a request body; the rest is discarded.
         package var maximumRequestBody = 64 * 1024
         /// The maximum size of one request's headers, in bytes, counted as in RFC 9113, section 6.5.2. A larger
         /// request is reset with `INTERNAL_ERROR`.

@@ -29,7 +29,6 @@ package final class HTTPRequest: Engine {
     private var head: ResponseHead?
     private var body: [UInt8] = []
     private let tls: TLSSession?
-    private var plaintext = ByteQueue()
     private let deadline: Instant
 
     /// - Parameters:
@@ -60,10 +59,9 @@ package final class HTTPRequest: Engine {
         do throws(TLSError) {
             guard try tls.handshake() else { return }
             while result == nil {
+                var plaintext = ByteQueue()
                 switch try tls.read(into: &plaintext) {
-                case .bytes:
-                    plaintext.withBytes { read($0) }
-                    plaintext.removeAll()
+                case .bytes: plaintext.withBytes { read($0) }
                 case .wantsInput: return
                 case .closed: finish()
                 }

@@ -269,6 +269,7 @@ struct ConnectionTests {
         watch.delivered(at: at(64))
         #expect(watch.expire(at: at(94)) == .ask)
         #expect(!isStalled(at: 95))
+        #expect(watch.deadline == at(125))
         #expect(watch.expire(at: at(125)) == .ask)
         #expect(isStalled(at: 126))
     }

@@ -84,9 +84,10 @@ struct HostilePeerTests {
         try server.receive((Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n") + frame(type: 4)).span)
         try server.receive(frame(type: 2, stream: 3, [0, 0, 0, 0, 15]).span)
         // ":method GET", ":scheme https", ":path /" from the static table and ":authority a", behind padding and
-        // priority fields.
+        // priority fields; then trailers without them.
         let block: [UInt8] = [0x82, 0x87, 0x84, 0x01, 0x01, UInt8(ascii: "a")]
-        try server.receive(frame(type: 1, flags: 0x2d, stream: 5, [2, 0, 0, 0, 3, 7] + block + [0, 0]).span)
+        try server.receive(frame(type: 1, flags: 0x2c, stream: 5, [2, 0, 0, 0, 3, 7] + block + [0, 0]).span)
+        try server.receive(frame(type: 1, flags: 0x5, stream: 5, [0, 1, UInt8(ascii: "t"), 0]).span)
         let events = Array(sequence(state: server) { $0.nextEvent() })
         #expect(events.contains { if case .priorityFrame(stream: 3) = $0 { true } else { false } })
         let request = events.compactMap { event in

@@ -108,9 +108,22 @@ struct ClosingTests {
 
         var later = SystemClock.now()
         later.instant = later.instant + SocketNetwork.closeGracePeriod
+        let cause = "it did not accept the last \(served.fixture.network.unsentBytes) bytes within 5.0 seconds"
         served.fixture.network.expire(at: later)
         #expect(served.engine.failure?.code.rawValue == "ETIMEDOUT")
-        #expect(served.engine.failure?.message.contains("did not accept the last") == true)
+        #expect(served.engine.failure?.message.hasSuffix(cause) == true)
+        #expect(served.fixture.network.connectionCount == 0)
+    }
+
+    @Test("a peer that got the last bytes and keeps its end open is given up after the close timeout")
+    func lingering() throws {
+        let served = try Served()
+        served.engine.wantsDisconnect = true
+        try served.fixture.run { served.engine.hasEnded }
+        #expect(served.fixture.network.connectionCount == 1)
+        var later = served.fixture.loop.now
+        later.instant = later.instant + .seconds(5)
+        served.fixture.network.expire(at: later)
         #expect(served.fixture.network.connectionCount == 0)
     }
 

@@ -153,8 +153,9 @@ struct ResolverTests {
         #expect(AddressLookup.numeric(Endpoint(host: "2001:db8::1", port: 443))?.description == "[2001:db8::1]:443")
     }
 
-    @Test("names the failure of a name that cannot exist")
+    @Test("names the failure of a name that cannot exist, and a lack of descriptors that is over")
     func impossibleName() throws {
+        #expect([EMFILE, ENFILE, ENOENT].map { AddressLookup.shortage($0)?.name } == ["EMFILE", "ENFILE", nil])
         guard case .failure(let failure) = AddressLookup.system(Endpoint(host: "two..dots", port: 1)) else {
             Issue.record("two..dots has an address")
             return

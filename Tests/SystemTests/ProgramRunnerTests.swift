@@ -7,8 +7,9 @@ import Testing
 
 @Suite("Programs")
 struct ProgramRunnerTests {
-    private static let stubborn = Program(
-        command: ["/bin/sh", "-c", "trap '' TERM; echo $$; while :; do sleep 1; done"])
+    private static func program(onTerm action: String) -> Program {
+        Program(command: ["/bin/sh", "-c", "trap '\(action)' TERM; echo $$; while :; do sleep 1; done"])
+    }
 
     @Test("A process that another part of the program has reaped, as the kernel does if SIGCHLD is ignored, has ended")
     func reapedElsewhere() throws {
@@ -59,23 +60,30 @@ struct ProgramRunnerTests {
         try {
             let fixture = try LoopFixture()
             let host = ProgramRunner(fixture.network)
-            host.start(Self.stubborn, program)
+            host.start(Self.program(onTerm: ""), program)
             try fixture.run { program.received.last == 10 }
         }()
         let id = try #require(Int32(String(decoding: program.received, as: UTF8.self).dropLast()))
         #expect(kill(id, 0) != 0 && errno == ESRCH)
     }
 
-    @Test("A stopped program that ignores SIGTERM is killed after its grace period")
-    func stopped() throws {
+    @Test(
+        "A stopped program may end by itself, is killed after its grace period, and is forgotten",
+        arguments: [("", 0, "SIGKILL"), ("", 100, "SIGKILL"), ("sleep 0.1; exit 7", 60_000, "exit 7")])
+    func stopped(action: String, grace: Int, ending: String) throws {
         let fixture = try LoopFixture()
         let host = ProgramRunner(fixture.network)
         let program = TestEngine()
-        host.start(Self.stubborn, program)
+        host.start(Self.program(onTerm: action), program)
         try fixture.run { program.received.last == 10 }
-        host.stop(program, within: .milliseconds(100))
+        weak var process: (any Engine)?
+        process = fixture.network.connections.first { _ in true }?.engine
+        #expect(process != nil)
+        host.stop(program, within: .milliseconds(grace))
+        #expect((host.nextDeadline == nil) == (grace == 0))
         try fixture.run { program.hasEnded }
-        #expect(program.failure?.code.rawValue == "SIGKILL")
+        #expect(program.failure?.code.rawValue == ending)
+        #expect(process == nil, "its descriptors are closed")
     }
 }
 

@@ -56,7 +56,7 @@ struct SocketNetworkTests {
 
         let wanted = fixture.connect(port: listener.port)
         fixture.network.disconnect(wanted)
-        #expect(fixture.network.connectionCount == 0)
+        #expect(fixture.network.connectionCount == 0 && fixture.network.nextDeadline == nil)
 
         let resolving = fixture.connect(to: Endpoint(host: "somewhere", port: 1))
         fixture.network.flush(at: fixture.loop.now)
@@ -104,10 +104,12 @@ struct SocketNetworkTests {
         try fixture.run { first.received == [1] }
         fixture.network.disconnect(first)
         try fixture.run { fixture.network.connectionCount == 0 }
-        let next = TestEngine()
-        next.announces = true
-        fixture.network.connect(next, to: Endpoint(host: "127.0.0.1", port: listener.port), timeout: .seconds(10))
-        try fixture.run { next.isOpen }
+        let (next, greeter) = (TestEngine(), TestEngine())
+        for engine in [next, greeter] { engine.announces = true }
+        greeter.output = [2]
+        let port = try fixture.listen { greeter }.port
+        fixture.network.connect(next, to: Endpoint(host: "127.0.0.1", port: port), timeout: .seconds(10))
+        try fixture.run { next.received == [2] }
         let drains = next.drains
         for _ in 0..<5 { try fixture.runOneTurn() }
         #expect(next.drains == drains)

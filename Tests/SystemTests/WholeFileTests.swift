@@ -29,6 +29,19 @@ struct WholeFileTests {
         #expect(try reader.next() == nil && reader.line == 3)
     }
 
+    @Test("A failed line is removed again, all synced ones stay, and the file can be removed")
+    func reverted() throws {
+        let folder = try TemporaryDirectory()
+        let writer = try LineWriter(creating: folder.file("a"))
+        for line in ["a", "bc"] { try writer.write(Array(line.utf8)) }
+        try writer.sync()
+        try writer.write(Array("failed".utf8))
+        writer.revert()
+        #expect(try WholeFile.read(folder.file("a"), upTo: 100) == Array("a\nbc\n".utf8))
+        writer.remove()
+        #expect(unsafe access(folder.file("a"), F_OK) != 0)
+    }
+
     @Test("A missing file, or one that is not regular, has the system's error text")
     func failures() throws {
         let folder = try TemporaryDirectory()

@@ -36,11 +36,9 @@ package final class ProviderTokenSource: Sendable {
     private let state: Guarded<State>
 
     /// - Parameters:
-    ///   - keyID: ten letters and digits, from the developer account.
-    ///   - teamID: ten letters and digits.
+    ///   - keyID: ten letters and digits, from the developer account; the configuration's rules check that.
+    ///   - teamID: the same.
     package init(key: sending SigningKey, keyID: String, teamID: String) {
-        let isPlain = (keyID + teamID).utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
-        precondition(isPlain, "identifiers are letters and digits")
         self.keyID = keyID
         self.teamID = teamID
         state = Guarded(State(key: key))

@@ -36,7 +36,7 @@ struct DeadLettersExport: ParsableCommand {
                 try writer.sync()
                 isOfUse = true
             } catch {
-                try? writer.revert()
+                writer.revert()
                 throw error
             }
         }

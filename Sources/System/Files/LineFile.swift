@@ -30,12 +30,9 @@ package final class LineWriter {
         kept = written
     }
 
-    /// Removes what was not synced, after a failure.
-    package func revert() throws(WholeFile.Failure) {
-        let number = descriptor.number
-        guard ftruncate(number, off_t(kept)) == 0, lseek(number, off_t(kept), SEEK_SET) >= 0
-        else { throw WholeFile.lastFailure() }
-        written = kept
+    /// Removes what was not synced, if possible, after a failure; nothing is written after that.
+    package func revert() {
+        _ = ftruncate(descriptor.number, off_t(kept))
     }
 }
 

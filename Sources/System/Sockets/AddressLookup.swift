@@ -57,7 +57,7 @@ package enum AddressLookup {
     /// name, because it can open neither `/etc/hosts` nor a socket.
     ///
     /// - Parameter number: `errno` after the lookup, which is not always the cause of the failure.
-    private static func shortage(_ number: Int32) -> SystemError? {
+    static func shortage(_ number: Int32) -> SystemError? {
         if number == EMFILE || number == ENFILE { return SystemError(number: number) }
         do throws(SystemError) {
             _ = try EventDescriptor()

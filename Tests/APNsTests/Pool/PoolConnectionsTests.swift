@@ -165,7 +165,10 @@ struct PoolConnectionsTests {
         world.pass(.seconds(600))
         #expect(world.alarms == [.unreachable(failures: 10)])
         world.refusesConnects = false
-        world.pass(.seconds(120))
+        world.pass(.seconds(40))
+        let proof = world.pool.nextDeadline ?? .distantFuture
+        #expect(proof <= world.now.instant + .seconds(60), "it needs no event for that")
+        world.pass(.seconds(80))
         #expect(world.alarms == [.unreachable(failures: 10), .reachable] && world.statistics.ready == 1)
     }
 

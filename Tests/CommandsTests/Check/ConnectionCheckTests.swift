@@ -118,6 +118,14 @@ struct ConnectionCheckTests {
         #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
     }
 
+    @Test("An APNs that allows no stream is a warning")
+    func noStreams() throws {
+        let world = try worldWithQueues()
+        try world.setScript("connect: settings streams=0")
+        let findings = reports(world)[1].findings
+        #expect(findings.contains { $0.subject == "answer" && $0.severity == .warning }, "\(findings)")
+    }
+
     @Test("A clock that is two hours ahead is detected by the provider token")
     func clock() throws {
         let world = try worldWithQueues()

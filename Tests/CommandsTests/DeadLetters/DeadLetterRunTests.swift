@@ -98,10 +98,10 @@ struct DeadLetterRunTests {
         #expect(first.tally.done + second.tally.done == 195 && world.broker.unsettledCount == 0)
     }
 
-    @Test("The rate limit is kept")
+    @Test("The rate limit is kept, and a run that holds nothing that stays may take long")
     func rate() throws {
         try world.put(0..<100)
-        let run = world.run { $0.rate = 10 }
+        let run = world.run { ($0.rate, $0.longestHold) = (10, .seconds(5)) }
         world.advance(by: .seconds(3), run)
         let sent = world.numbers(DeadLetterWorld.target).count
         #expect((29...32).contains(sent), "\(sent)")

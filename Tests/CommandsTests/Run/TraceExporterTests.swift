@@ -117,6 +117,7 @@ struct TraceExporterTests {
         stage.responses = [kind == 1 ? nil : "220 mail.example.com ESMTP\r\n\r\n"]
         let total = TraceExporter.maximumQueued * 3
         for _ in 0..<(total / 1024) { try stage.add(1024) }
+        stage.expect(exported: 0, dropped: UInt64(total - TraceExporter.maximumQueued))
         stage.pass(.seconds(1000))
         stage.expect(exported: 0, dropped: UInt64(total))
         #expect(stage.exporter.isIdle)

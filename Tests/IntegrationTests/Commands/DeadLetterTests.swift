@@ -225,6 +225,8 @@ extension ProcessTests {
             #expect(attributes[.posixPermissions] as? Int == 0o600)
             let taken = try run("export", "--queue", queues.dead, "--file", file)
             #expect(taken.exit == .exited(64), "a file is not overwritten: \(taken.report)")
+            let dry = try run("import", "--file", file, "--to", queues.dead, "--dry-run", "--json")
+            #expect(try dry.object()["messages"] as? Int == 3 && contents().isEmpty, "\(dry.report)")
             let restore = try run("import", "--file", file, "--to", queues.dead, "--json")
             #expect(restore.exit == .exited(0), "\(restore.report)")
             #expect(try contents() == before)

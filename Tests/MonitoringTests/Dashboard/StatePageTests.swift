@@ -93,6 +93,8 @@ struct StatePageTests {
             totals[name, default: 0] += try #require(entry["total"] as? Int)
         }
         #expect(totals == ["accepted -": 30, "unregistered Unregistered": 3])
+        let counts = try #require(done["totals"] as? [String: Int])
+        #expect(counts["deliveries"] == 33 && counts.values.reduce(0, +) == 33, "\(counts)")
         let latency = try #require(done["latency"] as? Object)
         let bounds = try #require(latency["bounds_seconds"] as? [Double])
         for name in ["request", "apns", "limiter_wait"] {
@@ -193,7 +195,9 @@ struct StatePageTests {
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         world.pass(.seconds(20))
         #expect(try leaving() == nil)
-        let last = try objects(try state(world), "pools").compactMap { $0["last_goaway"] as? Object }.first
+        let pools = try objects(try state(world), "pools")
+        #expect(pools.map { $0["goaways"] as? Int } == [1, 0])
+        let last = pools.compactMap { $0["last_goaway"] as? Object }.first
         #expect(last?["reason"] as? String == "Shutdown")
         let ago = try #require(last?["seconds_ago"] as? Double)
         #expect(ago >= 20)

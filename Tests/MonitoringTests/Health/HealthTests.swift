@@ -161,6 +161,8 @@ struct HealthTests {
         worker.startDrain(deadline: world.network.now + .seconds(30))
         #expect(missing { _ in } == ["draining"])
         #expect(missing { $0.needsEveryApp = true } == ["draining"])
+        world.pass(.seconds(1))
+        #expect(missing { _ in } == ["draining"], "connections that the drain has closed are not missing")
     }
 
     @Test("A failed reload is a problem, and the process stays ready")

@@ -173,6 +173,7 @@ struct MetricsPageTests {
         let page = try PrometheusPage(seen)
         #expect(page.sum("harebell_broker_secret_expiry_seconds") == 12)
         #expect(world.broker.engines.isEmpty)
+        #expect(page.sum("harebell_consuming") == 0 && page.sum("harebell_publishing") == 0)
         world.broker.users["guest"] = token
         #expect(world.pass(atMost: .seconds(60)) { world.broker.engines.count == 2 })
     }
