@@ -522,7 +522,7 @@ struct ResultTests {
 }
 
 extension ResultEncoder {
-    /// The result of a notification that shares nothing with others.
+    /// The result of a notification that shares nothing with others, by a new encoder.
     static func encode(
         _ report: Report, id: NotificationID?, position: Int? = nil, notification: Core.Notification?,
         delivery: Delivery

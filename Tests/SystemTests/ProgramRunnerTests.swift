@@ -33,7 +33,7 @@ struct ProgramRunnerTests {
         let host = ProgramRunner(fixture.network)
         let program = TestEngine()
         program.output = Array("go\n".utf8)
-        // Its child writes after its end.
+        // The program ends at once; its child writes a little later.
         let end = "(sleep 0.1; echo last >&2; : > \(directory.file("done"))) & exit 3"
         host.start(
             Program(command: ["/bin/sh", "-c", "read line; exec </dev/null >/dev/null; \(end)"]), program)

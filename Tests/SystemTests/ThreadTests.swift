@@ -33,7 +33,7 @@ struct ThreadTests {
         let thread = try Thread.start(name: "waiting") {
             var byte: UInt8 = 0
             _ = unsafe read(blocking, &byte, 1)
-            // Longer than the last wait needs to begin.
+            // So that the last wait begins before the thread ends.
             usleep(100_000)
         }
         let start = ContinuousClock.now

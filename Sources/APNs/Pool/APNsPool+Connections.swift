@@ -115,11 +115,7 @@ extension APNsPool {
                 }
                 break
             }
-            guard connect(at: now) else {
-                due = min(due, dialer.nextAttempt)
-                break
-            }
-            connecting += 1
+            if connect(at: now) { connecting += 1 }
         }
         return due == .distantFuture ? nil : due
     }

@@ -36,7 +36,8 @@ package final class ProviderTokenSource: Sendable {
     private let state: Guarded<State>
 
     /// - Parameters:
-    ///   - keyID: ten letters and digits, from the developer account; the configuration's rules check that.
+    ///   - keyID: from the developer account. Only letters and digits, which the configuration's rules check, so that
+    ///     the token's JSON needs no escapes.
     ///   - teamID: the same.
     package init(key: sending SigningKey, keyID: String, teamID: String) {
         self.keyID = keyID

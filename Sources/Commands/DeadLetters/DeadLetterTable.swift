@@ -64,7 +64,7 @@ struct DeadLetterTable {
         groups.values.reduce(others) { $0 + $1.count }
     }
 
-    /// The largest group first.
+    /// The largest group first; equal ones by name.
     var sorted: [DeadLetterGroup] {
         func name(_ key: [String?]) -> String { key.map { $0 ?? "" }.joined(separator: "\u{0}") }
         let sorted = groups.sorted { ($1.value.count, name($0.key)) < ($0.value.count, name($1.key)) }

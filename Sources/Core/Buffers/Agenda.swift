@@ -46,7 +46,7 @@ package struct Agenda: ~Copyable {
         for member in members { isWoken[member] = false }
     }
 
-    /// Moves the woken members and those whose deadline has passed to `members`, in place of what it held.
+    /// Replaces the content of `members` with the woken members and those whose deadline has passed.
     package mutating func takeDue(at now: Instant, into members: inout [Int]) {
         while popDue(at: now) != nil {}
         if hasWoken || !members.isEmpty { takeWoken(into: &members) }

@@ -127,7 +127,7 @@ package final class SimulatorEngine: Engine {
         } catch {
             fail(error)
         }
-        // Fails only after a failed read, which has ended the connection.
+        // Fails only without memory: a failed read has ended the connection before.
         try? tls.write(from: &leaving)
         takeEvents(at: lastMoment)
         if case .draining = phase, http.openStreams <= silent.count, waiting.isEmpty {

@@ -30,7 +30,7 @@ package final class LineWriter {
         kept = written
     }
 
-    /// Removes what was not synced, if possible, after a failure; nothing is written after that.
+    /// Removes what was not synced, if possible, after a failure. Only ``sync()`` and ``remove()`` may follow.
     package func revert() {
         _ = ftruncate(descriptor.number, off_t(kept))
     }

@@ -30,6 +30,7 @@ enum PKCS12 {
     static func pem(
         of file: [UInt8], password: String, _ what: String
     ) throws(TLSError) -> (certificates: String, privateKey: String) {
+        ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         let library = Library()
         let source = PEM.reader(of: file)

@@ -69,6 +69,7 @@ struct PoolFaultTests {
             do { for _ in 0..<3 { try server.tls.write(frame.span) } } catch { Issue.record(error) }
         }
         world.submit(0..<1)
+        // Longer than the timeout of a request: a refusal after a pause is no silence.
         world.pass(.seconds(31))
         world.submit(1..<20)
         world.pass(.seconds(2))

@@ -98,7 +98,7 @@ struct DeadLetterRunTests {
         #expect(first.tally.done + second.tally.done == 195 && world.broker.unsettledCount == 0)
     }
 
-    @Test("The rate limit is kept, and a run that holds nothing that stays may take long")
+    @Test("The rate limit is kept, and a run whose messages all leave may exceed the longest hold")
     func rate() throws {
         try world.put(0..<100)
         let run = world.run { ($0.rate, $0.longestHold) = (10, .seconds(5)) }

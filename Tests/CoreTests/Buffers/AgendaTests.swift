@@ -34,6 +34,19 @@ struct AgendaTests {
         #expect(agenda.nextDeadline == instant(5))
     }
 
+    @Test("due are the woken members and those whose deadline has passed, once")
+    func due() {
+        var agenda = Agenda()
+        agenda.wake(2)
+        for member in 0..<2 { agenda.schedule(member, at: instant(Int64(member))) }
+        var members = [99]
+        for expected in [[2, 0], []] {
+            agenda.takeDue(at: instant(0), into: &members)
+            #expect(members == expected)
+        }
+        #expect(agenda.nextDeadline == instant(1))
+    }
+
     @Test("a removed member is neither woken nor due")
     func removes() {
         var agenda = Agenda()

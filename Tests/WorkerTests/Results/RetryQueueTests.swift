@@ -159,7 +159,9 @@ struct RetryQueueTests {
                 == 1)
     }
 
-    @Test("A retry queue that was made and is gone again is logged once more", arguments: [false, true])
+    @Test(
+        "A retry queue that was made and is gone again is logged once more, also for postponed requests",
+        arguments: [false, true])
     func deletedQueue(isPostponed: Bool) throws {
         let body = World.body(extra: isPostponed ? "\"not-before\":\(World.start.wall.seconds + 400)," : "")
         let lines = LogLines()

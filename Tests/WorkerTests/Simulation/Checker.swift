@@ -136,7 +136,7 @@ final class Checker {
     func serves() {
         guard let worker = world.worker, worker.worker.drain.stage == .running, !worker.isSuspended,
             worker.worker.pipeline.canAnySend, !world.broker.messages(in: "push.requests").isEmpty,
-            worker.worker.pipeline.heldRequests >= Int(world.configuration.queues[0].prefetch)
+            worker.worker.pipeline.requestsInLanes >= Int(world.configuration.queues[0].prefetch)
         else {
             blockedSince = nil
             return
@@ -550,15 +550,12 @@ extension RequestPipeline {
     }
 
     /// The number of requests that hold the prefetch because notifications of them wait in closed lanes.
-    var heldRequests: Int {
-        let held = notifications.handles.map { notifications[$0] }
-            .filter { if case .lane = $0.place { true } else { false } }
-        return Set(held.map { ObjectIdentifier($0.request) }).count
+    var requestsInLanes: Int { Set(inLanes.map { ObjectIdentifier($0.request) }).count }
+
+    private var inLanes: [InFlightNotification] {
+        notifications.handles.map { notifications[$0] }.filter { if case .lane = $0.place { true } else { false } }
     }
 
     /// The start of the longest wait for a paused app; `nil` if no notification is held.
-    var oldestHeld: Instant? {
-        notifications.handles.map { (handle: $0, entry: notifications[$0]) }
-            .filter { if case .lane = $0.entry.place { true } else { false } }.compactMap(\.entry.waitingSince).min()
-    }
+    var oldestHeld: Instant? { inLanes.compactMap(\.waitingSince).min() }
 }

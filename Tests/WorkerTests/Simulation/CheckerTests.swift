@@ -5,6 +5,8 @@ import TestSupport
 import Testing
 
 @testable import Configuration
+@testable import Pipeline
+@testable import Runtime
 
 @Suite("Checker of the simulation")
 struct CheckerTests {
@@ -71,6 +73,24 @@ struct CheckerTests {
             world.pass(.seconds(16))
         }
         #expect(checker.complaints.contains { $0.contains("a closed app has held up the others") })
+    }
+
+    @Test("A fan-out that a closed app holds is one request of the prefetch")
+    func heldFanOut() throws {
+        let world = try World(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 2 }
+        let checker = Checker(world)
+        try world.start()
+        var random = SplitMix64(seed: 1)
+        try checker.publish(SimulatedRequest(number: 0, kind: .fanOut, random: &random))
+        world.settle()
+        for engine in world.broker.engines { engine.isStalled = true }
+        try checker.publish(SimulatedRequest(number: 1, kind: .good, random: &random))
+        for _ in 0..<3 {
+            #expect(try #require(world.worker).worker.pipeline.waiting.count >= 2)
+            checker.serves()
+            world.pass(.seconds(16))
+        }
+        #expect(checker.complaints.isEmpty)
     }
 
     @Test("A lost request is detected by the checker")
