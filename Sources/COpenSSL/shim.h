@@ -109,7 +109,7 @@ static inline long shim_sink_ctrl(BIO *sink, int command, long number, void *poi
 
 // A BIO that passes what is written to `write`. The method is made once and kept for the life of the process. `NULL`
 // when out of memory.
-static inline BIO *shim_BIO_new_sink(int (*write)(BIO *, const char *, int), void *data) {
+static inline BIO *shim_BIO_new_sink(int (*write)(BIO *, const char *, int)) {
     static _Atomic(BIO_METHOD *) kept;
     BIO_METHOD *method = atomic_load(&kept);
     if (method == NULL) {
@@ -124,7 +124,5 @@ static inline BIO *shim_BIO_new_sink(int (*write)(BIO *, const char *, int), voi
             method = first;
         }
     }
-    BIO *sink = BIO_new(method);
-    if (sink != NULL) BIO_set_data(sink, data);
-    return sink;
+    return BIO_new(method);
 }

@@ -28,7 +28,7 @@ package final class HTTPRequest: Engine {
     /// `nil` until it is complete.
     private var head: ResponseHead?
     private var body: [UInt8] = []
-    private let tls: TLSSession?
+    private var tls: TLSSession?
     private let deadline: Instant
 
     /// - Parameters:
@@ -48,19 +48,26 @@ package final class HTTPRequest: Engine {
 
     package func receive(_ bytes: Span<UInt8>, at now: Instant) {
         guard result == nil else { return }
-        guard let tls else { return read(bytes) }
-        tls.receive(bytes)
+        guard tls != nil else { return read(bytes) }
+        tls!.receive(bytes)
         secure()
+    }
+
+    private var isSecured: Bool {
+        switch tls {
+        case .some(let session): session.isEstablished
+        case .none: false
+        }
     }
 
     /// Continues the handshake, then reads the received bytes.
     private func secure() {
-        guard let tls else { return }
+        guard tls != nil else { return }
         do throws(TLSError) {
-            guard try tls.handshake() else { return }
+            guard try tls!.handshake() else { return }
             while result == nil {
                 var plaintext = ByteQueue()
-                switch try tls.read(into: &plaintext) {
+                switch try tls!.read(into: &plaintext) {
                 case .bytes: plaintext.withBytes { read($0) }
                 case .wantsInput: return
                 case .closed: finish()
@@ -93,15 +100,15 @@ package final class HTTPRequest: Engine {
     }
 
     package func drain(into output: inout ByteQueue) {
-        guard let tls else { return output.append(moving: &self.output) }
-        if tls.isEstablished, result == nil {
+        guard tls != nil else { return output.append(moving: &self.output) }
+        if isSecured, result == nil {
             do throws(TLSError) {
-                try tls.write(from: &self.output)
+                try tls!.write(from: &self.output)
             } catch {
                 finish(.failure(.transport(error.description)))
             }
         }
-        tls.drain(into: &output)
+        tls!.drain(into: &output)
     }
 
     package var isEstablished: Bool { head != nil }

@@ -118,7 +118,7 @@ struct SecureTests {
 /// A broker engine behind TLS.
 private final class SecureServer: Engine {
     private let inner: BrokerEngine
-    private let session: TLSSession
+    private var session: TLSSession
     private var failed = false
 
     init(_ inner: BrokerEngine, _ context: TLSContext) {

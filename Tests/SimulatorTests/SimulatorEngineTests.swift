@@ -147,7 +147,7 @@ struct SimulatorEngineTests {
     @Test("A client that breaks HTTP/2 gets GOAWAY and is disconnected")
     func brokenClient() throws {
         let engine = try Provider.context().makeEngine()
-        let client = TLSSession(
+        var client = TLSSession(
             context: try TLSContext(role: .client, trust: .none, protocols: ["h2"]), serverName: "localhost")
         var bytes = ByteQueue()
         var plaintext = ByteQueue()

@@ -2,7 +2,7 @@ import Core
 import TLS
 
 /// A client and a server joined in memory, and a clock that stands still.
-struct Pair {
+final class Pair {
     /// 2026-11-18T15:06:40Z
     static let now = WallTime(milliseconds: 1_795_014_400_000)
     static let day: Int64 = 86_400_000
@@ -11,8 +11,8 @@ struct Pair {
     static let serverIdentity = identity(authority.issue(names: ["server.example"], usage: .server))
     static let clientIdentity = identity(authority.issue(usage: .client, commonName: "client"))
 
-    let client: TLSSession
-    let server: TLSSession
+    var client: TLSSession
+    var server: TLSSession
 
     init(_ client: TLSContext, _ server: TLSContext, serverName: String? = "server.example") {
         self.client = TLSSession(context: client, serverName: serverName)
@@ -43,12 +43,12 @@ struct Pair {
     /// Exchanges the output of both sides; false when there was none.
     @discardableResult
     func exchange() -> Bool {
-        let toServer = Self.carry(client, server)
-        let toClient = Self.carry(server, client)
+        let toServer = Self.carry(&client, &server)
+        let toClient = Self.carry(&server, &client)
         return toServer || toClient
     }
 
-    static func carry(_ sender: TLSSession, _ receiver: TLSSession) -> Bool {
+    static func carry(_ sender: inout TLSSession, _ receiver: inout TLSSession) -> Bool {
         var wire = ByteQueue()
         sender.drain(into: &wire)
         wire.withBytes { receiver.receive($0) }
@@ -59,12 +59,12 @@ struct Pair {
     func connect() -> (client: TLSError?, server: TLSError?) {
         var failures: (client: TLSError?, server: TLSError?)
         repeat {
-            failures = (Self.step(client), Self.step(server))
+            failures = (Self.step(&client), Self.step(&server))
         } while exchange()
         return failures
     }
 
-    private static func step(_ session: TLSSession) -> TLSError? {
+    private static func step(_ session: inout TLSSession) -> TLSError? {
         do throws(TLSError) {
             guard try session.handshake() else { return nil }
             var plaintext = ByteQueue()
@@ -88,7 +88,7 @@ struct Pair {
 
 extension TLSSession {
     /// Everything that can be read now.
-    func readAll() throws(TLSError) -> [UInt8] {
+    mutating func readAll() throws(TLSError) -> [UInt8] {
         var plaintext = ByteQueue()
         while case .bytes = try read(into: &plaintext) {}
         return plaintext.copy()

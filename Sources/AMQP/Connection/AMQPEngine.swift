@@ -75,7 +75,7 @@ package struct AMQPEngine: ~Copyable {
     var writer = MethodWriter()
     var reader = FrameReader()
     /// `nil` without TLS.
-    private let tls: TLSSession?
+    private var tls: TLSSession?
     var timers = ConnectionTimers()
     /// Makes the network drain the engine in this turn.
     private var wake: (() -> Void)?
@@ -97,8 +97,6 @@ package struct AMQPEngine: ~Copyable {
             guard let context = configuration.tls else { preconditionFailure("amqps needs a TLS context") }
             let name = configuration.serverName ?? configuration.address.endpoint.host
             tls = TLSSession(context: context, serverName: name)
-        } else {
-            tls = nil
         }
         if case .consumer(let queues) = configuration.role {
             precondition(!queues.isEmpty, "a consumer has a queue")
@@ -121,7 +119,12 @@ package struct AMQPEngine: ~Copyable {
     package var isBlocked: Bool { machine.isBlocked }
     package var held: Int { channels.indices.reduce(0) { $0 + channels[$1].deliveries.held } }
     /// The TLS parameters; `nil` without TLS, and before the handshake.
-    package var security: TLSSummary? { tls?.summary }
+    package var security: TLSSummary? {
+        switch tls {
+        case .some(let session): session.summary
+        case .none: nil
+        }
+    }
     package var nextSequence: UInt64 { confirms.nextSequence }
     package var unconfirmed: Int { confirms.unconfirmed }
 
@@ -155,31 +158,35 @@ package struct AMQPEngine: ~Copyable {
     package mutating func transportOpened(at now: Instant) {
         self.now = now
         awaitResponse(within: configuration.connectTimeout)
-        if let tls { secure(tls) } else { perform(machine.take(.transportOpened)) }
+        if tls == nil { perform(machine.take(.transportOpened)) } else { secure() }
     }
 
     package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
         self.now = now
         guard !isFinished else { return }
         timers.received(at: now)
-        if let tls {
-            tls.receive(bytes)
-            secure(tls)
-        } else {
-            read(bytes)
+        guard tls != nil else { return read(bytes) }
+        tls!.receive(bytes)
+        secure()
+    }
+
+    private var isSecured: Bool {
+        switch tls {
+        case .some(let session): session.isEstablished
+        case .none: false
         }
     }
 
     /// Continues the TLS handshake, then reads the received bytes.
-    private mutating func secure(_ tls: TLSSession) {
+    private mutating func secure() {
         do throws(TLSError) {
-            if !tls.isEstablished {
-                guard try tls.handshake() else { return }
+            if !isSecured {
+                guard try tls!.handshake() else { return }
                 perform(machine.take(.transportOpened))
             }
             var plaintext = ByteQueue()
             while !isFinished {
-                switch try tls.read(into: &plaintext) {
+                switch try tls!.read(into: &plaintext) {
                 case .bytes:
                     plaintext.withBytes { read($0) }
                     plaintext.removeAll()
@@ -222,17 +229,17 @@ package struct AMQPEngine: ~Copyable {
     package mutating func drain(into output: inout ByteQueue) {
         isAwake = false
         writeAcknowledgements()
-        guard let tls else { return output.append(moving: &self.output) }
-        if tls.isEstablished {
+        guard tls != nil else { return output.append(moving: &self.output) }
+        if isSecured {
             do throws(TLSError) {
-                try tls.write(from: &self.output)
-                if isFinished { tls.close() }
+                try tls!.write(from: &self.output)
+                if isFinished { tls!.close() }
             } catch {
                 finish(
                     AMQPError(.tls, "the TLS connection failed", isTransient: error.isTransient, underlying: error))
             }
         }
-        tls.drain(into: &output)
+        tls!.drain(into: &output)
     }
 
     package var wantsDisconnect: Bool { isFinished }

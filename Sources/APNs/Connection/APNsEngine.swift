@@ -85,7 +85,7 @@ package struct APNsEngine: ~Copyable {
     }
 
     package let configuration: Configuration
-    let tls: TLSSession
+    var tls: TLSSession
     var http2: HTTP2ClientSession
     var writer: RequestWriter
     var machine = APNsConnectionMachine()

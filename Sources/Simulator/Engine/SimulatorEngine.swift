@@ -28,7 +28,7 @@ package final class SimulatorEngine: Engine {
     /// From 1, in the order in which the connections were opened.
     let number: Int
     let http: HTTP2ServerSession
-    private let tls: TLSSession
+    private var tls: TLSSession
     var phase = Phase.handshaking
 
     var rules = RequestRules()

@@ -122,7 +122,7 @@ package final class TLSContext {
             unsafe SSL_CTX_set_cert_cb(
                 context,
                 { ssl, _ in
-                    unsafe TLSSession.of(ssl)?.certificateRequested()
+                    unsafe TLSSession.of(ssl).pointee.wasAskedForCertificate = true
                     return 1
                 }, nil)
         case .server:
@@ -130,9 +130,7 @@ package final class TLSContext {
             unsafe SSL_CTX_set_alpn_select_cb(
                 context,
                 { ssl, chosen, count, offered, offeredCount, _ in
-                    guard let own = unsafe TLSSession.of(ssl)?.context.protocolList else {
-                        return SSL_TLSEXT_ERR_ALERT_FATAL
-                    }
+                    let own = unsafe TLSSession.of(ssl).pointee.context.protocolList
                     var match: UnsafeMutablePointer<UInt8>?
                     let result = unsafe SSL_select_next_proto(
                         &match, count, own.baseAddress, UInt32(own.count), offered, offeredCount)

@@ -7,8 +7,10 @@ import Glibc
 /// The owner calls ``receive(_:)`` for received bytes, ``handshake()`` until it returns true, then
 /// ``read(into:upTo:)`` until it needs input. It always sends the output of ``drain(into:)``, which after an error
 /// contains the alert for the peer. Once a call has failed, every later one fails the same way.
+///
+/// A value with one owner, so that the compiler proves that no two calls overlap. OpenSSL knows it during a call only.
 @safe
-package final class TLSSession {
+package struct TLSSession: ~Copyable {
     package enum ReadResult: Equatable, Sendable {
         /// The number of appended bytes, at least one; there may be more.
         case bytes(Int)
@@ -25,21 +27,19 @@ package final class TLSSession {
 
     private let ssl: OpaquePointer
 
-    // Belongs to `ssl`.
+    // Both belong to `ssl`.
     private let input: OpaquePointer
+    private let sink: OpaquePointer
 
     /// What OpenSSL has written and ``drain(into:)`` has not taken.
     private var output = ByteQueue()
 
     package private(set) var isEstablished = false
     private var isClosed = false
-    private var failure: TLSError? {
-        didSet { hasFailed = true }
-    }
-    /// Read in place of ``failure``, because access to a number is not checked at run time.
-    private var hasFailed = false
+    private var failure: TLSError?
     private(set) var rejection: CertificateRejection?
-    private(set) var wasAskedForCertificate = false
+    /// Whether the server has requested a client certificate.
+    var wasAskedForCertificate = false
 
     /// - Parameter serverName: for a client, the host that the server's certificate must contain. It is a DNS name
     ///   (also sent, RFC 6066 section 3) or an IP address (not sent). Without it only the chain is checked.
@@ -50,9 +50,8 @@ package final class TLSSession {
         ErrorQueue.clear()
         unsafe ssl = SSL_new(context.pointer)!
         unsafe input = BIO_new(BIO_s_mem())!
-        let owner = unsafe Unmanaged.passUnretained(self).toOpaque()
-        unsafe SSL_set_bio(ssl, input, shim_BIO_new_sink(Self.written, owner)!)
-        unsafe SSL_set_ex_data(ssl, Self.ownerSlot, owner)
+        unsafe sink = shim_BIO_new_sink(Self.written)!
+        unsafe SSL_set_bio(ssl, input, sink)
         switch context.role {
         case .server:
             unsafe SSL_set_accept_state(ssl)
@@ -83,8 +82,8 @@ package final class TLSSession {
     }
 
     /// Receives bytes from the peer; ``handshake()`` and ``read(into:upTo:)`` process them.
-    package func receive(_ ciphertext: Span<UInt8>) {
-        guard !ciphertext.isEmpty, !hasFailed else { return }
+    package mutating func receive(_ ciphertext: Span<UInt8>) {
+        guard !ciphertext.isEmpty, failure == nil else { return }
         unsafe ciphertext.withUnsafeBufferPointer { bytes in
             let written = unsafe BIO_write(input, bytes.baseAddress, Int32(bytes.count))
             precondition(written == bytes.count, "a memory BIO must accept all bytes")
@@ -96,16 +95,12 @@ package final class TLSSession {
     /// With TLS 1.3 a client's handshake is complete before the server has checked the client's certificate. The first
     /// ``read(into:upTo:)`` throws if it is refused (RFC 8446 section 4.4.2.4).
     @discardableResult
-    package func handshake() throws(TLSError) -> Bool {
-        if hasFailed, let failure { throw failure }
+    package mutating func handshake() throws(TLSError) -> Bool {
+        if let failure { throw failure }
         if isEstablished { return true }
-        ErrorQueue.clear()
-        let result = unsafe SSL_do_handshake(ssl)
-        guard result == 1 else {
-            let status = unsafe SSL_get_error(ssl, result)
-            if status == SSL_ERROR_WANT_READ { return false }
-            throw fail(status)
-        }
+        let status = unsafe call { ssl in unsafe SSL_do_handshake(ssl) }
+        if status == SSL_ERROR_WANT_READ { return false }
+        guard status == SSL_ERROR_NONE else { throw fail(status) }
         isEstablished = true
         if context.role == .client, !context.protocols.isEmpty, negotiatedProtocol == nil {
             close()
@@ -141,8 +136,10 @@ package final class TLSSession {
     }
 
     /// Appends decrypted data, at most `limit` bytes.
-    package func read(into plaintext: inout ByteQueue, upTo limit: Int = 65536) throws(TLSError) -> ReadResult {
-        if hasFailed, let failure { throw failure }
+    package mutating func read(
+        into plaintext: inout ByteQueue, upTo limit: Int = 65536
+    ) throws(TLSError) -> ReadResult {
+        if let failure { throw failure }
         precondition(isEstablished && limit > 0, "reading begins after the handshake")
         if isClosed { return .closed }
         if unsafe BIO_ctrl_pending(input) == 0 && SSL_has_pending(ssl) == 0 { return .wantsInput }
@@ -151,21 +148,21 @@ package final class TLSSession {
         }
         // Data read before a failure is returned first: the next call throws the failure.
         if count > 0 { return .bytes(count) }
-        if hasFailed, let failure { throw failure }
+        if let failure { throw failure }
         return isClosed ? .closed : .wantsInput
     }
 
-    private func fill(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    private mutating func fill(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var filled = 0
         while filled < room.count {
-            ErrorQueue.clear()
             var count = 0
-            let result = unsafe SSL_read_ex(ssl, room.baseAddress! + filled, room.count - filled, &count)
-            if result == 1 {
+            let status = unsafe call { ssl in
+                unsafe SSL_read_ex(ssl, room.baseAddress! + filled, room.count - filled, &count)
+            }
+            if status == SSL_ERROR_NONE {
                 filled += count
                 continue
             }
-            let status = unsafe SSL_get_error(ssl, result)
             if status == SSL_ERROR_ZERO_RETURN {
                 isClosed = true
             } else if status != SSL_ERROR_WANT_READ {
@@ -177,43 +174,43 @@ package final class TLSSession {
     }
 
     /// Encrypts the data, in records of at most 16 KiB.
-    package func write(_ plaintext: Span<UInt8>) throws(TLSError) {
-        if hasFailed, let failure { throw failure }
+    package mutating func write(_ plaintext: Span<UInt8>) throws(TLSError) {
+        if let failure { throw failure }
         precondition(isEstablished, "writing begins after the handshake")
         try unsafe plaintext.withUnsafeBufferPointer { (bytes) throws(TLSError) in
             var written = 0
             while written < bytes.count {
-                ErrorQueue.clear()
                 var count = 0
-                let result = unsafe SSL_write_ex(ssl, bytes.baseAddress! + written, bytes.count - written, &count)
-                guard result == 1 else { throw fail(unsafe SSL_get_error(ssl, result)) }
+                let status = unsafe call { ssl in
+                    unsafe SSL_write_ex(ssl, bytes.baseAddress! + written, bytes.count - written, &count)
+                }
+                guard status == SSL_ERROR_NONE else { throw fail(status) }
                 written += count
             }
         }
     }
 
     /// Encrypts and removes everything in `plaintext`, so that many small appends are sent in full records.
-    package func write(from plaintext: inout ByteQueue) throws(TLSError) {
+    package mutating func write(from plaintext: inout ByteQueue) throws(TLSError) {
         try plaintext.withBytes { (bytes) throws(TLSError) in try write(bytes) }
         plaintext.removeAll()
     }
 
     /// Appends close_notify to the output. Reading remains possible.
-    package func close() {
-        guard isEstablished, !hasFailed else { return }
-        ErrorQueue.clear()
-        unsafe SSL_shutdown(ssl)
+    package mutating func close() {
+        guard isEstablished, failure == nil else { return }
+        _ = unsafe call { ssl in unsafe SSL_shutdown(ssl) }
         ErrorQueue.clear()
     }
 
-    package func drain(into ciphertext: inout ByteQueue) {
+    package mutating func drain(into ciphertext: inout ByteQueue) {
         ciphertext.append(moving: &output)
     }
 
     // MARK: - Failures
 
     /// Stores and returns the failure in `status` (from `SSL_get_error`) and the error queue.
-    private func fail(_ status: Int32) -> TLSError {
+    private mutating func fail(_ status: Int32) -> TLSError {
         let error = error(status: status, ErrorQueue.take(favouring: ERR_LIB_SSL))
         failure = error
         return error
@@ -221,32 +218,41 @@ package final class TLSSession {
 
     // MARK: - Callbacks
 
-    private static let ownerSlot: Int32 = 0
+    /// Lets OpenSSL call back into this value, until `function` returns. Returns the status from `SSL_get_error`.
+    private mutating func call(_ function: (OpaquePointer) -> Int32) -> Int32 {
+        ErrorQueue.clear()
+        let (ssl, sink) = unsafe (ssl, sink)
+        return unsafe withUnsafeMutablePointer(to: &self) { session in
+            unsafe BIO_set_data(sink, session)
+            defer { unsafe BIO_set_data(sink, nil) }
+            let result = unsafe function(ssl)
+            return result == 1 ? SSL_ERROR_NONE : unsafe SSL_get_error(ssl, result)
+        }
+    }
 
-    static func of(_ ssl: OpaquePointer?) -> TLSSession? {
-        guard let owner = unsafe SSL_get_ex_data(ssl, ownerSlot) else { return nil }
-        return unsafe Unmanaged<TLSSession>.fromOpaque(owner).takeUnretainedValue()
+    static func of(_ ssl: OpaquePointer?) -> UnsafeMutablePointer<TLSSession> {
+        unsafe of(sink: SSL_get_wbio(ssl))
+    }
+
+    private static func of(sink: OpaquePointer?) -> UnsafeMutablePointer<TLSSession> {
+        unsafe BIO_get_data(sink)!.assumingMemoryBound(to: TLSSession.self)
     }
 
     /// Called by OpenSSL for the ciphertext to send.
     private static let written: @convention(c) (OpaquePointer?, UnsafePointer<CChar>?, Int32) -> Int32 = {
         sink, bytes, count in
-        let session = unsafe Unmanaged<TLSSession>.fromOpaque(BIO_get_data(sink)!).takeUnretainedValue()
-        unsafe session.output.append(Span(_unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: Int(count))))
+        unsafe TLSSession.of(sink: sink).pointee.output.append(
+            Span(_unsafeBytes: UnsafeRawBufferPointer(start: bytes, count: Int(count))))
         return count
-    }
-
-    func certificateRequested() {
-        wasAskedForCertificate = true
     }
 
     /// Called by OpenSSL for each certificate of the peer's chain; returns whether to continue.
     static func verified(isValid: Bool, _ store: OpaquePointer?) -> Bool {
         let slot = SSL_get_ex_data_X509_STORE_CTX_idx()
         guard !isValid, let ssl = unsafe X509_STORE_CTX_get_ex_data(store, slot) else { return isValid }
-        guard let session = unsafe of(OpaquePointer(ssl)) else { return false }
-        if session.context.acceptsAnyCertificate { return true }
-        unsafe session.rejection = CertificateRejection(store)
+        let session = unsafe of(OpaquePointer(ssl))
+        if unsafe session.pointee.context.acceptsAnyCertificate { return true }
+        unsafe session.pointee.rejection = CertificateRejection(store)
         return false
     }
 }

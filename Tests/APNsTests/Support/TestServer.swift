@@ -16,7 +16,7 @@ final class TestServer: Engine {
         }
     }
 
-    let tls: TLSSession
+    var tls: TLSSession
     let http2: HTTP2ServerSession
     /// Handles each request; replies 200 by default.
     var onRequest: (TestServer, Received) -> Void

@@ -12,7 +12,7 @@ final class Provider {
 
     let context: SimulatorContext
     let engine: SimulatorEngine
-    let tls: TLSSession
+    var tls: TLSSession
     var http: HTTP2ClientSession
     private(set) var now: Instant
     private var toServer = ByteQueue()
