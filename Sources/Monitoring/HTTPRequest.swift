@@ -53,13 +53,6 @@ package final class HTTPRequest: Engine {
         secure()
     }
 
-    private var isSecured: Bool {
-        switch tls {
-        case .some(let session): session.isEstablished
-        case .none: false
-        }
-    }
-
     /// Continues the handshake, then reads the received bytes.
     private func secure() {
         guard tls != nil else { return }
@@ -101,7 +94,7 @@ package final class HTTPRequest: Engine {
 
     package func drain(into output: inout ByteQueue) {
         guard tls != nil else { return output.append(moving: &self.output) }
-        if isSecured, result == nil {
+        if tls.isEstablished, result == nil {
             do throws(TLSError) {
                 try tls!.write(from: &self.output)
             } catch {

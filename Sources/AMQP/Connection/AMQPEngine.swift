@@ -170,17 +170,10 @@ package struct AMQPEngine: ~Copyable {
         secure()
     }
 
-    private var isSecured: Bool {
-        switch tls {
-        case .some(let session): session.isEstablished
-        case .none: false
-        }
-    }
-
     /// Continues the TLS handshake, then reads the received bytes.
     private mutating func secure() {
         do throws(TLSError) {
-            if !isSecured {
+            if !tls.isEstablished {
                 guard try tls!.handshake() else { return }
                 perform(machine.take(.transportOpened))
             }
@@ -230,7 +223,7 @@ package struct AMQPEngine: ~Copyable {
         isAwake = false
         writeAcknowledgements()
         guard tls != nil else { return output.append(moving: &self.output) }
-        if isSecured {
+        if tls.isEstablished {
             do throws(TLSError) {
                 try tls!.write(from: &self.output)
                 if isFinished { tls!.close() }

@@ -4,7 +4,7 @@ import Core
 import Pipeline
 import Runtime
 
-/// Writes metrics. What has a value (the process, a queue, an app) decides the labels.
+/// Writes metrics. Their labels depend on what a value belongs to: the process, a queue or an app.
 extension MetricsPage {
     /// An unknown value has no sample.
     mutating func write(_ kind: Metric.Kind, _ name: StaticString, _ help: StaticString, _ value: Double?) {

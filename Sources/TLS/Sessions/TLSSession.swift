@@ -256,3 +256,14 @@ package struct TLSSession: ~Copyable {
         return false
     }
 }
+
+extension TLSSession? {
+    /// Whether there is a session whose handshake is complete. A class cannot read it through `!`: Swift 6.3 takes that
+    /// for a consumption.
+    package var isEstablished: Bool {
+        switch self {
+        case .some(let session): session.isEstablished
+        case .none: false
+        }
+    }
+}
