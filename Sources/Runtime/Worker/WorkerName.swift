@@ -9,7 +9,7 @@ package enum WorkerName {
     package static let host: String = {
         var name = [UInt8](repeating: 0, count: longestHostName + 1)
         let result = unsafe name.withUnsafeMutableBytes { buffer in
-            unsafe gethostname(buffer.baseAddress!.assumingMemoryBound(to: CChar.self), longestHostName)
+            unsafe gethostname(buffer.baseAddress!.assumingMemoryBound(to: CChar.self), buffer.count)
         }
         return result == 0 ? String(decoding: name.prefix { $0 != 0 }, as: UTF8.self) : "localhost"
     }()
