@@ -11,7 +11,6 @@ import Core
 extension APNsPool {
     /// What was already tried for one request.
     struct Recovery {
-        var hadNewToken = false
         var hadOlderToken = false
         var hadFreshConnection = false
     }
@@ -64,10 +63,7 @@ extension APNsPool {
 
     private mutating func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
         let entry = entries[handle]
-        guard !isDraining, !entry.recovery.hadNewToken,
-            tokens.expired(generation: entry.tokenGeneration, at: now)
-        else { return false }
-        entries.update(handle) { $0.recovery.hadNewToken = true }
+        guard !isDraining, tokens.expired(generation: entry.tokenGeneration, at: now) else { return false }
         counters[.renewals] += 1
         enqueueAgain(handle)
         return true
