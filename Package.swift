@@ -152,7 +152,7 @@ let package = Package(
             swiftSettings: rules),
         tests("CoreTests", ["Core"]),
         tests("SystemTests", ["System", "Core"]),
-        tests("TLSTests", ["TLS", "System", "Core"]),
+        tests("TLSTests", ["TLS", "System", "Core", "COpenSSL"]),
         tests("HTTP2Tests", ["HTTP2", "Core", "CNghttp2"]),
         tests("AMQPTests", ["AMQP", "Core", "System", "TLS"]),
         tests("APNsTests", ["APNs", "Simulator", "Core", "TLS", "HTTP2", "System"]),

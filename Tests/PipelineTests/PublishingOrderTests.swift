@@ -76,6 +76,7 @@ struct DestinationsTests {
             #expect(destinations.destination(of: Self.publication(number)) === destination)
             #expect(destinations.known.count <= 256)
         }
+        #expect(destinations.known.count > 2, "not with each new one")
         #expect(destinations.destination(of: Self.publication(-1)) === used)
         used.publishes = 0
         for number in 0..<300 { _ = destinations.destination(of: Self.publication(number)) }

@@ -28,6 +28,14 @@ struct FaultTests {
         #expect(provider.isClosed && provider.hasFarewell)
     }
 
+    @Test("A GOAWAY that does not fit into a frame is a failure of its connection")
+    func largeGoaway() throws {
+        let reason = String(repeating: "x", count: 16_384)
+        let provider = try Provider(script: "token 01*: goaway \"\(reason)\"")
+        try provider.send(token: "01")
+        #expect(provider.isClosed && provider.context.ledger.statistics.failedConnections == 1)
+    }
+
     @Test("A stream can be reset after its headers")
     func resetAfterHeaders() throws {
         let provider = try Provider(script: "token 01*: 200 then=CANCEL")

@@ -43,6 +43,18 @@ struct ProgramRunnerTests {
         #expect(program.complaints == Array("last\n".utf8) && program.failure?.code.rawValue == "exit 3")
     }
 
+    @Test("A program that closes its standard error wakes nobody before it writes")
+    func closedErrors() throws {
+        let fixture = try LoopFixture()
+        let host = ProgramRunner(fixture.network)
+        let program = TestEngine()
+        host.start(Program(command: ["/bin/sh", "-c", "exec 2>&-; echo; sleep 0.3; echo"]), program)
+        try fixture.run { program.received.count >= 1 }
+        let turns = fixture.loop.turns
+        try fixture.run { program.received.count == 2 }
+        #expect(fixture.loop.turns - turns < 20)
+    }
+
     @Test("A program does not inherit that SIGPIPE is ignored")
     func ignoredSignals() throws {
         SignalSource.ignoreBrokenPipes()

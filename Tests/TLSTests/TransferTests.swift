@@ -1,6 +1,8 @@
+import COpenSSL
 import Core
-import TLS
 import Testing
+
+@testable import TLS
 
 @Suite
 struct TransferTests {
@@ -131,12 +133,23 @@ struct TransferTests {
 
     @Test("contexts are freed with their last session")
     func freed() throws {
+        /// OpenSSL releases it with its own object.
+        final class Tenant {}
         weak var context: TLSContext?
+        weak var tenant: Tenant?
         do {
             let pair = try Pair.connected()
             context = pair.client.context
-            #expect(context != nil)
+            let new = Tenant()
+            tenant = new
+            let index = unsafe CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL_CTX, 0, nil, nil, nil) {
+                _, object, _, _, _, _ in
+                if let object = unsafe object { unsafe Unmanaged<Tenant>.fromOpaque(object).release() }
+            }
+            let result = unsafe SSL_CTX_set_ex_data(
+                pair.client.context.pointer, index, Unmanaged.passRetained(new).toOpaque())
+            #expect(context != nil && result == 1)
         }
-        #expect(context == nil)
+        #expect(context == nil && tenant == nil)
     }
 }

@@ -27,13 +27,19 @@ nonisolated(unsafe) let __asked = {
     return asked
 }()
 
+nonisolated(unsafe) var __late: Int32 = 0
+
 @usableFromInline func __mutant(_ number: Int32) -> Bool {
     if __active < 0 && !__asked[Int(number)] {
         let error = errno
         defer { errno = error }
         let file = open("{file}.asked", O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
-        // A test may have used up the descriptors: the next call tries again.
-        guard file >= 0 else { return false }
+        // A test may have used up the descriptors: the next call tries again, or the end of the process.
+        guard file >= 0 else {
+            if __late == 0 { atexit { _ = __mutant(__late) } }
+            __late = number
+            return false
+        }
         __asked[Int(number)] = true
         _ = "\\(number)\\n".utf8CString.withUnsafeBufferPointer { write(file, $0.baseAddress, $0.count - 1) }
         close(file)

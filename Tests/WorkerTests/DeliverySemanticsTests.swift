@@ -139,7 +139,8 @@ struct DeliverySemanticsTests {
         "A finished request that is published again is sent again, whenever the connection is lost",
         arguments: [true, false])
     func publishedAgain(isLostBefore: Bool) throws {
-        let world = try World.started()
+        let lines = LogLines()
+        let world = try World.started(log: lines)
         try world.request(World.body(), id: "m1")
         world.pass(.seconds(1))
         if isLostBefore { world.cut(consuming: true) }
@@ -151,6 +152,8 @@ struct DeliverySemanticsTests {
         // The broker redelivers it.
         world.cut(consuming: true)
         world.pass(.seconds(5))
+        let told = lines.all.map(\.message).filter { $0.contains("to APNs") && $0.hasSuffix("; trying again") }
+        #expect(Set(told).count == 2, "first that it ended, then that there is none: \(told)")
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.sent == 2 && world.published(in: "push.results").count == 2)

@@ -269,6 +269,7 @@ struct PoolTests {
         let world = try World()
         world.pool.step(at: world.now)
         world.pool.drain(at: world.now.instant)
+        #expect(!world.isDrained)
         world.pass(.seconds(1))
         #expect(world.isDrained)
     }

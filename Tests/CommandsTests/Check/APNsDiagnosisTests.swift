@@ -41,16 +41,18 @@ struct APNsDiagnosisTests {
             Self.app("two", endpoint: Self.apple, management: Self.channels, Self.key),
             Self.app("three", endpoint: Self.apple, management: Self.channels, Self.otherKey),
             Self.app("four", endpoint: Self.apple, management: Self.channels, Self.certificate),
+            Self.app("five", endpoint: Self.channels, management: Self.channels, Self.key),
         ])
         #expect(
             targets.map { "\($0.endpoint) \($0.text)" } == [
                 "api.push.apple.com:443 notifications of one, two, three",
-                "api-manage-broadcast.push.apple.com:2196 channels of one, two",
+                "api-manage-broadcast.push.apple.com:2196 channels of one, two, five",
                 "api-manage-broadcast.push.apple.com:2196 channels of three",
                 "api.push.apple.com:443 notifications of four",
                 "api-manage-broadcast.push.apple.com:2196 channels of four",
+                "api-manage-broadcast.push.apple.com:2196 notifications of five",
             ])
-        #expect(targets.map(\.judgesToken) == [false, true, true, false, false])
+        #expect(targets.map(\.judgesToken) == [false, true, true, false, false, false])
     }
 
     private func diagnosis(_ credential: Configuration.Credential, channels: Bool) throws -> APNsTarget {

@@ -118,12 +118,15 @@ struct ConnectionCheckTests {
         #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
     }
 
-    @Test("An APNs that allows no stream is a warning")
+    @Test("An APNs that allows no stream is a warning, a topic that does not fit into a request an error")
     func noStreams() throws {
         let world = try worldWithQueues()
         try world.setScript("connect: settings streams=0")
         let findings = reports(world)[1].findings
         #expect(findings.contains { $0.subject == "answer" && $0.severity == .warning }, "\(findings)")
+        let large = try worldWithQueues { $0.apps[0].topic = String(repeating: "a", count: 16_000) }
+        let wrong = reports(large)[1].findings
+        #expect(wrong.contains { $0.subject == "answer" && $0.severity == .wrong }, "\(wrong)")
     }
 
     @Test("A clock that is two hours ahead is detected by the provider token")

@@ -96,6 +96,14 @@ struct LoadRunTests {
         #expect(run.end == .complete)
     }
 
+    @Test("A run whose reply queue is gone ends soon")
+    func noReplies() throws {
+        let run = try start(count: 5)
+        #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
+        world.broker.delete("answers")
+        #expect(world.pass(atMost: .seconds(10)) { run.end != nil })
+    }
+
     @Test("An interrupted run reports its results so far")
     func stopped() throws {
         let run = try start(count: 5)

@@ -134,13 +134,13 @@ struct CredentialInspectionTests {
     @Test(
         "An expired certificate is an error, and one that expires soon is a warning",
         arguments: [
-            (-1, "2026-11-20T22:26:41Z", "the certificate expired on"),
-            (0, "2026-11-21T22:26:41Z", "the certificate expires within a day, on"),
-            (1, "2026-11-22T22:26:41Z", "the certificate expires in 1 day, on"),
-            (29, "2026-12-20T22:26:41Z", "the certificate expires in 29 days, on"), (30, "", nil),
+            (-1, "2026-11-20T22:26:40Z", "the certificate expired on"),
+            (0, "2026-11-21T22:26:40Z", "the certificate expires within a day, on"),
+            (1, "2026-11-22T22:26:40Z", "the certificate expires in 1 day, on"),
+            (29, "2026-12-20T22:26:40Z", "the certificate expires in 29 days, on"), (30, "", nil),
         ] as [(Int64, String, String?)])
     func expiry(days: Int64, date: String, message: String?) throws {
-        let end = WallTime(milliseconds: Self.now.milliseconds + days * 86_400_000 + 1000)
+        let end = WallTime(milliseconds: Self.now.milliseconds + days * 86_400_000)
         let issued = authority.issueProvider(bundleID: "com.example.app", validUntil: end)
         let place = days < 0 ? Self.place : Self.warningPlace
         #expect(try check(issued) == (message.map { ["\(place) \($0) \(date)"] } ?? []))

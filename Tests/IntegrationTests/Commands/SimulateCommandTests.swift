@@ -52,17 +52,17 @@ extension ProcessTests {
         func summary() throws {
             let (process, port) = try start()
             #expect(try send("00aa", port) == .exited(0))
-            #expect(try send("dead00", port) == .exited(65))
+            #expect(try send("dead00", port) == .exited(65) && send("bad0", port) == .exited(65))
             try process.end()
             let lines = process.text().split(separator: "\n").dropFirst(2)
             for (name, value) in [
-                ("connections", "2"), ("requests", "2"), ("silences", "0"), ("answers", "1 × 200, 1 × 410"),
-                ("reasons", "1 × Unregistered"),
+                ("connections", "3"), ("requests", "3"), ("silences", "0"),
+                ("answers", "1 × 200, 1 × 400, 1 × 410"), ("reasons", "1 × BadDeviceToken, 1 × Unregistered"),
             ] {
                 #expect(lines.contains { $0.hasPrefix("\(name)  ") && $0.hasSuffix("  \(value)") }, "\(process.report)")
             }
             let log = process.text(.errors).split(separator: "\n")
-            try #require(log.count == 2, "\(process.report)")
+            try #require(log.count == 3, "\(process.report)")
             #expect(log[0].contains(" info 200 apns-id="), "\(process.report)")
             #expect(
                 log[1].contains(" warning 410 Unregistered: the device token begins with dead apns-id="),

@@ -46,12 +46,19 @@ struct SmallFrameTests {
         #expect(result.headers["harebell-omitted"] == "baggage")
     }
 
-    @Test("A request whose copy does not fit into a retry queue's frame becomes a dead letter and is settled")
-    func retry() throws {
+    @Test(
+        "A request whose copy does not fit into a retry queue's frame becomes a dead letter and is settled",
+        arguments: [false, true])
+    func retry(isFull: Bool) throws {
         let world = try Self.world()
+        let queue = "push.requests.retry.900s"
+        world.broker.queues[queue]?.rejectsPublishes = isFull
+        if isFull { try world.request(World.body(), id: "waits", replyTo: queue) }
         try world.restartAPNs("token *: 503 ServiceUnavailable")
         try world.request(World.body(), id: "m", replyTo: "replies") { $0.headers = ["large": Self.text(8000)] }
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.pass(atMost: .seconds(15)) { !world.published(in: "push.dead").isEmpty })
+        world.broker.queues[queue]?.rejectsPublishes = false
+        #expect(world.pass(atMost: .seconds(9)) { isFull ? !world.parked.isEmpty : world.isQuiet })
         #expect(world.published(in: "push.dead").map(\.body) == [World.body()])
         #expect(world.published(in: "replies").map(\.outcome) == ["undelivered"])
     }
