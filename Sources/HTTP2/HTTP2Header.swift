@@ -1,5 +1,4 @@
 import Core
-import Glibc
 
 /// One field of a header block. Names are in lower case (RFC 9113, section 8.2).
 package struct HTTP2Header: Hashable, Sendable {
@@ -22,18 +21,9 @@ extension [HTTP2Header] {
     }
 }
 
-extension Span<UInt8> {
-    package func isEqual(to other: Span<UInt8>) -> Bool {
-        guard count == other.count, count > 0 else { return count == other.count }
-        return unsafe withUnsafeBufferPointer { here in
-            unsafe other.withUnsafeBufferPointer { unsafe memcmp(here.baseAddress!, $0.baseAddress!, count) == 0 }
-        }
-    }
-}
-
 extension [UInt8] {
     func isEqual(to bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        unsafe span.isEqual(to: Span(_unsafeElements: bytes))
+        unsafe span.equals(Span(_unsafeElements: bytes))
     }
 }
 

@@ -6,7 +6,7 @@ struct Consumer {
     /// Unique per registration. RabbitMQ 3.10 closes the channel (541) when a quorum queue delivers to a reused tag
     /// whose deliveries are unsettled.
     private(set) var tag: String
-    private(set) var tagBytes: [UInt8]
+    private var tagBytes: [UInt8]
     private let name: String
     private var registrations = 0
     var machine = ConsumerMachine()
@@ -45,6 +45,8 @@ struct Consumer {
     var deadline: Instant? {
         responseDue ?? (machine.state == .consuming ? watch?.deadline : machine.deadline)
     }
+
+    func hasTag(_ bytes: Span<UInt8>) -> Bool { tagBytes.span.equals(bytes) }
 
     mutating func register() {
         registrations += 1
@@ -349,7 +351,7 @@ extension AMQPEngine {
     @inline(__always)
     func isConsumer(_ index: Int, of tag: amqp_bytes_t) -> Bool {
         guard index < consumers.count else { return false }
-        return unsafe consumers[index].tagBytes.elementsEqual(tag.buffer)
+        return unsafe consumers[index].hasTag(Span(_unsafeElements: tag.buffer))
     }
 
     private mutating func writeCancel(_ index: Int) {

@@ -109,7 +109,7 @@ struct RequestWriter {
     }
 
     private mutating func isIndexed(_ topic: ArraySlice<UInt8>) -> Bool {
-        for known in indexedTopics where known.span.isEqual(to: topic.span) { return true }
+        for known in indexedTopics where known.span.equals(topic.span) { return true }
         guard indexedTopics.count < Self.maximumIndexedTopics else { return false }
         indexedTopics.append(Array(topic))
         return true

@@ -3,15 +3,19 @@
 /// Appending is amortised O(n), consuming is O(1). Where the buffer ends, its bytes move to its front if they fill at
 /// most half of it; otherwise it doubles. Once empty it is freed if it is larger than ``retainedCapacity``, so that a
 /// burst does not occupy memory permanently.
+///
+/// What is called several times for each message is inlinable: a generic function of another module would look up
+/// its types at run time.
 @safe
+@usableFromInline
 package struct ByteQueue: ~Copyable {
     /// The capacity that an empty queue keeps, in bytes.
     package static let retainedCapacity = 128 * 1024
 
-    private var base: UnsafeMutablePointer<UInt8>
-    private(set) var capacity: Int
-    private var head = 0
-    private var tail = 0
+    @usableFromInline var base: UnsafeMutablePointer<UInt8>
+    @usableFromInline private(set) var capacity: Int
+    @usableFromInline var head = 0
+    @usableFromInline var tail = 0
 
     /// - Parameter minimumCapacity: at least 1.
     package init(minimumCapacity: Int = 4096) {
@@ -23,15 +27,18 @@ package struct ByteQueue: ~Copyable {
         unsafe base.deallocate()
     }
 
+    @inlinable
     package var count: Int {
         tail - head
     }
 
+    @inlinable
     package var isEmpty: Bool {
         head == tail
     }
 
     /// Passes the bytes in the queue to `body`, oldest first.
+    @inlinable
     package func withBytes<Result, Failure: Error>(
         _ body: (Span<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -56,6 +63,7 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// Reserves room for `count` more bytes and lets `body` fill it. `body` returns how many bytes it wrote.
+    @inlinable
     @discardableResult
     package mutating func append<Failure: Error>(
         upTo count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Int
@@ -67,6 +75,7 @@ package struct ByteQueue: ~Copyable {
         return written
     }
 
+    @inlinable
     package mutating func append(_ byte: UInt8) {
         reserve(1)
         unsafe base[tail] = byte
@@ -103,6 +112,7 @@ package struct ByteQueue: ~Copyable {
         append(bytes.span)
     }
 
+    @inlinable
     package mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
         let size = MemoryLayout<Integer>.size
         reserve(size)
@@ -111,6 +121,7 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// Overwrites bytes in the queue, in network byte order; `offset` counts from the oldest byte.
+    @inlinable
     package mutating func overwrite<Integer: FixedWidthInteger>(at offset: Int, bigEndian value: Integer) {
         precondition(
             offset >= 0 && offset + MemoryLayout<Integer>.size <= count, "only bytes in the queue can be overwritten")
@@ -121,11 +132,13 @@ package struct ByteQueue: ~Copyable {
         unsafe Array(UnsafeBufferPointer(start: base + head, count: tail - head))
     }
 
-    private mutating func reserve(_ count: Int) {
+    @inlinable
+    mutating func reserve(_ count: Int) {
         if tail + count > capacity { makeRoom(count) }
     }
 
-    private mutating func makeRoom(_ count: Int) {
+    @usableFromInline
+    mutating func makeRoom(_ count: Int) {
         let used = tail - head
         if used + count <= capacity / 2 {
             unsafe base.update(from: base + head, count: used)
@@ -170,21 +183,24 @@ extension Collection where Element == UInt8 {
 }
 
 extension Span<UInt8> {
-    /// Whether these bytes are the UTF-8 of `text`. Compares eight bytes at a time; the last eight may overlap.
+    /// Whether these bytes are the UTF-8 of `text`.
     @inlinable
     package func equals(_ text: StaticString) -> Bool {
-        guard count == text.utf8CodeUnitCount else { return false }
-        let expected = unsafe UnsafeRawPointer(text.utf8Start)
+        unsafe equals(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    /// Compares eight bytes at a time; the last eight may overlap.
+    @inlinable
+    package func equals(_ other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
         let lastWord = count - 8
         guard lastWord >= 0 else {
-            for index in 0..<count where unsafe self[index] != expected.load(fromByteOffset: index, as: UInt8.self) {
-                return false
-            }
+            for index in 0..<count where self[index] != other[index] { return false }
             return true
         }
         func differ(at offset: Int) -> Bool {
             unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
-                != expected.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+                != other.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
         }
         var index = 0
         while index < lastWord {

@@ -35,7 +35,7 @@ package struct ContentHash {
     }
 
     private static func word(_ bytes: RawSpan, _ offset: Int) -> UInt64 {
-        unsafe bytes.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+        unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: offset, as: UInt64.self)
     }
 
     package mutating func combine(_ number: UInt64) {

@@ -1,23 +1,31 @@
 /// A point on the monotonic clock, in nanoseconds since an arbitrary start.
 ///
-/// Protocol logic never reads a clock: every input carries its instant.
+/// Protocol logic never reads a clock: every input carries its instant. Usable from inline code, because a turn
+/// compares dozens of deadlines.
+@usableFromInline
 package struct Instant: Comparable, Hashable, Sendable {
-    package var nanoseconds: Int64
+    @usableFromInline package var nanoseconds: Int64
 
+    @inlinable
     package init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 
     /// Later than any instant in the life of a process.
-    package static let distantFuture = Instant(nanoseconds: .max)
-    package static let distantPast = Instant(nanoseconds: .min)
+    @inlinable package static var distantFuture: Instant { Instant(nanoseconds: .max) }
+    @inlinable package static var distantPast: Instant { Instant(nanoseconds: .min) }
+
+    /// Other modules would call the derived one indirectly, and `<=` of `Comparable` as well.
+    @inlinable
+    package static func == (left: Instant, right: Instant) -> Bool {
+        left.nanoseconds == right.nanoseconds
+    }
 
     @inlinable
     package static func < (left: Instant, right: Instant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// `Comparable` has it, but calls it indirectly from other modules, and a turn compares dozens of deadlines.
     @inlinable
     package static func <= (left: Instant, right: Instant) -> Bool {
         left.nanoseconds <= right.nanoseconds
@@ -37,7 +45,7 @@ package struct Instant: Comparable, Hashable, Sendable {
 }
 
 /// Like `<=`: the generic function calls `<` indirectly.
-@inline(__always)
+@inlinable @inline(__always)
 package func min(_ left: Instant, _ right: Instant) -> Instant {
     left < right ? left : right
 }
