@@ -124,7 +124,7 @@ extension APNsPool {
         var connecting = 0
         /// Excludes those being replaced.
         var ready = 0
-        /// How many of them have no response yet and are within their warm-up time.
+        /// While requests wait: how many of them have no response yet and are within their warm-up time.
         var warmingUp = 0
         /// The highest serial number of the ready connections.
         var newest: UInt32?
@@ -143,11 +143,11 @@ extension APNsPool {
                 watchStreams(of: connection, at: now)
                 if connection.replacedBy != nil { continue }
                 counts.ready += 1
-                guard let waited = warmUpEnd(connection) else { continue }
+                guard shortage != nil, let waited = warmUpEnd(connection) else { continue }
                 if waited > now {
                     counts.warmingUp += 1
-                    if shortage != nil { counts.due = min(counts.due, waited) }
-                } else if shortage != nil, !connection.isWarmUpOver {
+                    counts.due = min(counts.due, waited)
+                } else if !connection.isWarmUpOver {
                     connection.isWarmUpOver = true
                     counters[.warmUpTimeouts] += 1
                 }

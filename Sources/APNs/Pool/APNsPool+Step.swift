@@ -249,17 +249,20 @@ extension APNsPool {
     ) {
         let hasPermit = connection.limiter.take(at: now)
         precondition(hasPermit, "a request must be placed on a connection with a permit")
-        do throws(APNsError) {
-            try connection.engine.submit(entries[handle].request, handle: handle, authorization: token, at: now)
-            entries.update(handle) { entry in
+        var failure: APNsError?
+        // Not a copy of the request.
+        entries.update(handle) { entry in
+            do throws(APNsError) {
+                try connection.engine.submit(entry.request, handle: handle, authorization: token, at: now)
                 entry.sentAt = now
                 entry.tokenGeneration = token?.generation ?? 0
+            } catch {
+                failure = error
             }
-            connection.isBound = true
-            surplus.sent()
-        } catch {
-            lose(handle, Loss(processed: .no, detail: error.description))
         }
+        if let failure { return lose(handle, Loss(processed: .no, detail: failure.description)) }
+        connection.isBound = true
+        surplus.sent()
     }
 
     private func nextPermit(at now: Instant) -> Instant? {

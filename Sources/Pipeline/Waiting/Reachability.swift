@@ -52,8 +52,10 @@ package struct Reachability {
     func lastResponse(of pool: PoolID) -> Instant? { self[pool].lastResponse }
 
     mutating func pool(_ id: PoolID, isUsable: Bool, at now: Instant) {
-        self[id].isKnown = true
-        self[id].unusableSince = isUsable ? nil : self[id].unusableSince ?? now
+        var pool = self[id]
+        pool.isKnown = true
+        pool.unusableSince = isUsable ? nil : pool.unusableSince ?? now
+        self[id] = pool
     }
 
     func isUsable(_ id: PoolID, at now: Instant) -> Bool {

@@ -36,11 +36,11 @@ struct WorkerPools: ~Copyable {
         let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
         while pools.count < roster.count { pools.append() }
         var pool = plan.makePool(context: context, tokens: tokens, network: network, seed: random.next(), at: now)
-        pool.onDue = { [agenda] in agenda.members.wake(number.index) }
+        pool.onDue = { [agenda] in agenda.change { $0.wake(number.index) } }
         pools[number.index] = consume pool
         opened.remove(number)
         refused.remove(number)
-        agenda.members.wake(number.index)
+        wake(number)
         return number
     }
 
@@ -48,7 +48,7 @@ struct WorkerPools: ~Copyable {
         for number in roster.leaving where self[number].isDrained {
             formerCounters.add(self[number].statistics(at: now).counters)
             pools[number.index] = nil
-            agenda.members.remove(number.index)
+            agenda.change { $0.remove(number.index) }
             roster.remove(number)
         }
     }
@@ -56,10 +56,10 @@ struct WorkerPools: ~Copyable {
     // MARK: Turns
 
     /// When the next pool has work.
-    var nextDeadline: Instant? { agenda.members.nextDeadline }
+    var nextDeadline: Instant? { agenda.earliest == .distantFuture ? nil : agenda.earliest }
 
     /// Whether a pool has work before the next deadline.
-    var hasWoken: Bool { agenda.members.hasWoken }
+    var hasWoken: Bool { agenda.earliest == .distantPast }
 
     /// Moves the woken pools and those whose deadline has passed to ``due``.
     mutating func takeDue(at now: Instant) {
@@ -70,21 +70,33 @@ struct WorkerPools: ~Copyable {
     mutating func step(_ number: PoolID, at now: Moment) -> Bool {
         guard pools[number.index] != nil else { return false }
         self[number].step(at: now)
-        agenda.members.schedule(number.index, at: self[number].nextDeadline)
+        let deadline = self[number].nextDeadline
+        agenda.change { $0.schedule(number.index, at: deadline) }
         return true
     }
 
     /// The pool has events that are to be taken in the next turn.
     func wake(_ number: PoolID) {
-        agenda.members.wake(number.index)
+        agenda.change { $0.wake(number.index) }
     }
 }
 
 /// Where pools report that they have work. An object, because their connections keep a reference to it and the worker
 /// is a value.
 private final class PoolAgenda {
-    var members = Agenda()
+    private var members = Agenda()
+    /// When the next member has work. Stored, because a turn asks several times, and exclusive access to the
+    /// members is checked at run time.
+    private(set) var earliest = Instant.distantFuture
+
+    func change(_ body: (inout Agenda) -> Void) {
+        body(&members)
+        earliest = members.nextDeadline ?? .distantFuture
+    }
 
     // Called from a worker's pools themselves, Swift 6.3.1 with the thread sanitizer finds an overlapping access.
-    func takeDue(at now: Instant, into due: inout [Int]) { members.takeDue(at: now, into: &due) }
+    func takeDue(at now: Instant, into due: inout [Int]) {
+        guard earliest <= now || !due.isEmpty else { return }
+        change { $0.takeDue(at: now, into: &due) }
+    }
 }

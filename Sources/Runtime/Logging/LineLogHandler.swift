@@ -50,7 +50,7 @@ package struct LineLogHandler: LogHandler {
         }
     }
 
-    private static let output = Guarded(LogOutput(descriptor: STDERR_FILENO))
+    static let output = Guarded(LogOutput(descriptor: STDERR_FILENO))
 
     /// Lines of the whole process that standard error did not accept.
     package static var droppedLines: UInt64 { output.withLock { $0.dropped } }

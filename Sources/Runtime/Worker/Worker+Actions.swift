@@ -48,7 +48,7 @@ extension Worker {
             publishers[role.rawValue].start(at: now.instant)
             publishWaiting(role)
         }
-        publishWaiting(.queues)
+        if pipeline.awaitsPublisher() { publishWaiting(.queues) }
     }
 
     private mutating func publishWaiting(_ role: PublisherRole) {

@@ -73,18 +73,14 @@ package struct Worker: ~Copyable {
     package mutating func step(at now: Moment) {
         self.now = now
         guard hasWork || hasEvents() else { return }
-        if isWorking {
-            pipeline.expire(at: now)
-            performActions()
-            expireRamps()
-        }
+        if isWorking { performActions() }
         takeDeliveries()
         stepDecoders()
         takeResponses()
         // During the close no pool takes over from another.
         if isWorking, pools.roster.isChanging { applyChanges() }
         takeConfirms()
-        takeInquiries()
+        if inquiries.mayHaveEvents { takeInquiries() }
         inquire()
         advanceDrain()
         if isWorking { publishWaiting() }
@@ -123,9 +119,15 @@ package struct Worker: ~Copyable {
     }
 
     package mutating func expire(at now: Moment) {
+        self.now = now
         consumer.expire(at: now.instant)
         for publisher in publishers { publisher.expire(at: now.instant) }
         inquiries.expire(at: now.instant)
+        if isWorking {
+            pipeline.expire(at: now)
+            performActions()
+            expireRamps()
+        }
         hasWork = true
         step(at: now)
     }
@@ -239,7 +241,7 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func takeConfirms() {
-        for role in PublisherRole.allCases { takeConfirms(role) }
+        for role in PublisherRole.allCases where publishers[role.rawValue].mayHaveEvents { takeConfirms(role) }
         updateReadiness()
     }
 
@@ -257,6 +259,7 @@ package struct Worker: ~Copyable {
                 pipeline.publisher(role, isBlocked: false, at: now)
                 if role == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):
+                pipeline.publisher(role, isOpen: false)
                 pipeline.publisher(role, isBlocked: true, at: now)
                 blocked = "\(reason)"
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
