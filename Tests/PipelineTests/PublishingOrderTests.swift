@@ -74,12 +74,12 @@ struct DestinationsTests {
         for number in 0..<(rounds * 5000) {
             let destination = destinations.destination(of: Self.publication(number))
             #expect(destinations.destination(of: Self.publication(number)) === destination)
-            #expect(destinations.known.count <= 256)
+            #expect(destinations.known.count <= Destinations.maximumIdle)
         }
         #expect(destinations.known.count > 2, "not with each new one")
         #expect(destinations.destination(of: Self.publication(-1)) === used)
         used.publishes = 0
-        for number in 0..<300 { _ = destinations.destination(of: Self.publication(number)) }
+        for number in 0...Destinations.maximumIdle { _ = destinations.destination(of: Self.publication(number)) }
         #expect(destinations.destination(of: Self.publication(-1)) !== used)
     }
 

@@ -5,15 +5,15 @@ package import Core
 /// Any other content type says nothing: many clients set `application/octet-stream` or `text/plain` for every message.
 package struct AutoDecoder: RefusingDecoder {
     private let headers = APNsHeadersDecoder()
-    /// `nil` for the data of an event, because events cannot be nested.
-    private let events: CloudEventsDecoder?
+    private let takesEvents: Bool
 
-    package init() {
-        events = CloudEventsDecoder(AutoDecoder(events: nil))
+    /// - Parameter takesEvents: false for the data of an event, because events cannot be nested.
+    package init(takesEvents: Bool = true) {
+        self.takesEvents = takesEvents
     }
 
-    private init(events: CloudEventsDecoder?) {
-        self.events = events
+    private var events: CloudEventsDecoder? {
+        takesEvents ? CloudEventsDecoder(AutoDecoder(takesEvents: false)) : nil
     }
 
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
@@ -49,13 +49,13 @@ package struct AutoDecoder: RefusingDecoder {
     /// Names headers that are nearly right: one may be that of the target, which makes the body a payload. Those of an
     /// event are its attributes.
     private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
-        let remark = events == nil ? nil : APNsHeadersDecoder.remark(about: delivery)
+        let remark = takesEvents ? APNsHeadersDecoder.remark(about: delivery) : nil
+        guard let remark else { return .request(try APNsJSONDecoder.request(delivery.body)) }
         do throws(DecodingFailure) {
             var request = try APNsJSONDecoder.request(delivery.body)
-            if let remark { request.hint = request.hint.map { "\($0); \(remark)" } ?? remark }
+            request.hint = request.hint.map { "\($0); \(remark)" } ?? remark
             return .request(request)
         } catch {
-            guard let remark else { throw error }
             throw DecodingFailure("\(error.detail); \(remark)", limit: error.limit, known: error.known)
         }
     }

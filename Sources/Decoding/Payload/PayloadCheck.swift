@@ -87,16 +87,16 @@ package struct PayloadCheck {
             return findings.add("\(table.path)", "expected an object, found \(value.kind.name)")
         }
         let seen = try checkKeys(of: table, bytes, depth: 2)
-        for (index, key) in table.keys.enumerated() {
+        for index in table.keys.indices where table.keys[index].need.holds(for: event) {
+            let key = table.keys[index]
             let isMissing = seen & 1 << index == 0
-            guard isMissing || isAlertEmpty && key.nested == .alert else { continue }
-            guard key.need.holds(for: event), key.scope.contains(type) else { continue }
+            guard isMissing || isAlertEmpty && key.nested == .alert, key.scope.contains(type) else { continue }
             let cause = key.need == .always ? "push type \(type)" : "event \(event?.rawValue ?? "")"
             findings.add(
                 "\(table.path).\(key.name)",
                 "\(isMissing ? "missing" : "empty"), expected \(key.expectation) for \(cause)")
         }
-        if type == .alert, !hasInteraction {
+        if !hasInteraction, type == .alert {
             findings.add("\(table.path)", "expected alert, badge or sound for push type alert")
         }
         if isBroadcast, event == .start {

@@ -69,13 +69,8 @@ package struct RequestKey {
     /// Begins a name with the bytes of its namespace. Source: RFC 9562, section 5.5.
     private mutating func begin(in namespace: NotificationID) {
         name.removeAll(keepingCapacity: true)
-        append(bigEndian: namespace.high)
-        append(bigEndian: namespace.low)
-    }
-
-    private mutating func append(bigEndian half: UInt64) {
-        for shift in stride(from: UInt64(56), through: 0, by: -8) {
-            name.append(UInt8(truncatingIfNeeded: half >> shift))
+        unsafe withUnsafeBytes(of: (namespace.high.bigEndian, namespace.low.bigEndian)) {
+            unsafe name.append(contentsOf: $0)
         }
     }
 

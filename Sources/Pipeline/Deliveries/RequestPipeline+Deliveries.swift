@@ -108,15 +108,15 @@ extension RequestPipeline {
     // MARK: Decoding
 
     mutating func decode(_ request: InFlightRequest, at now: Moment) {
-        let queue = settings.queues[request.delivery.queue.index]
+        let queue = request.delivery.queue.index
         let delivery: Delivery
         do throws(DecodingFailure) {
             delivery = try request.delivery.readable(limit: settings.maximumMessage)
         } catch {
             return take(.reject(error), of: request, at: now)
         }
-        guard let process = queue.process else {
-            return take(queue.decoder.decode(delivery, at: now.wall), of: request, at: now)
+        guard let process = settings.queues[queue].process else {
+            return take(settings.queues[queue].decoder.decode(delivery, at: now.wall), of: request, at: now)
         }
         append(.ask(process, asked.insert(request), delivery))
     }

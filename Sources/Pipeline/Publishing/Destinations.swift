@@ -85,7 +85,7 @@ struct Destinations: ~Copyable {
     /// How long a destination may confirm nothing while others confirm. A change of a queue's leader takes less.
     static let silence = Duration.seconds(5)
     /// The maximum number of idle destinations that are remembered.
-    private static let maximumIdle = 256
+    static let maximumIdle = 1024
 
     /// The maximum time for which a result waits.
     static let timeLimit = Duration.seconds(30)

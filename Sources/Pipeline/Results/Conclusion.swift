@@ -8,44 +8,39 @@ package struct Conclusion {
     let id: NotificationID?
     var report: Report
     /// `nil` if no app was found.
-    private(set) var app: AppID?
+    let app: AppID?
     // What could be read, of an invalid request as well.
-    private(set) var target: Notification.Target?
-    private(set) var topic: ArraySlice<UInt8>?
-    private(set) var environment: Environment?
-    private(set) var pushType: PushType?
+    let target: Notification.Target?
+    let topic: ArraySlice<UInt8>?
+    let environment: Environment?
+    let pushType: PushType?
+}
 
+extension Conclusion {
     package init(
         request: InFlightRequest, notification: Notification? = nil, position: Int? = nil, id: NotificationID?,
         report: consuming Report
     ) {
-        self.request = request
-        self.position = position
-        self.id = id
-        self.report = report
-        guard let notification else { return }
-        target = notification.target
-        topic = notification.topic
-        environment = notification.environment
-        pushType = notification.pushType
-    }
-
-    init(_ entry: InFlightNotification, _ report: consuming Report) {
-        self.init(request: entry.request, position: entry.position, id: entry.id, report: report)
-        app = entry.app
-        target = entry.notification.target
-        topic = entry.topic
-        environment = entry.environment
-        pushType = entry.notification.pushType
-        if let finding = entry.finding { self.report.add(finding) }
+        self.init(
+            request: request, position: position, id: id, report: report, app: nil, target: notification?.target,
+            topic: notification?.topic, environment: notification?.environment, pushType: notification?.pushType)
     }
 
     /// An invalid request, or an entry of a fan-out.
     init(_ request: InFlightRequest, _ failure: DecodingFailure, position: Int? = nil, id: NotificationID?) {
         self.init(
-            request: request, position: position, id: id, report: Report(outcome: .invalid, detail: failure.detail))
-        target = failure.known?.target
-        topic = failure.known?.topic
-        environment = failure.known?.environment
+            request: request, position: position, id: id, report: Report(outcome: .invalid, detail: failure.detail),
+            app: nil, target: failure.known?.target, topic: failure.known?.topic,
+            environment: failure.known?.environment, pushType: nil)
+    }
+}
+
+extension InFlightNotification {
+    /// A function with the memberwise initializer, because any other initializer would copy its result.
+    func conclusion(_ report: consuming Report) -> Conclusion {
+        if let finding { report.add(finding) }
+        return Conclusion(
+            request: request, position: position, id: id, report: report, app: app, target: notification.target,
+            topic: topic, environment: environment, pushType: notification.pushType)
     }
 }

@@ -7,7 +7,7 @@ extension RequestPipeline {
     package mutating func finish(
         _ handle: Handle, _ report: consuming Report, givesFeedback: Bool = true, at now: Moment
     ) {
-        conclude(Conclusion(remove(handle), report), givesFeedback: givesFeedback, at: now)
+        conclude(remove(handle).conclusion(report), givesFeedback: givesFeedback, at: now)
     }
 
     /// A notification ends in this worker, or waits in a retry queue.
@@ -29,14 +29,16 @@ extension RequestPipeline {
     mutating func conclude(_ end: consuming Conclusion, givesFeedback: Bool = true, at now: Moment) {
         let request = end.request
         let outcome = end.report.outcome
-        if request.reply == .unusable { end.report.add(ReplyAddress.complaint) }
-        let route = resultRoute(of: request, outcome: outcome)
-        let isUndeliverable = route == nil && request.reply == .unusable
+        var isUndeliverable = false
+        if case .unusable = request.reply {
+            end.report.add(ReplyAddress.complaint)
+            isUndeliverable = settings.results == nil
+        }
         let isFailure = outcome.isFailure || isUndeliverable
         counters.outcomes[Int(outcome.rawValue)] += 1
         tally.count(app: end.app, end.pushType, outcome, end.report.reason)
         if let trace = request.trace { trace.concluded(end.report, isFailure: isFailure) }
-        if let route {
+        if let route = resultRoute(of: request, outcome: outcome) {
             var note = ResultNote(report: end.report, id: end.id, position: end.position, unfailed: isFailure ? 0 : 1)
             if settings.resultsPer == .request {
                 note.json = encoder.body(of: end)

@@ -156,7 +156,7 @@ extension RequestPipeline {
     ) {
         request.parked = rest
         request.begin(ended.count)
-        for parked in ended { conclude(Conclusion(parked.entry, report(parked)), at: now) }
+        for parked in ended { conclude(parked.entry.conclusion(report(parked)), at: now) }
     }
 }
 
