@@ -392,10 +392,6 @@ struct ConfigurationTests {
                 ),
                 ("workers: 0", "1:10: workers: 0 is out of range; expected 1 to 256"),
                 (
-                    "queues: [{ name: a, rate_limit: { per_second: 0, burst: 1 } }]",
-                    "1:47: queues[0].rate_limit.per_second: 0 is out of range; expected 1 to 10000000"
-                ),
-                (
                     "results: { per: Request }",
                     "1:17: results.per: \"Request\" is not one of notification, request; did you mean \"request\"?"
                 ),
@@ -605,10 +601,6 @@ struct ConfigurationTests {
                 ),
                 (
                     "admin: { listen: \"0.0.0.0:9464\" }",
-                    "1:18: admin.listen: is not a loopback address: set admin.token_file"
-                ),
-                (
-                    "admin: { listen: \"[::]:9464\" }",
                     "1:18: admin.listen: is not a loopback address: set admin.token_file"
                 ),
                 (

@@ -8,8 +8,8 @@ struct RateLimiterTests {
         var limiter = RateLimiter(perSecond: 4, burst: 3, at: .zero)
         let first = (0..<4).map { _ in limiter.take(at: .zero) }
         #expect(first == [true, true, true, false])
-        let next = limiter.nextPermit(at: .zero)
-        #expect(next == Instant(nanoseconds: 250_000_000))
+        let next = [0, 100_000_000].map { limiter.nextPermit(at: Instant(nanoseconds: $0)) }
+        #expect(next == Array(repeating: Instant(nanoseconds: 250_000_000), count: 2))
         let second = [249_999_999, 250_000_000, 250_000_000].map { limiter.take(at: Instant(nanoseconds: $0)) }
         #expect(second == [false, true, false])
     }

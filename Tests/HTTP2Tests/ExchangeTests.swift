@@ -41,20 +41,17 @@ struct ExchangeTests {
         for handle in 0..<5 { try pair.post(Handle(handle), body: payload(700 * handle)) }
         try pair.settle()
         let requests = pair.requests()
+        // Longer than the first memory of a message's text.
+        let id = HTTP2Header("apns-unique-id", String(repeating: "x", count: 1200))
         #expect(requests.map(\.request.body.count) == [0, 700, 1400, 2100, 2800])
         for (stream, request) in requests {
             try pair.server.respond(
-                stream: stream, status: 410,
-                headers: [
-                    .init("apns-unique-id", "u"), .init("server", "s"),
-                    .init("long", String(repeating: "x", count: 1200)),
-                ],
-                body: request.body)
+                stream: stream, status: 410, headers: [id, .init("server", "s")], body: request.body)
         }
         try pair.settle()
         let endings = pair.endings()
         #expect(endings.map { $0.response?.body.count } == [0, 700, 1400, 2100, 2800])
-        #expect(endings.allSatisfy { $0.response?.headers == [.init("apns-unique-id", "u")] })
+        #expect(endings.allSatisfy { $0.response?.headers == [id] })
     }
 
     @Test("are matched when responses come out of order")

@@ -99,5 +99,12 @@ struct LogThrottleTests {
         #expect(goaways().count == LogThrottle.linesPerWindow + 1)
         let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
         #expect(page.contains("\nharebell_log_lines_suppressed_total \(suppressed)\n"))
+        // And one that standard error does not take.
+        defer { LineLogHandler.output.withLock { $0 = LogOutput(descriptor: 2) } }
+        LineLogHandler.output.withLock { output in
+            output = LogOutput(descriptor: -1)
+            output.write("line\n") { _ in "" }
+        }
+        #expect(worker.snapshot(at: world.moment).suppressedLogLines == suppressed + 1)
     }
 }

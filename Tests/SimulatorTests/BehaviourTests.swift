@@ -143,10 +143,10 @@ struct BehaviourTests {
     func lostResponse() throws {
         let provider = try Provider(script: "token 01*: delay 1s")
         let ledger = RecordedLedger(observing: provider.context)
-        try provider.send(token: "01")
+        for _ in 0..<4 { try provider.send(token: "01") }
         provider.disconnect()
-        #expect(provider.context.ledger.statistics.lost == 1)
-        #expect(ledger.records.map(\.ending) == [.lost])
+        #expect(provider.context.ledger.statistics.lost == 4 && ledger.records.allSatisfy { $0.ending == .lost })
+        #expect(ledger.records.map(\.stream) == [1, 3, 5, 7])
         #expect(provider.engine.nextDeadline == nil)
     }
 

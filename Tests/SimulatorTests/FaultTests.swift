@@ -28,10 +28,10 @@ struct FaultTests {
         #expect(provider.isClosed && provider.hasFarewell)
     }
 
-    @Test("A GOAWAY that does not fit into a frame is a failure of its connection")
+    @Test("A GOAWAY that does not fit into a frame is a failure of its connection, and only one")
     func largeGoaway() throws {
         let reason = String(repeating: "x", count: 16_384)
-        let provider = try Provider(script: "token 01*: goaway \"\(reason)\"")
+        let provider = try Provider(script: "token 01*: goaway \"\(reason)\", goaway \"\(reason)\"")
         try provider.send(token: "01")
         #expect(provider.isClosed && provider.context.ledger.statistics.failedConnections == 1)
     }

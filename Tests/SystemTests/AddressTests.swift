@@ -43,8 +43,7 @@ struct AddressTests {
         #expect(first.values.allSatisfy { 850...1_150 ~= $0 }, "\(first)")
     }
 
-    @Test(
-        "A failed address is last until its time is over or it succeeds, and does not evict others")
+    @Test("A failed address is last until its time is over or it succeeds, and does not evict others")
     func failed() {
         let failures = FailedAddresses()
         let start = Instant(nanoseconds: 0)
@@ -110,8 +109,7 @@ struct AddressTests {
         #expect(found == deadlines)
     }
 
-    @Test(
-        "A connection over another address shows which one is dead", arguments: [0, 1] as [UInt64])
+    @Test("A connection over another address shows which one is dead", arguments: [0, 1] as [UInt64])
     func learnt(seed: UInt64) throws {
         let refusing = try RawSocket.unusedPort()
         let (fixture, listener) = try LoopFixture.echoing(seed: seed, after: [refusing])

@@ -162,6 +162,7 @@ struct ClosingTests {
     func resumesWithoutTraffic() throws {
         let fixture = try LoopFixture()
         let engine = TestEngine()
+        engine.announces = true
         var number: Int32 = -1
         let listener = try SocketListener(loop: fixture.loop, address: "127.0.0.1", port: 0) {
             [unowned fixture] socket in
@@ -174,6 +175,7 @@ struct ClosingTests {
         // A small socket buffer accepts only a part; the rest exceeds the limit.
         try RawSocket.setSendBuffer(of: number, to: 4096)
         engine.output = [UInt8](repeating: 1, count: SocketNetwork.unsentLimit + 64 * 1024)
+        for connection in fixture.network.connections { fixture.network.wake(connection) }
         try fixture.runOneTurn()
         #expect(fixture.network.unsentBytes > SocketNetwork.unsentLimit)
         engine.output = [2]

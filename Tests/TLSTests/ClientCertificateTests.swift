@@ -68,6 +68,19 @@ struct ClientCertificateTests {
         #expect(try Pair(Pair.client(), server).connect().server?.code == .clientCertificateMissing)
     }
 
+    @Test("a server tells its clients the names of the authorities that it trusts")
+    func authorities() throws {
+        let other = CertificateAuthority(commonName: "Other authority", now: Pair.now)
+        let server = try Pair.server(trust: .pem(other.certificatePEM), versions: .tls12 ... .tls12)
+        let pair = try Pair(Pair.client(), server)
+        try pair.client.handshake()
+        pair.exchange()
+        try pair.server.handshake()
+        var wire = ByteQueue()
+        pair.server.drain(into: &wire)
+        #expect(wire.copy().firstRange(of: Array("Other authority".utf8)) != nil)
+    }
+
     private func server(_ versions: ClosedRange<TLSContext.Version>) throws(TLSError) -> TLSContext {
         try Pair.server(
             trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true, versions: versions)

@@ -1,7 +1,8 @@
 import Core
-import TLS
 import TestSupport
 import Testing
+
+@testable import TLS
 
 @Suite("Apple's extensions of a provider certificate")
 struct ProviderExtensionsTests {
@@ -44,17 +45,11 @@ struct ProviderExtensionsTests {
         #expect(certificate.pushTopics == Self.universal)
     }
 
-    @Test("A certificate for one environment names it", arguments: Environment.allCases)
-    func environment(environment: Environment) throws {
-        let issued = Pair.authority.issueProvider(bundleID: "com.example.app", environments: [environment])
-        #expect(try Certificate(pem: issued.certificatePEM).extensions.environments == [environment])
-    }
-
     @Test("Without a list the subject's user ID is the topic; without a user ID there is no topic")
     func noList() throws {
         let mdm = Pair.authority.issueProvider(bundleID: "com.apple.mgmt.External.0f1e", environments: [.production])
         let certificate = try Certificate(pem: mdm.certificatePEM)
-        #expect(certificate.extensions.topics.isEmpty)
+        #expect(certificate.extensions == ProviderExtensions(environments: [.production]))
         #expect(certificate.pushTopics == [Topic("com.apple.mgmt.External.0f1e")])
         #expect(try Certificate(pem: Pair.authority.certificatePEM).pushTopics.isEmpty)
     }
@@ -127,8 +122,6 @@ struct ProviderExtensionsTests {
             // Kinds before any topic, and twice after one.
             element(0x30, element(0x30, text("app"))),
             element(0x30, text("a.b") + element(0x30, text("app")) + element(0x30, text("voip"))),
-            // A list of lists of lists.
-            element(0x30, text("a.b") + element(0x30, element(0x30, text("app")))),
             // A topic with a space or control character, an empty one, or one that is not UTF-8.
             element(0x30, text("a b")), element(0x30, text("a.b\0c")), element(0x30, text("")),
             element(0x30, element(0x0C, [0x61, 0xC3])), element(0x30, text("a.é")),
@@ -142,6 +135,13 @@ struct ProviderExtensionsTests {
         let found = try read(topics: value)
         #expect(found.topics.isEmpty)
         #expect(found.damage == Self.damage)
+    }
+
+    @Test("Lists are read to a depth of two, so that no certificate exhausts the stack")
+    func depth() {
+        let lists = (0..<3).reduce([UInt8]()) { inner, _ in Self.element(0x30, inner) }
+        #expect(ASN1Value(lists) == nil)
+        #expect(ASN1Value(Array(lists.dropFirst(2))) == .list([.list([])]))
     }
 
     @Test("A duplicate extension is not believed")

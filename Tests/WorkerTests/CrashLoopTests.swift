@@ -44,16 +44,6 @@ struct CrashLoopTests {
         #expect(world.broker.violations.isEmpty)
     }
 
-    @Test("Without redeliveries a process uses its full prefetch from the first delivery on")
-    func freshStart() throws {
-        let world = try World { $0.queues[0].prefetch = 30 }
-        world.startsSlowly = true
-        world.isAPNsDown = true
-        try world.start()
-        for number in 0..<50 { try world.request(World.body(number), id: "m\(number)") }
-        #expect(world.broker.unsettledCount == 31, "the first one came over a registration of its own")
-    }
-
     @Test("A message delivered too often is dead-lettered undecoded, with a result that says so")
     func poison() throws {
         let world = try World()

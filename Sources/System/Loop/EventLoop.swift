@@ -168,12 +168,8 @@ package final class EventLoop {
 
     // MARK: Participants
 
-    /// Adds `participant` to every turn, from the next one on.
+    /// Adds `participant` to every turn, from the next one on, for the lifetime of the loop.
     package func add(_ participant: any LoopParticipant) {
         participants.append(participant)
-    }
-
-    package func remove(_ participant: any LoopParticipant) {
-        participants.removeAll { $0 === participant }
     }
 }

@@ -62,7 +62,6 @@ package final class SocketListener {
     package func close() {
         guard let registration else { return }
         loop.deregister(registration)
-        loop.remove(self)
         self.registration = nil
         socket = nil
         pausedUntil = nil

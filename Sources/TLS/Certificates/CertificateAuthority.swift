@@ -18,11 +18,12 @@ package struct CertificateAuthority: Sendable {
     private let notBefore: WallTime
     private let notAfter: WallTime
 
-    /// A new authority, valid from a day before `now` until `lifetime` after it.
-    package init(commonName: String, now: WallTime, lifetime: Duration = .seconds(3650 * 86400)) {
+    /// A new authority, valid from a day before `now` until 3650 days after it.
+    package init(commonName: String, now: WallTime) {
+        let day: Int64 = 86_400_000
         self.init(
-            commonName: commonName, notBefore: WallTime(milliseconds: now.milliseconds - 86_400_000),
-            notAfter: WallTime(milliseconds: now.milliseconds + lifetime.nanoseconds / 1_000_000), issuer: nil)
+            commonName: commonName, notBefore: WallTime(milliseconds: now.milliseconds - day),
+            notAfter: WallTime(milliseconds: now.milliseconds + 3650 * day), issuer: nil)
     }
 
     /// - Parameter issuer: the authority that signs this one's certificate; `nil` for a root.

@@ -54,8 +54,10 @@ struct PoolConnectionsTests {
         #expect(!early && late == expected && watch.deadline == .seconds(20))
     }
 
-    @Test("A pool grows although another connection's first request with a provider token is unanswered")
-    func warmUp() throws {
+    @Test(
+        "A pool grows although another connection's first request with a token is unanswered, for a probe at once",
+        arguments: [false, true])
+    func warmUp(hasProbe: Bool) throws {
         let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...2 }
         world.onRequest = { [unowned world] server, received in
             if world.servers.count > 1 { server.respond(received.stream) }
@@ -63,9 +65,12 @@ struct PoolConnectionsTests {
         world.submit(0..<10)
         world.pass(.milliseconds(1900))
         #expect(world.servers.count == 1)
+        if hasProbe { world.pool.submit(Fixture.request(10), handle: 10, isProbe: true, at: world.now.instant) }
+        world.pass(.milliseconds(50))
+        #expect(world.servers.count == (hasProbe ? 2 : 1))
         world.pass(.seconds(1))
-        #expect(world.servers.count == 2 && world.responses.count == 9)
-        #expect(world.counters[.warmUpTimeouts] == 1)
+        #expect(world.servers.count == 2 && world.responses.count == (hasProbe ? 10 : 9))
+        #expect(world.counters[.warmUpTimeouts] == (hasProbe ? 0 : 1))
     }
 
     // MARK: A host that is down

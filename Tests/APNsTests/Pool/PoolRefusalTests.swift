@@ -227,20 +227,21 @@ struct PoolRefusalTests {
 
     @Test("An unused connection is fresh enough for a probe, a used one is not")
     func unusedConnection() throws {
-        let world = try World(tokens: Fixture.tokens()) { $0.connections = 1...1 }
+        let world = try World(tokens: Fixture.tokens()) { $0.maximumConnectsPerMinute = 2 }
         world.pass(.seconds(1))
         #expect(world.servers.count == 1)
-        world.refusesConnects = true
         world.pool.submit(Fixture.request(0), handle: 0, isProbe: true, at: world.now.instant)
-        world.pass(.seconds(1))
+        // The queue's sweeps, each second from here on, are between the connects.
+        world.pass(.milliseconds(500))
         #expect(world.responses[0]?.status == 200)
         world.pool.submit(Fixture.request(1), handle: 1, isProbe: true, at: world.now.instant)
         world.pass(.seconds(1))
         #expect(world.responses[1] == nil && world.pool.waitingCount == 1)
-        world.refusesConnects = false
         world.pass(.seconds(60))
         #expect(world.responses[1]?.status == 200)
         #expect(world.servers.map(\.received.count) == [1, 1])
+        let pauses = zip(world.dialledAt, world.dialledAt.dropFirst()).map { $1 - $0 }
+        #expect(pauses == [.seconds(30)], "as soon as the limit of connects allows")
     }
 
     @Test("A drain ends the retries: later refusals are reported as they are")

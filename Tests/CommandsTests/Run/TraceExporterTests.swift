@@ -32,7 +32,8 @@ struct TraceExporterTests {
                 resource: [("service.name", .text("harebell"))], log: Logger(label: "test") { _ in log })
             network.accept = { [unowned self] _ in
                 guard !isAbsent else { return nil }
-                return HTTPPeer { [unowned self] request in
+                let hasLength = responses.first??.contains("Content-Length") == true
+                return HTTPPeer(closes: !hasLength) { [unowned self] request in
                     guard request.hasSuffix("]}]}]}") else { return nil }
                     requests.append(request)
                     return self.responses.count > 1 ? self.responses.removeFirst() : self.responses[0]

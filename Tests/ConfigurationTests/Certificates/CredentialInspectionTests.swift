@@ -31,21 +31,14 @@ struct CredentialInspectionTests {
         return (problems, try #require(inspection.apps.first))
     }
 
-    /// The messages of the findings.
-    private func check(
-        _ credential: String, extra: String = "", environment: String = "production",
-        files: [String: String] = [:]
-    ) throws -> [String] {
-        try inspect(credential, extra: extra, environment: environment, files: files).problems
-    }
-
-    /// The same for a PEM certificate.
+    /// The messages of the findings for a PEM certificate.
     private func check(
         _ issued: (certificatePEM: String, privateKeyPEM: String), environment: String = "production"
     ) throws -> [String] {
-        try check(
+        try inspect(
             Self.certificate, environment: environment,
-            files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM])
+            files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+        ).problems
     }
 
     private static let place = "harebell.yaml:4:38: apps[0].certificate.certificate_file:"
@@ -250,14 +243,15 @@ struct CredentialInspectionTests {
 
     @Test("Every missing file is reported in one run")
     func allMissing() throws {
-        let found = try check(
+        let found = try inspect(
             Self.certificate,
             extra: """
                 broker:
                   endpoints: ["amqps://a"]
                   tls: { ca_file: ca.pem, certificate_file: b.pem, private_key_file: b.key }
 
-                """)
+                """
+        ).problems
         #expect(
             found == [
                 "harebell.yaml:4:38: apps[0].certificate.certificate_file: cannot read the certificate file a.pem: "

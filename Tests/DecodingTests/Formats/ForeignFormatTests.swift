@@ -124,6 +124,17 @@ struct ForeignFormatTests {
                 ])
     }
 
+    @Test("A decoder's name is its own, and a format's name only for that format")
+    func names() {
+        let mapping = "\n    mapping: { device-token: /token, payload: body }\n"
+        let decoders = ["mapping", "auto", "mapping"].map { "  - name: \($0)\(mapping)" }.joined()
+        #expect(
+            DecoderSample.problems(decoders) == [
+                "f:6:11: decoders[1].name: \"auto\" is a format; give a decoder of another format another name",
+                "f:8:11: decoders[2].name: decoders[0] is \"mapping\" already",
+            ])
+    }
+
     @Test("A part at the nesting limit is refused where the payload adds its own brackets")
     func depth() throws {
         let brackets = JSONScanner.maximumDepth - 1

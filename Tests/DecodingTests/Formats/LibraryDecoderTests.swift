@@ -320,9 +320,12 @@ struct LibraryDecoderTests {
                 ("type", "ty"), ("app-id", "ai"), ("expiration", "60"), ("exchange", "ex"), ("routing-key", "rk"),
                 ("timestamp", "1790000000"),
             ]
+            var delivery = sample.delivery
+            delivery.redelivered = true
+            let decoder = try #require(try DecoderSample.set(sample.decoders)["mine"])
             #expect(
-                try sample.decoded().ignored
-                    == "ct|ce|mi||NULL|ty|ai|60|ex|rk|1 1790000000 0 \(DecoderSample.now.milliseconds)|"
+                decoder.decode(delivery, at: DecoderSample.now).ignored
+                    == "ct|ce|mi||NULL|ty|ai|60|ex|rk|1 1790000000 1 \(DecoderSample.now.milliseconds)|"
                     + "text=1,t,0,0|integer=2,,-5,0|boolean=4,,0,1|empty=1,,0,0|")
         }
 

@@ -124,7 +124,7 @@ struct MappingDecoderTests {
             ("/p", #"{"t":"00"}"#, "payload: /p is missing"),
             ("/p", #"{"t":"00","p":[1]}"#, "payload: expected a JSON object, found an array"),
             ("/p", #"{"t":"00","p":"["}"#, "payload: not JSON: expected a value at byte 1"),
-            (#"{"aps":{"alert":{/a}}}"#, #"{"t":"00"}"#, "payload: /a is missing"),
+            (#"  {"aps":{"alert":{/a}}}"#, #"{"t":"00"}"#, "payload: /a is missing"),
             (#"{"aps":{"alert":"{/a}"}}"#, #"{"t":"00","a":{}}"#, "payload: /a: expected text, found an object"),
             (
                 #"{"aps":{"alert":{/a}}"#, #"{"t":"00","a":1}"#,

@@ -1,21 +1,18 @@
+import AMQP
 import Core
 import TestSupport
 import Testing
 
-@testable import Commands
 @testable import Decoding
 
 @Suite("Frames of the protocol with decoder programs")
 struct ProcessFrameTests {
-    @Test("A frame has its length, the time in seconds, and all that a message says")
-    func golden() {
-        var delivery = OneOffDelivery(body: Array("{\"a\":1}".utf8))
-        delivery.add(header: "h", .integer(7))
-        delivery.add(header: "i", .text("x"))
-        let isSet = delivery.set(property: "message-id", "m1")
-        #expect(isSet)
+    @Test("A frame has its length, the time in seconds, and all that a message says and JSON has")
+    func golden() throws {
+        let headers: FieldTable = ["t": .array([]), "h": .int32(7), "n": .double(.nan), "i": .string("x")]
+        let delivery = try DeadLetterSamples.delivery(headers, messageID: "m1", body: "{\"a\":1}")
         var frame = ProcessFrame.beginMessages(at: WallTime(milliseconds: 1_790_000_000_999))
-        ProcessFrame.append(delivery.delivery, number: 3, to: &frame)
+        ProcessFrame.append(delivery, number: 3, to: &frame)
         ProcessFrame.endMessages(&frame)
         let text = String(decoding: frame.dropFirst(4), as: UTF8.self)
         #expect(frame.prefix(4).reduce(0) { $0 << 8 | Int($1) } == text.utf8.count)

@@ -92,6 +92,7 @@ extension ProcessTests {
             #expect(dry.exit == .exited(0), "\(dry.report)")
             let targets = try #require(try dry.object()["groups"] as? [[String: Any]])
             #expect(targets.map { $0["target"] as? String } == [queues.target])
+            #expect(try run("discard", "--queue", queues.dead, "--all", "--dry-run", left: 500).exit == .exited(0))
             let show = try run("show", "--queue", queues.dead, "--id", "7", left: 500)
             #expect(show.text().contains(#/harebell-reason +TopicDisallowed\n/#), "\(show.report)")
             #expect(!show.text().contains("number"), "no body is shown")

@@ -15,7 +15,7 @@ struct StatePageTests {
 
     private static let credentials = [
         ProcessSnapshot.Credential(
-            AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil, tokenAge: .seconds(90)),
+            AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil, tokenAge: .seconds(5e3)),
         ProcessSnapshot.Credential(
             AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: 86_400, tokenAge: nil),
     ]
@@ -100,8 +100,7 @@ struct StatePageTests {
         for name in ["request", "apns", "limiter_wait"] {
             let counts = try #require((latency[name] as? Object)?["counts"] as? [Int], "\(name)")
             #expect(counts.count == bounds.count + 1)
-            let total = counts.reduce(0, +)
-            #expect(total == 33, "\(name)")
+            #expect(counts.reduce(0, +) == 33, "\(name)")
         }
         let queue = try #require(try objects(done, "queues").first)
         #expect(queue["deliveries"] as? Int == 33)
@@ -120,7 +119,7 @@ struct StatePageTests {
         #expect(pause["cause"] as? String == "InvalidProviderToken")
         #expect(pause["held"] as? Int == 1)
         #expect(apps[0]["credential"] as? String == "provider-token")
-        #expect(apps[0]["provider_token_age_seconds"] as? Double == 90)
+        #expect(apps[0]["provider_token_age_seconds"] as? Double == 5000)
         #expect(apps[1]["credential"] as? String == "certificate")
         #expect(apps[1]["certificate_expires_in_seconds"] as? Int == 86_400)
     }

@@ -183,6 +183,8 @@ struct HealthTests {
         try world.request(World.body())
         world.pass(.seconds(1))
         let blocked = world.processSnapshot().workers[0]
+        let metrics = try [seen, world.processSnapshot()].map { try PrometheusPage($0) }
+        #expect(metrics.map { $0.sum("harebell_broker_blocked") } == [0, 1])
         for workers in [[blocked, free], [free, blocked]] {
             let health = health(world) { $0.workers = workers }
             #expect(health.isBlocked)

@@ -54,8 +54,8 @@ struct SpanExportTests {
     @Test(
         "A collector may take only some spans",
         arguments: [
-            ("{}", 0), ("{\"partialSuccess\":{}}", 0), ("{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}", 3),
-            ("{\"partialSuccess\": {\"errorMessage\": \"}\", \"rejectedSpans\": 4} }", 4), ("", 0), ("no JSON", 0),
+            ("{\"partialSuccess\":{\"rejectedSpans\":true}}", 0), ("{\"partialSuccess\":{\"rejectedSpans\":\"3\"}}", 3),
+            ("{\"partialSuccess\": {\"errorMessage\": \"}\", \"rejectedSpans\": 4} }", 4), ("", 0), ("{}", 0),
             ("{\"partialSuccess\":{\"rejectedSpans\":\"-3\"}}", 0), ("{\"partialSuccess\":", 0),
         ])
     func partialSuccess(text: String, rejected: Int) {

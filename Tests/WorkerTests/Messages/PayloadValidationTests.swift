@@ -40,6 +40,9 @@ struct PayloadValidationTests {
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "undelivered")
         #expect(result.body.contains("\"detail\":\"given up after 1 attempt; \(Self.finding)\""))
+        try world.request(Self.body().replacing("com.example.app", with: "com.example.no"), id: "m2")
+        let invalid = try #require(world.published(in: "push.results").last)
+        #expect(invalid.outcome == "invalid" && invalid.body.contains("; \(Self.finding)\""))
     }
 
     @Test("The payload of a fan-out is checked once")

@@ -40,11 +40,16 @@ struct RefusedResultTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("A result is refused for 30 seconds, then it goes to the configured results")
-    func timeLimit() throws {
+    @Test("A result is refused for 30 seconds, then it goes to the configured results", arguments: [0, 60])
+    func timeLimit(alarm: Int) throws {
         let world = try Self.world()
         try world.put(0..<5, replyTo: Self.full)
-        world.pass(.seconds(29))
+        world.pass(.seconds(20))
+        world.broker.setAlarm(true)
+        try world.put(5..<6, replyTo: "replies")
+        world.pass(.seconds(alarm))
+        world.broker.setAlarm(false)
+        world.pass(.seconds(9))
         #expect(Health(world.processSnapshot()).missing.isEmpty, "a reply queue is its producer's affair")
         #expect(world.broker.unsettledCount == 5)
         #expect(world.published(in: "push.results").isEmpty)
