@@ -30,11 +30,12 @@ struct PropertyReader: ~Copyable {
         try field(Int(try number() as UInt8))
     }
 
-    mutating func number<Number: FixedWidthInteger>() throws(Malformed) -> Number {
-        let range = try field(Number.bitWidth / 8).range
-        var number: Number = 0
-        for index in range { number = number << 8 | Number(truncatingIfNeeded: bytes[index]) }
-        return number
+    mutating func number<Number: FixedWidthInteger & BitwiseCopyable>() throws(Malformed) -> Number {
+        let size = MemoryLayout<Number>.size
+        guard size <= end - position else { throw Malformed() }
+        defer { position += size }
+        let raw = unsafe bytes.span.bytes
+        return unsafe Number(bigEndian: raw.unsafeLoadUnaligned(fromByteOffset: position, as: Number.self))
     }
 
     /// A table's entries; nested values are skipped.

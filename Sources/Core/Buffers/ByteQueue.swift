@@ -82,6 +82,7 @@ package struct ByteQueue: ~Copyable {
         tail += 1
     }
 
+    @inlinable
     package mutating func append(_ bytes: Span<UInt8>) {
         let count = bytes.count
         guard count > 0 else { return }
@@ -100,6 +101,7 @@ package struct ByteQueue: ~Copyable {
     }
 
     /// Appends the UTF-8 of a string known at compile time.
+    @inlinable
     package mutating func append(_ text: StaticString) {
         unsafe append(Span(_unsafeStart: text.utf8Start, count: text.utf8CodeUnitCount))
     }

@@ -108,14 +108,14 @@ package struct SequenceTable<Element> {
         Int(truncatingIfNeeded: sequence) & (ring.count - 1)
     }
 
-    @usableFromInline
+    @inlinable
     func straggler(_ sequence: UInt64) -> Int? {
         let index = firstStraggler(from: sequence)
         return index < stragglers.count && stragglers[index].sequence == sequence ? index : nil
     }
 
     /// The index of the first straggler with at least this number: a binary search.
-    @usableFromInline
+    @inlinable
     func firstStraggler(from sequence: UInt64) -> Int {
         var range = 0..<stragglers.count
         while let middle = range.isEmpty ? nil : (range.lowerBound + range.upperBound) / 2 {

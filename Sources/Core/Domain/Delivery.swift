@@ -7,14 +7,13 @@ package struct Delivery: Sendable {
     /// The position of a field in the block.
     @usableFromInline
     package struct Field: Sendable {
-        var lower: UInt32
-        var upper: UInt32
+        @usableFromInline var lower: UInt32
+        @usableFromInline var upper: UInt32
 
         /// A field that the message does not contain.
         package static let absent = Field(lower: .max, upper: .max)
 
-        @usableFromInline
-        package var range: Range<Int> { Int(lower)..<Int(upper) }
+        @inlinable package var range: Range<Int> { Int(lower)..<Int(upper) }
 
         /// Whether it is absent or has no bytes.
         var isEmpty: Bool { lower == upper }
@@ -24,8 +23,10 @@ package struct Delivery: Sendable {
             self.upper = upper
         }
 
+        @inlinable
         package init(_ range: Range<Int>) {
-            self.init(lower: UInt32(range.lowerBound), upper: UInt32(range.upperBound))
+            lower = UInt32(range.lowerBound)
+            upper = UInt32(range.upperBound)
         }
     }
 

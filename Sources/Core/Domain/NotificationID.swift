@@ -57,7 +57,8 @@ package struct NotificationID: Hashable, Sendable {
         withText { queue.append($0) }
     }
 
-    private func withText(_ body: (Span<UInt8>) -> Void) {
+    /// Passes the canonical text to `body`.
+    package func withText(_ body: (Span<UInt8>) -> Void) {
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
         let first = Self.digits(UInt32(truncatingIfNeeded: high >> 32))
         let second = Self.digits(UInt32(truncatingIfNeeded: high))

@@ -1,4 +1,5 @@
 /// The result of a notification. Each notification has exactly one.
+@usableFromInline
 package enum Outcome: UInt8, CaseIterable, Sendable {
     /// APNs returned 200: accepted, not yet delivered.
     case accepted
@@ -12,6 +13,10 @@ package enum Outcome: UInt8, CaseIterable, Sendable {
     case expired
     /// Abandoned after retries.
     case undelivered
+
+    /// Other modules would call the derived one indirectly.
+    @inlinable
+    package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
 
     package var name: StaticString {
         switch self {

@@ -1,6 +1,11 @@
 /// The value of `apns-push-type`; ``rules`` contains Apple's rules for each.
+@usableFromInline
 package enum PushType: UInt8, CaseIterable, Sendable {
     case alert, background, complication, controls, fileprovider, liveactivity, location, mdm, pushtotalk, voip, widgets
+
+    /// Other modules would call the derived one indirectly.
+    @inlinable
+    package static func == (left: Self, right: Self) -> Bool { left.rawValue == right.rawValue }
 
     package init?(name: ArraySlice<UInt8>) {
         // Iterates over the rows: `allCases` would allocate an array for each message.
@@ -20,7 +25,7 @@ package enum PushType: UInt8, CaseIterable, Sendable {
 }
 
 extension PushType: CustomStringConvertible {
-    package var description: String { name.description }
+    @usableFromInline package var description: String { name.description }
 }
 
 /// The value of `apns-priority`; APNs uses 10 if the header is missing.

@@ -1,17 +1,25 @@
 /// A position in one of a worker's tables, counted from 0. The table is part of the type: a pool's position does not
 /// compile where an app's is expected.
+@usableFromInline
 package struct TableID<Table>: Hashable, Comparable, Sendable, CustomStringConvertible {
-    package let index: Int
+    @usableFromInline package let index: Int
 
+    @inlinable
     package init(_ index: Int) {
         self.index = index
     }
 
+    @inlinable
+    package static func == (one: Self, other: Self) -> Bool {
+        one.index == other.index
+    }
+
+    @inlinable
     package static func < (one: Self, other: Self) -> Bool {
         one.index < other.index
     }
 
-    package var description: String { "\(index)" }
+    @usableFromInline package var description: String { "\(index)" }
 }
 
 /// The tables that a ``TableID`` can refer to.

@@ -23,13 +23,9 @@ package struct Histogram: Sendable, Equatable {
 
     package mutating func record(nanoseconds: Int64) {
         let duration = max(nanoseconds, 0)
-        var low = 0
-        var high = Self.bounds.count
-        while low < high {
-            let middle = (low + high) / 2
-            if duration <= Self.bounds[middle] { high = middle } else { low = middle + 1 }
-        }
-        counts[low] &+= 1
+        var bucket = 0
+        while bucket < Self.bounds.count, duration > Self.bounds[bucket] { bucket += 1 }
+        counts[bucket] &+= 1
         sum &+= UInt64(duration)
     }
 

@@ -241,6 +241,9 @@ package struct JSONScanner {
                 position = index
                 try escape(bytes)
                 index = position
+            } else if 0xC2...0xDF ~= byte, index + 1 < bytes.count, bytes[index + 1] & 0xC0 == 0x80 {
+                // The most frequent case of non-ASCII text.
+                index += 2
             } else if byte >= 0x80 {
                 position = index
                 try sequence(bytes)
@@ -259,6 +262,7 @@ package struct JSONScanner {
     ///
     /// Payloads are mostly text, so eight bytes are checked at a time. The highest bit of each byte that is not plain
     /// is set. A borrow may set the next byte's bit wrongly, but only the first set bit counts.
+    @inline(__always)
     package static func endOfPlainText(_ bytes: Span<UInt8>, from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var index = start
@@ -267,9 +271,10 @@ package struct JSONScanner {
             let word = UInt64(
                 littleEndian: unsafe bytes.bytes.unsafeLoadUnaligned(
                     fromUncheckedByteOffset: index, as: UInt64.self))
-            // The minuend is zero for a quote, or for a backslash.
-            var found = word | (word &- ones &* UInt64(space))
-            found |= (word ^ ones &* UInt64(quote)) &- ones
+            // Exchanges space and quote, so that a quote is below 0x21 like the control characters.
+            let exchanged = word ^ ones &* UInt64(space ^ quote)
+            var found = word | (exchanged &- ones &* UInt64(space + 1))
+            // The minuend is zero for a backslash.
             found |= (word ^ ones &* UInt64(backslash)) &- ones
             found &= ones << 7
             guard found == 0 else { return index + found.trailingZeroBitCount / 8 }
@@ -300,15 +305,9 @@ package struct JSONScanner {
         }
     }
 
-    /// Skips one character of two to four bytes of UTF-8.
+    /// Skips one character of three or four bytes of UTF-8.
     private mutating func sequence(_ bytes: Span<UInt8>) throws(JSONFailure) {
         let lead = bytes[position]
-        // The most frequent case of non-ASCII text.
-        if 0xC2...0xDF ~= lead {
-            guard position + 1 < bytes.count, bytes[position + 1] & 0xC0 == 0x80 else { throw failure("UTF-8") }
-            position += 2
-            return
-        }
         let second: ClosedRange<UInt8>
         let continuations: Int
         switch lead {
