@@ -3,7 +3,11 @@ package import Core
 
 /// A delivery from its arrival to its settlement.
 package final class InFlightRequest {
-    var delivery: Delivery
+    /// Constant, so that reading it copies nothing.
+    let delivery: Delivery
+    /// Those of the delivery, or of the redelivery that adopted the request.
+    var epoch: UInt32
+    var tag: UInt64
     package let arrived: Moment
     /// The destination of its results.
     let reply: ReplyAddress
@@ -64,9 +68,9 @@ package final class InFlightRequest {
     package init(delivery: Delivery, arrived: Moment, usesReplyTo: Bool = true) {
         reply = usesReplyTo ? ReplyAddress(delivery.replyTo) : .none
         self.delivery = delivery
+        (epoch, tag) = (delivery.epoch, delivery.tag)
         self.arrived = arrived
-        let history = RequestHistory(delivery)
-        self.history = history
+        history = RequestHistory(delivery)
         namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }
 

@@ -49,23 +49,24 @@ extension RequestPipeline {
             let index = next
             next += 1
             if done?.contains(place) == true { continue }
+            let notification = all[index]
             // The notifications of a fan-out usually share payload and app, which are checked once.
-            if checked.map({ !all[index].sharesChecks(with: all[$0]) }) ?? true {
-                let match = waiting.table.resolve(all[index])
-                var finding = finding(in: all[index], match, of: request)
+            if checked.map({ !notification.sharesChecks(with: all[$0]) }) ?? true {
+                let match = waiting.table.resolve(notification)
+                var finding = finding(in: notification, match, of: request)
                 if let hint = decoded.hint { finding = finding.map { "\($0); \(hint)" } ?? hint }
                 checks = Checks(finding: finding, match: match)
                 checked = index
             }
-            let id = notificationID(all[index].content.id, position, of: request, key: decoded.key)
-            start(all[index], checks!, position: position, id: id, of: request, at: now)
+            let id = notificationID(notification.content.id, position, of: request, key: decoded.key)
+            start(notification, checks!, position: position, id: id, of: request, at: now)
         }
     }
 
     /// What was found out about a notification, and applies to others of its request.
     private struct Checks {
         let finding: String?
-        let match: Result<AppTable.Match, DecodingFailure>
+        let match: Result<AppTable.Match, AppTable.Refusal>
     }
 
     /// The maximum distance of `not-before` from now.
@@ -137,7 +138,7 @@ extension RequestPipeline {
 
     /// The violations of Apple's tables in a payload; `nil` if there are none.
     private mutating func finding(
-        in notification: Notification, _ match: Result<AppTable.Match, DecodingFailure>, of request: InFlightRequest
+        in notification: Notification, _ match: Result<AppTable.Match, AppTable.Refusal>, of request: InFlightRequest
     ) -> String? {
         // A pass is updated with an empty aps.
         guard notification.topic?.starts(with: "pass.".utf8) != true else { return nil }

@@ -19,7 +19,7 @@ package struct RequestPipeline: ~Copyable {
     let log: Logger
     /// `nil` where nothing is traced.
     let tracer: Tracer?
-    private var actions = Deque<PipelineAction>()
+    private var actions = UniqueDeque<PipelineAction>()
 
     // MARK: Deliveries
 
@@ -88,7 +88,7 @@ package struct RequestPipeline: ~Copyable {
     }
 
     mutating func append(_ action: consuming PipelineAction) {
-        actions.append(action)
+        actions.append(consume action)
     }
 
     /// Call this after every change, until it returns `nil`.

@@ -54,7 +54,7 @@ struct DecodingReport {
     ///   - resolved: the app; `nil` without a configuration.
     private mutating func add(
         _ notification: Notification, _ id: NotificationID, finding: String?,
-        _ resolved: Result<AppTable.Match, DecodingFailure>?
+        _ resolved: Result<AppTable.Match, AppTable.Refusal>?
     ) {
         var (topic, environment, failure) = (notification.topic, notification.environment, String?.none)
         switch resolved {

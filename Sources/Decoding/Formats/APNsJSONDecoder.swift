@@ -67,11 +67,12 @@ private struct Envelope {
         }
         while let key = try scanner.nextKey(bytes) {
             let value = try scanner.value(bytes, depth: 1)
-            guard let text = body.text(of: key) else { continue }
-            guard let name = RequestFields.Name(text) else {
-                fields.remarks.notice(unknown: text.span)
-                continue
+            let name = bytes.withText(of: key) { text in
+                let name = RequestFields.Name(text)
+                if name == nil { fields.remarks.notice(unknown: text) }
+                return name
             }
+            guard let name else { continue }
             fields.count(name)
             switch name {
             case .payload: payload = value.kind == .null ? nil : value

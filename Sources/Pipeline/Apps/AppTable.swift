@@ -141,14 +141,19 @@ package struct AppTable {
         package let topic: ArraySlice<UInt8>
     }
 
+    /// Why a notification belongs to no app. Not a decoding failure, which is large to copy.
+    package struct Refusal: Error {
+        package let detail: String
+    }
+
     /// A bundle ID gets the suffix of the push type; a full topic is used unchanged. A name that is one app's full
     /// topic and another's bundle ID counts as the full topic. Broadcasts and channels always use the bundle ID.
-    package func resolve(_ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
+    package func resolve(_ notification: borrowing Notification) -> Result<Match, Refusal> {
         let type = notification.content.pushType
         let environment = notification.content.environment
         guard let topic = notification.content.topic else {
             guard let app = unnamed(environment) else {
-                return .failure(DecodingFailure("apns-topic: missing, and more than one app is configured"))
+                return .failure(Refusal(detail: "apns-topic: missing, and more than one app is configured"))
             }
             return match(app: app, notification)
         }
@@ -167,18 +172,17 @@ package struct AppTable {
         let name = String(decoding: topic, as: UTF8.self)
         if topicIsKnown, let environment {
             return .failure(
-                DecodingFailure("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
+                Refusal(detail: "environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
         }
         if let app = candidates.first(where: { apps[$0.index].topics.contains { topic.elementsEqual($0) } }) {
             let expected = String(decoding: apps[app.index].topics[Int(type.rawValue)], as: UTF8.self)
-            return .failure(
-                DecodingFailure(
-                    "apns-topic: \"\(name)\" contradicts apns-push-type \(type), whose topic is \"\(expected)\""))
+            let contradiction = "contradicts apns-push-type \(type), whose topic is \"\(expected)\""
+            return .failure(Refusal(detail: "apns-topic: \"\(name)\" \(contradiction)"))
         }
         let topics = configured.map { String(decoding: apps[$0.index].topic, as: UTF8.self) }
         let nearest = Suggestion.closest(to: name, among: topics)
         let hint = Suggestion.question(nearest).map { "; \($0)" } ?? ""
-        return .failure(DecodingFailure("apns-topic: no app \"\(name)\" is configured\(hint)"))
+        return .failure(Refusal(detail: "apns-topic: no app \"\(name)\" is configured\(hint)"))
     }
 
     /// The app of a request that names no topic: the only one, or the one whose certificate names one topic.
@@ -196,14 +200,14 @@ package struct AppTable {
         return found
     }
 
-    private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, DecodingFailure> {
+    private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, Refusal> {
         if let environment = notification.content.environment, environment != apps[app.index].environment {
-            return .failure(DecodingFailure("environment: no app is configured for \(environment.rawValue)"))
+            return .failure(Refusal(detail: "environment: no app is configured for \(environment.rawValue)"))
         }
         if case .device = notification.target,
             let refusal = apps[app.index].refusals[Int(notification.content.pushType.rawValue)]
         {
-            return .failure(DecodingFailure(refusal))
+            return .failure(Refusal(detail: refusal))
         }
         let topic =
             notification.target.namesBundleID

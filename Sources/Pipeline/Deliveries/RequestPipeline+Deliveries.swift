@@ -85,12 +85,11 @@ extension RequestPipeline {
             completed.republished(key)
         } else if let request = orphans.adopt(key) {
             counters[.duplicatesAvoided] += 1
-            request.delivery.epoch = delivery.epoch
-            request.delivery.tag = delivery.tag
+            (request.epoch, request.tag) = (delivery.epoch, delivery.tag)
             return false
         } else if completed.absorbs(key, at: now.instant) {
             counters[.duplicatesAvoided] += 1
-            settle(delivery, .ack)
+            append(.settle(delivery.queue, epoch: delivery.epoch, tag: delivery.tag, .ack))
             return false
         }
         counters.unsettled += 1
@@ -160,7 +159,7 @@ extension RequestPipeline {
         }
         guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
         if let key = request.namedKey { completed.completed(key) }
-        settle(request.delivery, .ack)
+        settle(request, .ack)
     }
 
     /// Returns an unsent request that can wait in its queue as well as in a retry queue.
@@ -170,11 +169,11 @@ extension RequestPipeline {
         guard !request.isOrphan else { return drop(request) }
         counters.unsettled -= 1
         counters[.requeued] += 1
-        settle(request.delivery, .requeue)
+        settle(request, .requeue)
     }
 
-    private mutating func settle(_ delivery: borrowing Delivery, _ settlement: Settlement) {
-        append(.settle(delivery.queue, epoch: delivery.epoch, tag: delivery.tag, settlement))
+    private mutating func settle(_ request: InFlightRequest, _ settlement: Settlement) {
+        append(.settle(request.queue, epoch: request.epoch, tag: request.tag, settlement))
     }
 
     private mutating func takeDeferred(where isMeant: (InFlightRequest) -> Bool) -> [InFlightRequest] {

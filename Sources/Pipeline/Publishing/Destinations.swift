@@ -122,8 +122,10 @@ struct Destinations: ~Copyable {
     }
 
     mutating func destination(of publication: borrowing Publication) -> Destination {
+        if let last, last.route.routingKey == publication.routingKey, last.route.exchange == publication.exchange {
+            return last
+        }
         let route = PublishRoute(exchange: publication.exchange, routingKey: publication.routingKey)
-        if let last, last.route == route { return last }
         if let destination = known[route] {
             last = destination
             return destination

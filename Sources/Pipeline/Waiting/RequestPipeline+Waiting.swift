@@ -164,9 +164,7 @@ extension RequestPipeline {
             let entry = notifications[handle]
             return entry.app == app && entry.place == .pool && isMeant(entry)
         }
-        let oldestFirst = submitted.sorted {
-            notifications[$0].request.delivery.tag < notifications[$1].request.delivery.tag
-        }
+        let oldestFirst = submitted.sorted { notifications[$0].request.tag < notifications[$1].request.tag }
         for handle in oldestFirst { withdraw(handle, purpose) }
     }
 

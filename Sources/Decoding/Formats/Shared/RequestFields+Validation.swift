@@ -70,7 +70,10 @@ extension RequestFields {
         }
     }
 
-    private func request(_ recipients: Recipients, _ content: Notification.Content, notBefore: Int64?) -> Request {
+    // Mutating, because all fields would be copied for the call.
+    private mutating func request(
+        _ recipients: Recipients, _ content: Notification.Content, notBefore: Int64?
+    ) -> Request {
         switch recipients {
         case .one(let target):
             return Request([Notification(target: target, content)], notBefore: notBefore, hint: remarks.text)
@@ -286,6 +289,8 @@ extension RequestFields {
     }
 
     /// A time in seconds since 1970, or 0.
+    // Inlined, as the next one: with a name that is not constant, all fields would be copied to read one.
+    @inline(__always)
     private mutating func time(_ name: Name) -> Int64? {
         let value = self[name]
         if value.isMissing { return nil }
@@ -314,7 +319,11 @@ extension RequestFields {
 
     /// - Parameter takesRequestID: whether `apns-request-id` is an alias, as in requests about channels.
     private mutating func id(takesRequestID: Bool) -> NotificationID? {
-        let name = takesRequestID && self[.id].isMissing ? Name.requestID : .id
+        takesRequestID && self[.id].isMissing ? id(.requestID) : id(.id)
+    }
+
+    @inline(__always)
+    private mutating func id(_ name: Name) -> NotificationID? {
         let value = self[name]
         if value.isMissing { return nil }
         if case .text(let text) = value, let id = NotificationID(text) { return id }

@@ -76,7 +76,7 @@ package struct RequestFields {
         }
 
         /// A value that the scanner found in `body`.
-        init(_ value: JSONValue, in body: ArraySlice<UInt8>) {
+        init(_ value: JSONValue, in body: borrowing ArraySlice<UInt8>) {
             switch value.kind {
             case .null: self = .missing
             case .string: self = body.text(of: value).map { .text($0) } ?? .other("half of a surrogate pair")
@@ -85,7 +85,7 @@ package struct RequestFields {
                 self = JSONText.wholeNumber(digits).map { .integer($0) } ?? .number(digits)
             case .boolean: self = .boolean(body.slice(value.range).equals("true"))
             case .object:
-                self = KombuValue.plain(JSONPart(value, of: body)) ?? .other(value.kind.name)
+                self = KombuValue.plain(JSONPart(value, of: copy body)) ?? .other(value.kind.name)
             default: self = .other(value.kind.name)
             }
         }
