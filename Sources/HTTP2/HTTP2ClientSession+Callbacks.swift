@@ -1,5 +1,6 @@
 import CNghttp2
 import Core
+import DequeModule
 
 /// nghttp2's callbacks.
 ///

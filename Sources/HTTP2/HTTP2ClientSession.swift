@@ -69,10 +69,11 @@ package struct HTTP2ClientSession: ~Copyable {
 
     let settings: Settings
     let wantedHeaders: [[UInt8]]
-    let raw: RawSession
+    /// Has the peer's limits, because Swift 6.3.1 would copy the whole session to ask it.
+    package let raw: RawSession
     /// Including those that nghttp2 has not written yet.
     var streams = StreamTable()
-    var events = Deque<Event>()
+    var events = UniqueDeque<Event>()
     /// The fields of the request being built.
     package var fields = HeaderFields()
     /// Requests without an event yet.
@@ -138,7 +139,7 @@ package struct HTTP2ClientSession: ~Copyable {
 
     /// Sends the added header fields, and the body as the peer's windows allow.
     ///
-    /// Beyond ``remoteMaxConcurrentStreams`` a request waits unwritten in the session.
+    /// Beyond ``RawSession/remoteMaxConcurrentStreams`` a request waits unwritten in the session.
     ///
     /// - Parameters:
     ///   - body: kept until the stream closes; `nil` when HEADERS end the request.
@@ -201,23 +202,6 @@ package struct HTTP2ClientSession: ~Copyable {
         events.popFirst()
     }
 
-    /// The peer's current stream limit; `.max` until it has sent one.
-    package var remoteMaxConcurrentStreams: UInt32 {
-        unsafe nghttp2_session_get_remote_settings(raw.pointer, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
-    }
-
-    /// The peer's remaining connection window for bodies, in bytes.
-    package var remoteConnectionWindow: Int {
-        Int(unsafe nghttp2_session_get_remote_window_size(raw.pointer))
-    }
-
-    /// The number of requests for which stream IDs are left. At zero, a new connection is needed (RFC 9113, section
-    /// 5.1.1).
-    package var remainingStreamIDs: Int {
-        let next = unsafe Int(nghttp2_session_get_next_stream_id(raw.pointer))
-        return next > Int(Int32.max) ? 0 : (Int(Int32.max) - next) / 2 + 1
-    }
-
     // MARK: Ending requests
 
     /// Reports that a stream ended; nghttp2 may close it later. The code is `nil` if its response is complete.
@@ -235,7 +219,8 @@ package struct HTTP2ClientSession: ~Copyable {
         events.append(event)
     }
 
-    package func isOpen(_ id: Int32) -> Bool {
+    /// Mutating, so that Swift 6.3.1 does not copy the whole session for the call.
+    package mutating func isOpen(_ id: Int32) -> Bool {
         streams.contains(id) { !$0.isReported }
     }
 

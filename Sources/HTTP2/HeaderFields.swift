@@ -61,12 +61,28 @@ package struct HeaderFields: ~Copyable {
     package mutating func replaceValue(
         at index: Int, _ value: Span<UInt8>, neverIndexed: Bool = false
     ) {
-        precondition(index < kept.fields, "only the value of a kept field can change")
         let start = unsafe copy(value)
-        let growth = unsafe value.count - fields[index].valuelen
+        unsafe replaceValue(at: index, start, value.count, Self.indexing(neverIndexed))
+    }
+
+    /// Changes the value of a kept field to two parts, for this message.
+    package mutating func replaceValue(at index: Int, _ prefix: StaticString, _ rest: Span<UInt8>) {
+        let count = prefix.utf8CodeUnitCount + rest.count
+        // So that the second copy does not move the first one.
+        reserve(count)
+        let start = unsafe copy(Span(_unsafeStart: prefix.utf8Start, count: prefix.utf8CodeUnitCount))
+        _ = unsafe copy(rest)
+        unsafe replaceValue(at: index, start, count, Self.indexing(false))
+    }
+
+    private mutating func replaceValue(
+        at index: Int, _ start: UnsafeMutablePointer<UInt8>, _ count: Int, _ indexing: UInt8
+    ) {
+        precondition(index < kept.fields, "only the value of a kept field can change")
+        let growth = unsafe count - fields[index].valuelen
         unsafe fields[index].value = start
-        unsafe fields[index].valuelen = value.count
-        unsafe fields[index].flags = (fields[index].flags & Self.keepsName) | Self.indexing(neverIndexed)
+        unsafe fields[index].valuelen = count
+        unsafe fields[index].flags = (fields[index].flags & Self.keepsName) | indexing
         size += growth
         kept.size += growth
     }

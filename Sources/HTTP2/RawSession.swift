@@ -5,7 +5,7 @@ package import Core
 ///
 /// nghttp2 calls back only inside calls made here, and `nghttp2_session_del` does not call back.
 @safe
-struct RawSession: ~Copyable {
+package struct RawSession: ~Copyable {
     /// nghttp2's functions, usable while the session exists.
     let calls: Calls
 
@@ -97,6 +97,23 @@ struct RawSession: ~Copyable {
     /// Sets the connection's flow-control window, in bytes.
     func setLocalWindow(_ size: Int32) throws(HTTP2Error) {
         try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, 0, size))
+    }
+
+    /// The peer's current stream limit; `.max` until it has sent one.
+    package var remoteMaxConcurrentStreams: UInt32 {
+        unsafe nghttp2_session_get_remote_settings(pointer, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+    }
+
+    /// The peer's remaining connection window for bodies, in bytes.
+    package var remoteConnectionWindow: Int {
+        Int(unsafe nghttp2_session_get_remote_window_size(pointer))
+    }
+
+    /// The number of a client's requests for which stream IDs are left. At zero, a new connection is needed (RFC
+    /// 9113, section 5.1.1).
+    package var remainingStreamIDs: Int {
+        let next = unsafe Int(nghttp2_session_get_next_stream_id(pointer))
+        return next > Int(Int32.max) ? 0 : (Int(Int32.max) - next) / 2 + 1
     }
 
     /// Its data is eight zeros.

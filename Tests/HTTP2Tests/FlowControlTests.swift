@@ -35,16 +35,16 @@ struct FlowControlTests {
     @Test("waits for the connection's window")
     func connectionWindow() throws {
         let pair = try Pair.settled()
-        #expect(pair.client.remoteConnectionWindow == 65_535)
+        #expect(pair.client.raw.remoteConnectionWindow == 65_535)
         for handle in 0..<3 { try pair.post(Handle(handle), body: payload(30_000)) }
         var bytes = ByteQueue()
         try pair.client.drain(into: &bytes)
-        #expect(pair.client.remoteConnectionWindow == 0)
+        #expect(pair.client.raw.remoteConnectionWindow == 0)
         #expect(pair.client.wantsWrite == false)
         try bytes.withBytes { try pair.server.receive($0) }
         try pair.settle()
         #expect(pair.requests().map(\.request.body.count) == [30_000, 30_000, 30_000])
-        #expect(pair.client.remoteConnectionWindow > 0)
+        #expect(pair.client.raw.remoteConnectionWindow > 0)
     }
 
     @Test("leaves in parts as large as the caller allows")

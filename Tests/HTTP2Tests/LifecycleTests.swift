@@ -11,14 +11,14 @@ struct LifecycleTests {
         pair.server.holdsOutput = true
         try pair.settle()
         #expect(pair.clientEvents().isEmpty)
-        #expect(pair.client.remoteMaxConcurrentStreams == .max)
+        #expect(pair.client.raw.remoteMaxConcurrentStreams == .max)
         try pair.post(1)
         try pair.settle()
         #expect(pair.requests().count == 1)
         pair.server.holdsOutput = false
         try pair.settle()
         #expect(pair.clientEvents().contains { if case .settings = $0 { true } else { false } })
-        #expect(pair.client.remoteMaxConcurrentStreams == 1000)
+        #expect(pair.client.raw.remoteMaxConcurrentStreams == 1000)
         #expect(pair.client.remoteMaxHeaderList == 8000)
     }
 
@@ -118,9 +118,9 @@ struct LifecycleTests {
     func exhaustion() throws {
         let pair = try Pair(client: { $0.firstStreamID = .max - 2 })
         #expect(try pair.post(1) == .max - 2)
-        #expect(pair.client.remainingStreamIDs == 1)
+        #expect(pair.client.raw.remainingStreamIDs == 1)
         #expect(try pair.post(2) == .max)
-        #expect(pair.client.remainingStreamIDs == 0)
+        #expect(pair.client.raw.remainingStreamIDs == 0)
         let error = #expect(throws: HTTP2Error.self) { try pair.post(3) }
         #expect(error?.code == .streamIDNotAvailable)
         #expect(pair.client.openStreams == 2)

@@ -42,6 +42,7 @@ struct ContentAssembly {
     }
 
     var isIdle: Bool { progress == .idle }
+    var isComplete: Bool { progress == .complete }
 
     /// Starts a message. Call it only while ``isIdle``.
     mutating func begin(_ origin: Origin, exchange: amqp_bytes_t, routingKey: amqp_bytes_t) {
@@ -86,9 +87,8 @@ struct ContentAssembly {
         return true
     }
 
-    /// Returns the message once it is complete.
-    mutating func takeComplete() -> Content? {
-        guard progress == .complete else { return nil }
+    /// Returns the message. Call it only while ``isComplete``.
+    mutating func take() -> Content {
         progress = .idle
         var complete = Content()
         swap(&complete, &content)

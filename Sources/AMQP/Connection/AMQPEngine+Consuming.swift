@@ -1,5 +1,6 @@
 import CRabbitMQ
 package import Core
+import DequeModule
 
 struct Consumer {
     var queue: ConsumerQueue

@@ -1,5 +1,6 @@
 import CRabbitMQ
 package import Core
+import DequeModule
 
 extension AMQPEngine {
     /// Replaces the password of the open connection. A broker that refuses it closes the connection.

@@ -1,5 +1,6 @@
 import CRabbitMQ
 import Core
+import DequeModule
 
 extension AMQPEngine {
     /// Processes one frame and copies what it keeps: the frame's memory is valid only during the call.
@@ -64,13 +65,14 @@ extension AMQPEngine {
     }
 
     private mutating func takeContent(_ index: Int) {
-        guard let content = channels[index].assembly.takeComplete() else { return }
+        guard channels[index].assembly.isComplete else { return }
+        let content = channels[index].assembly.take()
         switch content.origin {
         case .delivery(let tag, let redelivered):
             guard machine.isOpen else { return }
             guard let delivery = delivery(content, tag: tag, redelivered: redelivered, on: index) else { return }
             consumers[index].watch?.delivered(at: now)
-            events.append(.delivery(delivery))
+            events.append(.delivery(consume delivery))
         case .got(let tag, let redelivered, let remaining):
             guard machine.isOpen else { return }
             guard let delivery = delivery(content, tag: tag, redelivered: redelivered, on: index) else { return }

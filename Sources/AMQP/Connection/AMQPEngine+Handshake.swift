@@ -1,5 +1,6 @@
 import CRabbitMQ
 import Core
+import DequeModule
 
 extension AMQPEngine {
     /// The channel of a publishing or control connection.

@@ -39,7 +39,7 @@ extension AMQPEngine {
     /// Queues an event for each publish that ends in `body`.
     mutating func endPublishes(_ body: (inout ConfirmLedger, (UInt64, Confirmation) -> Void) -> Void) {
         // Two parts of this value change at a time.
-        var events = Deque<Event>()
+        var events = UniqueDeque<Event>()
         swap(&events, &self.events)
         body(&confirms) { events.append(.confirmed(sequence: $0, $1)) }
         swap(&events, &self.events)

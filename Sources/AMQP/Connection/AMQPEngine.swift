@@ -69,7 +69,7 @@ package struct AMQPEngine: ~Copyable {
     /// The requests of a control connection that are not sent yet, oldest first. One is in flight at a time.
     var requests: [ControlRequest] = []
     var isAwaitingResponse = false
-    var events = Deque<Event>()
+    var events = UniqueDeque<Event>()
     var output = ByteQueue()
     var now = Instant(nanoseconds: 0)
     var writer = MethodWriter()

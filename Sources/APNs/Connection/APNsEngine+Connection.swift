@@ -1,4 +1,5 @@
 import Core
+import DequeModule
 import HTTP2
 import TLS
 
@@ -31,6 +32,7 @@ extension APNsEngine {
         } catch {
             throw APNsError(tls: error)
         }
+        guard case .bytes = result else { return result }
         defer { plaintext.removeAll() }
         do throws(HTTP2Error) {
             try Self.move(plaintext, to: &http2)
@@ -71,7 +73,7 @@ extension APNsEngine {
 
     mutating func takeHTTP2Events() {
         while let event = http2.nextEvent() {
-            switch event {
+            switch consume event {
             case .settings: perform(machine.settingsReceived())
             case .response(let handle, let http):
                 _ = takeBodyRequirement(handle)
@@ -89,10 +91,9 @@ extension APNsEngine {
     }
 
     private mutating func responded(_ handle: Handle, _ http: HTTP2Response) {
-        var response = APNsResponse(status: http.status)
         if http.bodyTruncated { counters[.responseBodyLimitHits] += 1 }
-        if !http.headers.isEmpty { response.take(http.headers) }
-        if !http.body.isEmpty { response.take(http.body) }
+        let isPlain = http.headers.isEmpty && http.body.isEmpty
+        let response = isPlain ? APNsResponse(status: http.status) : APNsResponse(http)
         // Until APNs has accepted a provider token, a connection has one stream. Source: "Sending notification
         // requests to APNs", "Establish a connection to APNs".
         if !isAuthenticated, response.rule.tokenRefusal == nil { isAuthenticated = true }
@@ -228,23 +229,17 @@ extension APNsEngine {
 }
 
 extension APNsResponse {
-    fileprivate mutating func take(_ headers: [HTTP2Header]) {
-        uniqueID = headers.value(of: "apns-unique-id")
-        let channelID = headers.value(of: "apns-channel-id")
-        let requestID = headers.value(of: "apns-request-id")
-        guard channelID != nil || requestID != nil else { return }
-        channel = ChannelResponse(channelID: channelID, requestID: requestID)
-    }
-
-    /// A refusal's body contains the reason. A success has a body only when channels are read.
-    fileprivate mutating func take(_ body: [UInt8]) {
-        if isSuccess {
-            channel = ChannelResponse(channelID: channel?.channelID, requestID: channel?.requestID, body: body)
-        } else {
-            let body = ResponseBody(body)
-            reason = body.reason
-            timestamp = body.timestamp
-        }
+    fileprivate init(_ http: HTTP2Response) {
+        // A refusal's body contains the reason. A success has a body only when channels are read.
+        let isSuccess = ResponseRule.isSuccess(http.status)
+        let refusal = ResponseBody(isSuccess ? [] : http.body)
+        let channel = ChannelResponse(
+            channelID: http.headers.value(of: "apns-channel-id"),
+            requestID: http.headers.value(of: "apns-request-id"), body: isSuccess ? http.body : [])
+        self.init(
+            status: http.status, reason: refusal.reason, timestamp: refusal.timestamp,
+            uniqueID: http.headers.value(of: "apns-unique-id"),
+            channel: channel == ChannelResponse() ? nil : channel)
     }
 }
 

@@ -91,7 +91,7 @@ package struct APNsEngine: ~Copyable {
     var machine = APNsConnectionMachine()
     var open = OpenRequests()
     var liveness: Liveness
-    var events = Deque<Event>()
+    var events = UniqueDeque<Event>()
     /// Called after the transport or a deadline has called: there may be events, and streams, window or phase may have
     /// changed.
     var onEvents: (() -> Void)?
@@ -142,23 +142,25 @@ package struct APNsEngine: ~Copyable {
 
     /// The peer's current stream limit, at most ``Configuration/maximumStreams``.
     package var maximumConcurrentStreams: Int {
-        Int(min(http2.remoteMaxConcurrentStreams, UInt32(configuration.maximumStreams)))
+        Int(min(http2.raw.remoteMaxConcurrentStreams, UInt32(configuration.maximumStreams)))
     }
 
     /// The number of requests that can be submitted now.
     ///
     /// With a provider token it is 1 until APNs has accepted a token. Source: "Sending notification requests to APNs",
     /// "Establish a connection to APNs".
+    // Inlined, because a call in `submit` would copy the whole engine.
+    @inline(__always)
     package var freeStreams: Int {
         guard phase == .ready else { return 0 }
         let limit = maximumConcurrentStreams
-        return max(0, min((isAuthenticated ? limit : min(limit, 1)) - inFlight, http2.remainingStreamIDs))
+        return max(0, min((isAuthenticated ? limit : min(limit, 1)) - inFlight, http2.raw.remainingStreamIDs))
     }
 
     /// Its room for requests, if the owner grants so many permits.
     func capacity(permits: Int) -> Placement.Capacity {
         Placement.Capacity(
-            freeStreams: freeStreams, permits: permits, window: http2.remoteConnectionWindow, inFlight: inFlight)
+            freeStreams: freeStreams, permits: permits, window: http2.raw.remoteConnectionWindow, inFlight: inFlight)
     }
 
     /// Sends a request; a free stream is required.
@@ -187,7 +189,7 @@ package struct APNsEngine: ~Copyable {
         } catch {
             throw APNsError(http2: error)
         }
-        if http2.remainingStreamIDs == 0 { retire(at: now) }
+        if http2.raw.remainingStreamIDs == 0 { retire(at: now) }
     }
 
     /// Accepts no more requests. Closes when the open ones have ended, at the latest at the drain deadline.

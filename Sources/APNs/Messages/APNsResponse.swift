@@ -1,9 +1,7 @@
 package import Core
 
 /// The additional fields of a response to a broadcast or a channel request.
-///
-/// A class, so that the responses to all other notifications stay small.
-package final class ChannelResponse: Equatable, Sendable {
+package struct ChannelResponse: Equatable, Sendable {
     /// `apns-channel-id` of a created channel.
     package let channelID: [UInt8]?
     /// `apns-request-id`, copied from the request.
@@ -16,33 +14,46 @@ package final class ChannelResponse: Equatable, Sendable {
         self.requestID = requestID
         self.body = body
     }
-
-    package static func == (left: ChannelResponse, right: ChannelResponse) -> Bool {
-        left.channelID == right.channelID && left.requestID == right.requestID && left.body == right.body
-    }
 }
 
 package struct APNsResponse: Equatable, Sendable {
     /// The HTTP status. 200 means accepted; channel management also uses 201 and 204.
-    package var status: UInt16
+    package let status: UInt16
+    /// `nil` for most responses, which are copied often.
+    private let details: Details?
+
     /// `reason` in the body of any other response.
-    package var reason: RejectionReason?
+    package var reason: RejectionReason? { details?.reason }
     /// From a 410, in milliseconds since 1970 UTC: when the device token became inactive.
-    package var timestamp: Int64?
+    package var timestamp: Int64? { details?.timestamp }
     /// `apns-unique-id`. Present for every accepted broadcast, and in the development environment for every accepted
     /// notification.
-    package var uniqueID: [UInt8]?
-    package var channel: ChannelResponse?
+    package var uniqueID: [UInt8]? { details?.uniqueID }
+    package var channel: ChannelResponse? { details?.channel }
+
+    private final class Details: Equatable, Sendable {
+        let reason: RejectionReason?
+        let timestamp: Int64?
+        let uniqueID: [UInt8]?
+        let channel: ChannelResponse?
+
+        init(_ reason: RejectionReason?, _ timestamp: Int64?, _ uniqueID: [UInt8]?, _ channel: ChannelResponse?) {
+            (self.reason, self.timestamp, self.uniqueID, self.channel) = (reason, timestamp, uniqueID, channel)
+        }
+
+        static func == (left: Details, right: Details) -> Bool {
+            left.reason == right.reason && left.timestamp == right.timestamp && left.uniqueID == right.uniqueID
+                && left.channel == right.channel
+        }
+    }
 
     package init(
         status: UInt16, reason: RejectionReason? = nil, timestamp: Int64? = nil, uniqueID: [UInt8]? = nil,
         channel: ChannelResponse? = nil
     ) {
         self.status = status
-        self.reason = reason
-        self.timestamp = timestamp
-        self.uniqueID = uniqueID
-        self.channel = channel
+        let isPlain = reason == nil && timestamp == nil && uniqueID == nil && channel == nil
+        details = isPlain ? nil : Details(reason, timestamp, uniqueID, channel)
     }
 
     package var isSuccess: Bool {

@@ -48,13 +48,9 @@ struct RequestWriter {
         case .device(let token):
             prepare(request, authorization: authorization, in: &fields)
             let idIndex = authorization == nil ? 4 : 5
-            scratch.removeAll(keepingCapacity: true)
-            scratch.append("/3/device/")
-            scratch.append(contentsOf: token.hex)
-            fields.replaceValue(at: 2, scratch.span)
+            fields.replaceValue(at: 2, "/3/device/", token.hex.span)
             let knewID = Self.note(&knowsID)
-            format(request.id)
-            fields.replaceValue(at: idIndex, scratch.span, neverIndexed: knewID)
+            request.id.withText { fields.replaceValue(at: idIndex, $0, neverIndexed: knewID) }
             if let expiration = content.expiration {
                 let knewExpiration = Self.note(&knowsExpiration)
                 format(expiration)
@@ -136,14 +132,7 @@ struct RequestWriter {
     /// Adds the id of a request without a device.
     private mutating func addRequestID(_ id: NotificationID, to fields: inout HeaderFields) {
         let knewID = Self.note(&knowsRequestID)
-        format(id)
-        fields.add("apns-request-id", scratch.span, neverIndexed: knewID)
-    }
-
-    /// Writes the UUID into ``scratch``.
-    private mutating func format(_ id: NotificationID) {
-        scratch.removeAll(keepingCapacity: true)
-        id.append(to: &scratch)
+        id.withText { fields.add("apns-request-id", $0, neverIndexed: knewID) }
     }
 
     /// Writes the seconds into ``scratch``.

@@ -35,14 +35,16 @@ extension APNsPool {
     private mutating func receiveEvents(at now: Moment) {
         var isAnyClosed = false
         for connection in connections {
-            while let event = connection.engine.nextEvent() { handle(event, of: connection, at: now) }
+            while let event = connection.engine.nextEvent() { handle(consume event, of: connection, at: now) }
             if connection.isClosed { isAnyClosed = true }
         }
         if isAnyClosed { connections.removeAll { $0.isClosed } }
     }
 
-    private mutating func handle(_ event: APNsEngine.Event, of connection: PoolConnection, at now: Moment) {
-        switch event {
+    private mutating func handle(
+        _ event: consuming APNsEngine.Event, of connection: PoolConnection, at now: Moment
+    ) {
+        switch consume event {
         case .ready:
             connection.trial.becameReady(at: now.instant)
             outage = nil

@@ -11,7 +11,7 @@ extension Worker {
         for number in pools.due.lazy.map(PoolID.init) where step(number) {
             while let event = pools[number].nextEvent() {
                 guard isWorking else { continue }
-                take(event, from: number)
+                take(consume event, from: number)
                 performActions()
             }
         }

@@ -8,7 +8,7 @@ import Pipeline
 extension Worker {
     /// Executes actions, including those that follow from them, until none are left.
     mutating func performActions() {
-        while let action = pipeline.nextAction() { perform(action) }
+        while let action = pipeline.nextAction() { perform(consume action) }
     }
 
     private mutating func perform(_ action: consuming PipelineAction) {

@@ -152,7 +152,7 @@ package struct Worker: ~Copyable {
     private mutating func takeDeliveries() {
         while let event = consumer.nextEvent(at: now.instant) {
             flush?.took(event, on: consumer, at: now.instant)
-            switch event {
+            switch consume event {
             case .engine where !isWorking: break
             case .engine(.delivery(let delivery)): received(delivery)
             case .engine(.consuming(let queue)): queues[queue.index].isConsuming = true
@@ -248,7 +248,7 @@ package struct Worker: ~Copyable {
     private mutating func takeConfirms(_ role: PublisherRole) {
         let publisher = publishers[role.rawValue]
         while let event = publisher.nextEvent(at: now.instant) {
-            switch event {
+            switch consume event {
             case .engine where !isWorking: break
             case .engine(.confirmed(let sequence, let confirmation)):
                 pipeline.confirmed(sequence, confirmation, on: role, at: now)

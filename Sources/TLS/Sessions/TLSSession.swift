@@ -135,42 +135,28 @@ package struct TLSSession: ~Copyable {
         return unsafe Certificate(certificate)
     }
 
-    /// Appends decrypted data, at most `limit` bytes.
+    /// Appends the decrypted data of one record, at most `limit` bytes.
     package mutating func read(
-        into plaintext: inout ByteQueue, upTo limit: Int = 65536
+        into plaintext: inout ByteQueue, upTo limit: Int = 16 * 1024
     ) throws(TLSError) -> ReadResult {
         if let failure { throw failure }
         precondition(isEstablished && limit > 0, "reading begins after the handshake")
         if isClosed { return .closed }
         if unsafe BIO_ctrl_pending(input) == 0 && SSL_has_pending(ssl) == 0 { return .wantsInput }
+        var status = SSL_ERROR_NONE
         let count = unsafe plaintext.append(upTo: limit) { room in
-            unsafe fill(room)
+            var filled = 0
+            status = unsafe call { ssl in unsafe SSL_read_ex(ssl, room.baseAddress!, room.count, &filled) }
+            return filled
         }
-        // Data read before a failure is returned first: the next call throws the failure.
-        if count > 0 { return .bytes(count) }
-        if let failure { throw failure }
-        return isClosed ? .closed : .wantsInput
-    }
-
-    private mutating func fill(_ room: UnsafeMutableBufferPointer<UInt8>) -> Int {
-        var filled = 0
-        while filled < room.count {
-            var count = 0
-            let status = unsafe call { ssl in
-                unsafe SSL_read_ex(ssl, room.baseAddress! + filled, room.count - filled, &count)
-            }
-            if status == SSL_ERROR_NONE {
-                filled += count
-                continue
-            }
-            if status == SSL_ERROR_ZERO_RETURN {
-                isClosed = true
-            } else if status != SSL_ERROR_WANT_READ {
-                _ = fail(status)
-            }
-            break
+        switch status {
+        case SSL_ERROR_NONE: return .bytes(count)
+        case SSL_ERROR_WANT_READ: return .wantsInput
+        case SSL_ERROR_ZERO_RETURN:
+            isClosed = true
+            return .closed
+        default: throw fail(status)
         }
-        return filled
     }
 
     /// Encrypts the data, in records of at most 16 KiB.

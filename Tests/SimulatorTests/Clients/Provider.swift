@@ -164,7 +164,7 @@ final class Provider {
         }
         while let event = http.nextEvent() {
             switch event {
-            case .settings: limits.append(http.remoteMaxConcurrentStreams)
+            case .settings: limits.append(http.raw.remoteMaxConcurrentStreams)
             case .response(let handle, let response): responses[handle] = response
             case .reset(let handle, let code, _): resets[handle] = code
             case .goaway(let last, let code, let data):
