@@ -91,10 +91,7 @@ extension HTTP2ClientSession {
             stream.discarded += bytes.count - kept
             return stream.discarded
         }
-        if let discarded, discarded > settings.maximumDiscardedBody {
-            reset(id, code: .enhanceYourCalm)
-            report(id, resetBy: .enhanceYourCalm)
-        }
+        if let discarded, discarded > settings.maximumDiscardedBody { reset(id, code: .enhanceYourCalm) }
     }
 
     private mutating func frameReceived(_ frame: UnsafePointer<nghttp2_frame>) {

@@ -15,8 +15,10 @@ package struct HeaderFields: ~Copyable {
     /// The overhead of a field in the size of a header list (RFC 9113, section 6.5.2).
     static let overhead = 32
 
+    /// A request has at most 11, a response fewer.
+    private static let maximumFields = 16
+
     private var fields: UnsafeMutablePointer<nghttp2_nv>
-    private var fieldCapacity = 16
     private var fieldCount = 0
     private var text: UnsafeMutablePointer<UInt8>
     private var textCapacity = 1024
@@ -27,7 +29,7 @@ package struct HeaderFields: ~Copyable {
     private var kept = (fields: 0, text: 0, size: 0)
 
     init() {
-        unsafe fields = .allocate(capacity: fieldCapacity)
+        unsafe fields = .allocate(capacity: Self.maximumFields)
         unsafe text = .allocate(capacity: textCapacity)
     }
 
@@ -129,13 +131,7 @@ package struct HeaderFields: ~Copyable {
     }
 
     private mutating func append(_ field: nghttp2_nv) {
-        if fieldCount == fieldCapacity {
-            let larger = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: fieldCapacity * 2)
-            unsafe larger.update(from: fields, count: fieldCount)
-            unsafe fields.deallocate()
-            unsafe fields = larger
-            fieldCapacity *= 2
-        }
+        precondition(fieldCount < Self.maximumFields, "a message has few fields")
         unsafe fields[fieldCount] = field
         fieldCount += 1
         size += unsafe field.namelen + field.valuelen + Self.overhead

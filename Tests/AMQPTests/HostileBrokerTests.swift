@@ -120,12 +120,13 @@ struct HostileBrokerTests {
         arguments: [
             ([8, 0, 0, 0, 0, 0, 0, 0xCD], false), ([3, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0], false),
             ([1, 0, 1, 0, 0, 0, 2, 0, 60, 0xCE], false), ([65, 0, 0, 0, 0, 0, 0, 0xCE], false),
-            // A body without a method, a content header without a method, a delivery without a consumer, another
+            // A body or a content header without a method, also on channel 0, a delivery without a consumer, another
             // channel.
             ([3, 0, 1, 0, 0, 0, 1, 9, 0xCE], true),
             ([2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
+            ([2, 0, 0, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
             ([1, 0, 1, 0, 0, 0, 17, 0, 60, 0, 60, 1, 120, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0xCE], true),
-            ([1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE], true),
+            ([1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE], true), ([3, 0, 0, 0, 0, 0, 1, 9, 0xCE], true),
         ] as [([UInt8], Bool)])
     func garbage(frame: [UInt8], isOutOfOrder: Bool) throws {
         let pair = ConsumingTests.consumer(Broker())

@@ -76,7 +76,7 @@ struct PublishingTests {
         try pair.publish([1], to: "results", messageID: "a")
         try pair.publish([2], to: "nowhere", messageID: "b")
         try pair.publish([3], to: "results", messageID: "c")
-        try pair.publish([4], to: "nowhere", messageID: "d", mandatory: false)
+        try pair.publish([4], to: String(repeating: "x", count: 255), messageID: "d", mandatory: false)
         try pair.publish([], to: "nowhere", messageID: "e")
         pair.settle()
         let noRoute = AMQP.Confirmation.returned(code: 312, text: "NO_ROUTE")

@@ -32,14 +32,15 @@ struct SecretTests {
         #expect(error.code == .unexpectedFrame)
     }
 
-    @Test("A refused password ends the connection with an error that does not show it")
-    func refused() throws {
+    @Test("A refused password ends the connection with an error that does not show it", arguments: [403, 530])
+    func refused(code: UInt16) throws {
         let pair = Pair(.publisher)
         pair.engine.updateSecret("wrong", at: pair.now)
+        if code == 403 { pair.server.closeConnection(code: code, text: "New secret was refused") }
         pair.settle()
         let error = try #require(pair.takeError())
         #expect(error.code == .secretRefused)
-        #expect(error.replyCode == 530 && error.isTransient)
+        #expect(error.replyCode == code && error.isTransient)
         #expect("\(error)".contains("New secret was refused"))
         #expect(!"\(error)".contains("wrong"))
     }

@@ -186,7 +186,7 @@ struct ErrorBrakeTests {
 
     @Test(
         "The responses that slow APNs down are 4xx other than 410",
-        arguments: [(200, false), (400, true), (403, true), (404, true), (410, false), (429, true), (500, false)]
+        arguments: [(399, false), (400, true), (403, true), (404, true), (410, false), (429, true), (500, false)]
             as [(UInt16, Bool)])
     func statuses(status: UInt16, counts: Bool) {
         #expect(ErrorBrake.counts(status) == counts)

@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Glibc
 import System
 import TestSupport
 import Testing
@@ -153,5 +154,10 @@ struct EnvironmentValueTests {
         #expect(
             try first(named + app, "nearby")
                 == " queues[0].decoder: not valid; values from the environment are not shown")
+        let folder = try TemporaryDirectory()
+        #expect(unsafe chmod(try folder.write("", to: "program"), 0o777) == 0)
+        #expect(
+            try first("decoders: [{ name: a, process: { command: [\"${SEK}\"] } }]\n" + app, folder.file("program"))
+                == " decoders[0].process.command[0]: users other than its owner can change ${SEK}: chmod go-w ${SEK}")
     }
 }

@@ -134,7 +134,7 @@ struct DeadlineQueueTests {
             try #require(queue.earliest > Instant(nanoseconds: now))
         }
         let expected = stride(from: 0, to: 500, by: kept ?? 1)
-        try #require(popped == expected.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
+        try #require(queue.count == 0 && popped == expected.sorted { (deadlines[$0], $0) < (deadlines[$1], $1) })
     }
 }
 
@@ -179,9 +179,8 @@ struct WordTests {
         }
     }
 
-    @Test("a device token is hexadecimal, even, not empty, and kept in lower case")
+    @Test("a device token is hexadecimal, even and not empty")
     func deviceTokens() {
-        #expect(DeviceToken("00FCab")?.hex.elementsEqual("00fcab".utf8) == true)
         for bad in ["", "abc", "zz", "0x12", String(repeating: "ab", count: 513)] { #expect(DeviceToken(bad) == nil) }
         #expect(DeviceToken("0123456789abcdef").map { "\($0)" } == "01234567…")
     }

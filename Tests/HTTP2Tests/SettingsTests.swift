@@ -44,7 +44,7 @@ struct SettingsTests {
         try pair.settle()
         #expect(pair.requests().map(\.stream) == [3])
         #expect(pair.endings().map(\.code) == [.internalError])
-        let error = #expect(throws: HTTP2Error.self) { try pair.post(3, path: String(repeating: "x", count: 70_000)) }
+        let error = #expect(throws: HTTP2Error.self) { try pair.post(3, path: String(repeating: "x", count: 15_661)) }
         #expect(error?.code == .frameSizeError && error?.isTransient == false)
         #expect(pair.client.openStreams == 1)
         try pair.post(4, path: "/next")

@@ -97,6 +97,13 @@ struct AppPlanTests {
         let changed = try AppPlan(configuration, after: moved)
         #expect(changed.tokens.source(for: configuration.apps[0].credential)?.token(at: Self.now) != token)
         #expect(try changed.makeContexts(after: moved).allSatisfy { $0 != nil })
+        // A PKCS #12 file as well, and its password.
+        let digests = try [("1", "1"), ("2", "1"), ("1", "2"), ("1", "1")].map { content, password in
+            let file = FilePath(try directory.write(content, to: "a.p12"))
+            configuration.apps[0].credential = .p12(file: file, password: Secret(password))
+            return try configuration.apps[0].credentialDigest()
+        }
+        #expect(digests.first == digests.last && Set(digests).count == 3)
     }
 
     @Test("An unreadable key fails the plan")

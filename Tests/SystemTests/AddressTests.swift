@@ -50,12 +50,11 @@ struct AddressTests {
         let all = Array(Self.four[0..<3])
         failures.failed(Self.four[0], at: start)
         #expect(text(failures.last(all, at: start)) == ["192.0.2.2", "192.0.2.3", "192.0.2.1"])
-        let end = start + FailedAddresses.memory
-        #expect(text(failures.last(all, at: end)) == text(all))
+        #expect(text(failures.last(all, at: start + FailedAddresses.memory)) == text(all))
         failures.failed(Self.four[1], at: start)
         failures.succeeded(Self.four[0])
-        #expect(text(failures.last(all, at: start)) == ["192.0.2.1", "192.0.2.3", "192.0.2.2"])
-        for number in 0..<FailedAddresses.maximum {
+        for number in 0..<256 {
+            #expect(text(failures.last(all, at: start)) == ["192.0.2.1", "192.0.2.3", "192.0.2.2"])
             failures.failed(ConnectTests.address("10.0.0.1", UInt16(number + 1)), at: start + .seconds(1))
         }
         #expect(text(failures.last(all, at: start)) == text(all), "the oldest one has made room")

@@ -94,7 +94,7 @@ struct ClosingTests {
         #expect(served.fixture.network.connectionCount == 1)
         served.fixture.onTurn = nil
         served.peer.close()
-        try served.fixture.run { served.fixture.network.connectionCount == 0 }
+        try served.fixture.run(within: .seconds(4)) { served.fixture.network.connectionCount == 0 }
         #expect(served.engine.endings.count == 1)
     }
 

@@ -115,10 +115,10 @@ struct ProviderExtensionsTests {
     @Test(
         "A malformed extension gives no topic and is reported",
         arguments: [
-            [], [0x30], [0x05, 0x00], [0x30, 0x00], [0x30, 0x80], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF],
+            [], [0x30], [0x05, 0x00], [0x30, 0x00], [0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF],
             [0x30, 0x85, 0, 0, 0, 0, 5] + text("a.b"),
-            // Kinds of indefinite length.
-            element(0x30, text("a.b") + [0x30, 0x80]),
+            // A list and kinds of indefinite length.
+            [0x30, 0x80] + text(String(repeating: "a", count: 126)), element(0x30, text("a.b") + [0x30, 0x80]),
             // Kinds before any topic, and twice after one.
             element(0x30, element(0x30, text("app"))),
             element(0x30, text("a.b") + element(0x30, text("app")) + element(0x30, text("voip"))),

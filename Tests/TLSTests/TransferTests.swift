@@ -55,14 +55,16 @@ struct TransferTests {
         #expect(wire.count == 100_000 + 7 * (5 + 1 + 16))
     }
 
-    @Test("a read returns no more than requested")
+    @Test("a read returns no more than requested, and of one record")
     func limitedRead() throws {
         let pair = try Pair.connected()
         try pair.client.write([UInt8](repeating: 1, count: 100).span)
+        try pair.client.write([2, 3].span)
         pair.exchange()
         var plaintext = ByteQueue()
         #expect(try pair.server.read(into: &plaintext, upTo: 60) == .bytes(60))
         #expect(try pair.server.read(into: &plaintext, upTo: 60) == .bytes(40))
+        #expect(try pair.server.read(into: &plaintext, upTo: 60) == .bytes(2))
         #expect(try pair.server.read(into: &plaintext, upTo: 60) == .wantsInput)
     }
 

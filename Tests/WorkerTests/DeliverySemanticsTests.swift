@@ -455,7 +455,9 @@ struct DeliverySemanticsTests {
         world.pass(.seconds(1))
         for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
         let longest = min(.seconds(deadline), Worker.closeTimeout)
+        let start = world.network.now
         #expect(try !world.drain(by: .seconds(deadline), within: longest + Worker.closeTimeout).wasCutShort)
+        #expect(world.network.now - start == longest + Worker.closeTimeout, "for the answers to its closes")
     }
 
     @Test("Unfinished requests are requeued at the drain deadline, and no retry begins any more")

@@ -127,7 +127,7 @@ package final class AMQPConnection {
     /// Whether ``nextEvent(at:)`` may return one.
     package var mayHaveEvents: Bool { link.mayHaveEvents }
 
-    /// The oldest pending event. Call it in every turn until it returns `nil`.
+    /// The oldest pending event. While ``mayHaveEvents``, call it in every turn until it returns `nil`.
     package func nextEvent(at now: Instant) -> Event? {
         guard link.mayHaveEvents else { return nil }
         guard let event = link.engine.nextEvent() else {

@@ -49,7 +49,7 @@ package struct Agenda: ~Copyable {
     /// Replaces the content of `members` with the woken members and those whose deadline has passed.
     package mutating func takeDue(at now: Instant, into members: inout [Int]) {
         while popDue(at: now) != nil {}
-        if hasWoken || !members.isEmpty { takeWoken(into: &members) }
+        takeWoken(into: &members)
     }
 
     package var hasWoken: Bool { !woken.isEmpty }

@@ -48,11 +48,6 @@ package struct NotificationID: Hashable, Sendable {
     package static let textLength = 36
 
     /// Appends the canonical text: lower case, 8-4-4-4-12.
-    package func append(to bytes: inout [UInt8]) {
-        withText { bytes.append($0) }
-    }
-
-    /// Appends the canonical text: lower case, 8-4-4-4-12.
     package func append(to queue: inout ByteQueue) {
         withText { queue.append($0) }
     }
@@ -94,7 +89,7 @@ package struct NotificationID: Hashable, Sendable {
 extension NotificationID: CustomStringConvertible {
     package var description: String {
         var bytes: [UInt8] = []
-        append(to: &bytes)
+        withText { bytes.append($0) }
         return String(decoding: bytes, as: UTF8.self)
     }
 }

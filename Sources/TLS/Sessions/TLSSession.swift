@@ -135,7 +135,8 @@ package struct TLSSession: ~Copyable {
         return unsafe Certificate(certificate)
     }
 
-    /// Appends the decrypted data of one record, at most `limit` bytes.
+    /// Appends the decrypted data of one record, at most `limit` bytes. A record has up to 16 KiB (RFC 8446 section
+    /// 5.1).
     package mutating func read(
         into plaintext: inout ByteQueue, upTo limit: Int = 16 * 1024
     ) throws(TLSError) -> ReadResult {

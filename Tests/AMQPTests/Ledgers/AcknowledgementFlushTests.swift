@@ -8,10 +8,11 @@ import Testing
 struct AcknowledgementFlushTests {
     private typealias Setup = ConnectionTests.Setup
 
-    /// Two queues, whose consumers are cancelled.
-    private func stopped() -> Setup {
+    /// Two queues, whose consumers are cancelled; two messages of the first one are held.
+    private func stopped() throws -> Setup {
         let setup = Setup(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 5) }))
         for queue in ["a", "b"] { setup.broker.declare(queue) }
+        for number: UInt8 in 1...2 { try setup.broker.put([number], into: "a") }
         setup.start()
         setup.connection.cancelConsumers(at: setup.network.now)
         setup.settle()
@@ -19,21 +20,23 @@ struct AcknowledgementFlushTests {
         return setup
     }
 
-    @Test("A flush ends when each queue has confirmed both the new consumer and its cancellation")
-    func flush() {
-        let setup = stopped()
+    @Test("A flush sends the acks that wait, then ends when each queue has confirmed a new consumer and its end")
+    func flush() throws {
+        let setup = try stopped()
+        setup.broker.putsAcksAside = true
+        setup.connection.ack(epoch: 1, tag: 1, at: setup.network.now)
         var flush = AcknowledgementFlush([0, 1], on: setup.connection, at: setup.network.now)
         for isLast in [false, true] {
             setup.settle()
             for event in setup.takeEvents() { flush.took(event, on: setup.connection, at: setup.network.now) }
             #expect(flush.isOver == isLast)
         }
-        #expect(setup.broker.queues["a"]?.consumerCount == 0)
+        #expect(setup.broker.queues["a"]?.consumerCount == 0 && setup.broker.unsettledCount == 1)
     }
 
     @Test("A flush registers consumers on its queues only")
     func flushOfOne() throws {
-        let setup = stopped()
+        let setup = try stopped()
         try setup.broker.put([1], into: "b")
         var flush = AcknowledgementFlush([0], on: setup.connection, at: setup.network.now)
         while !flush.isOver {
@@ -51,7 +54,7 @@ struct AcknowledgementFlushTests {
 
     @Test("A flush does not register a consumer whose channel opens again meanwhile")
     func reopened() throws {
-        let setup = stopped()
+        let setup = try stopped()
         setup.broker.engines.first?.closeChannel(2, code: 541, text: "INTERNAL_ERROR")
         setup.settle()
         _ = AcknowledgementFlush([0], on: setup.connection, at: setup.network.now)

@@ -98,12 +98,4 @@ struct APNsDiagnosisTests {
             #expect(diagnosis.findings(about: taken).map(\.severity) == [.ok])
         }
     }
-
-    @Test("An unreachable host is an error only if notifications go there")
-    func unreachable() throws {
-        let error = APNsError(.transport, "lost")
-        #expect(try diagnosis(Self.key, channels: false).failure(error).severity == .unreachable)
-        let channels = try diagnosis(Self.key, channels: true).failure(error)
-        #expect(channels.severity == .warning && channels.hint?.contains("required only for channels") == true)
-    }
 }

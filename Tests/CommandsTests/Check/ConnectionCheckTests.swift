@@ -12,9 +12,7 @@ import Testing
 @Suite("ConnectionCheck")
 struct ConnectionCheckTests {
     /// Runs a check to its end, within a time limit.
-    private func reports(
-        _ world: World, within limit: Duration = .seconds(120)
-    ) -> [ConnectionCheck.Place] {
+    private func reports(_ world: World, within limit: Duration = .seconds(120)) -> [ConnectionCheck.Place] {
         let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
         #expect(world.finish(check, within: limit))
         #expect(check.progress.done == check.progress.of)
@@ -84,6 +82,7 @@ struct ConnectionCheckTests {
         #expect(withoutAPNs[0].findings.allSatisfy { !$0.severity.isError })
         #expect(withoutAPNs[1].findings.map(\.severity) == [.unreachable])
         #expect(withoutAPNs[2].findings.map(\.severity) == [.warning], "it is needed for channels only")
+        #expect(withoutAPNs[2].findings.first?.hint?.contains("required only for channels") == true)
     }
 
     @Test("A silent peer is given up, a broker within three seconds")
@@ -97,6 +96,9 @@ struct ConnectionCheckTests {
         let reports = reports(world)
         #expect(reports[1].findings.map(\.severity) == [.unreachable], "\(reports[1])")
         #expect(reports[2].findings.map(\.severity) == [.warning], "\(reports[2])")
+        world.network.faults[World.apns] = nil
+        try world.setScript("operation list: silence")
+        #expect(self.reports(world)[2].findings.last?.subject == "connection", "only its response is missing")
     }
 
     @Test("A slow broker is named within three seconds, and checked all the same")

@@ -79,12 +79,11 @@ struct DeadLetterRunTests {
             if index == 1 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
         }
         func run() -> DeadLetterRun {
-            let run = world.ended {
+            world.ended {
                 $0.filter.reasons = ["BadTopic"]
                 $0.rate = 1
                 $0.longestHold = .seconds(120)
             }
-            return run
         }
         let first = run()
         let message = try #require(first.failure)
@@ -403,6 +402,20 @@ struct DeadLetterRunTests {
         #expect(run.end == .complete)
         #expect(world.numbers(DeadLetterWorld.target) == Array(0..<20))
         expectConserved(run, 100)
+    }
+
+    @Test("A run that can make no connection for the messages ends at once, with the cause")
+    func noConsumer() throws {
+        try world.put(0..<1)
+        let run = try DeadLetterRun(
+            .discard, DeadLetterRun.Settings(queue: DeadLetterWorld.dead), reader: world.reader, id: "run",
+            at: world.network.now
+        ) { [network = world.network] role in
+            if case .consumer = role { throw Complaint("no authority") }
+            return network.brokerConnection(role)
+        }
+        world.advance(by: .seconds(1), run)
+        #expect(run.failure == "no authority" && run.isFinished)
     }
 
     @Test("A channel that the broker closes ends a run: what it held is in the queue again and is not sent as well")

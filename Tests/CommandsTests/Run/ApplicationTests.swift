@@ -31,9 +31,7 @@ struct ApplicationTests {
     }
 
     /// Runs the control thread to its end, with replacement workers.
-    private func end(
-        workers: Int, _ worker: @escaping WorkerThread.Body
-    ) throws -> Application.End {
+    private func end(workers: Int, _ worker: @escaping WorkerThread.Body) throws -> Application.End {
         let world = try World()
         var configuration = world.configuration
         configuration.workers = workers

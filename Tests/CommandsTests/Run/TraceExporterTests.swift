@@ -143,9 +143,10 @@ struct TraceExporterTests {
             stage.pass(.zero)
             #expect(stage.requests.count == 1)
             #expect(stage.exporter.isIdle == (response != nil))
+            try stage.add(1)
             stage.pass(TraceExporter.lastExport)
             #expect(stage.exporter.isIdle && stage.network.links.isEmpty)
-            stage.expect(exported: response == nil ? 0 : 1, dropped: response == nil ? 1 : 0)
+            stage.expect(exported: response == nil ? 0 : 2, dropped: response == nil ? 2 : 0)
         }
     }
 }

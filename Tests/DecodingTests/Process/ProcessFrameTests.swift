@@ -10,14 +10,14 @@ struct ProcessFrameTests {
     @Test("A frame has its length, the time in seconds, and all that a message says and JSON has")
     func golden() throws {
         let headers: FieldTable = ["t": .array([]), "h": .int32(7), "n": .double(.nan), "i": .string("x")]
-        let delivery = try DeadLetterSamples.delivery(headers, messageID: "m1", body: "{\"a\":1}")
+        let delivery = try DeadLetterSamples.delivery(headers, messageID: "m1", body: "{\"a\":1}") { $0.timestamp = 9 }
         var frame = ProcessFrame.beginMessages(at: WallTime(milliseconds: 1_790_000_000_999))
         ProcessFrame.append(delivery, number: 3, to: &frame)
         ProcessFrame.endMessages(&frame)
         let text = String(decoding: frame.dropFirst(4), as: UTF8.self)
         #expect(frame.prefix(4).reduce(0) { $0 << 8 | Int($1) } == text.utf8.count)
         #expect(text.hasPrefix(#"{"now":1790000000,"messages":[{"id":3,"body":"{\"a\":1}","message-id":"m1","#))
-        #expect(text.hasSuffix(#""redelivered":false,"headers":{"h":7,"i":"x"}}]}"#))
+        #expect(text.hasSuffix(#","timestamp":9,"redelivered":false,"headers":{"h":7,"i":"x"}}]}"#))
         var large = ProcessFrame.beginMessages(at: WallTime(milliseconds: 0)) + [UInt8](repeating: 0x20, count: 1 << 24)
         ProcessFrame.endMessages(&large)
         #expect(large.prefix(4).reduce(0) { $0 << 8 | Int($1) } == large.count - 4)

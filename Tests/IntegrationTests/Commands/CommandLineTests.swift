@@ -1,5 +1,6 @@
 import Core
 import Foundation
+import Glibc
 import TLS
 import TestSupport
 import Testing
@@ -270,7 +271,7 @@ extension ProcessTests {
             return process.text()
         }
 
-        @Test("A progress bar is shown only at a terminal, and removed at the end")
+        @Test("A progress bar is shown only at a terminal, and removed at the end; trouble is told anywhere")
         func progressBar() throws {
             let file = try configuration(app: Self.endpoint)
             let piped = try run(["check", "--connect", "--config", file])
@@ -288,6 +289,10 @@ extension ProcessTests {
             // Without a terminal there is neither.
             let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
             #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")
+            let load = try ChildProcess(binary, ["load", "--config", file, "--count", "1"])
+            try load.waitForLine(.errors) { $0.contains("127.0.0.1:1") && $0.hasSuffix("; trying again") }
+            load.signal(SIGTERM)
+            #expect(try load.waitForExit() == .exited(65), "\(load.report)")
         }
     }
 }

@@ -241,9 +241,7 @@ extension ProcessTests {
         }
 
         /// Runs a replay at a terminal, and types as soon as this run asks.
-        private func replayAtTerminal(
-            _ queue: String, typing keys: String
-        ) throws -> ChildProcess {
+        private func replayAtTerminal(_ queue: String, typing keys: String) throws -> ChildProcess {
             let seen = stage.directory.file("terminal")
             let replay = "'\(stage.binary)' dead-letters replay --config '\(stage.directory.file("harebell.yaml"))'"
             let process = try ChildProcess(

@@ -52,7 +52,7 @@ extension ProcessTests {
         func summary() throws {
             let (process, port) = try start()
             #expect(try send("00aa", port) == .exited(0))
-            #expect(try send("dead00", port) == .exited(65) && send("bad0", port) == .exited(65))
+            #expect(try send("bad0", port) == .exited(65) && send("dead00", port) == .exited(65))
             try process.end()
             let lines = process.text().split(separator: "\n").dropFirst(2)
             for (name, value) in [
@@ -65,9 +65,9 @@ extension ProcessTests {
             try #require(log.count == 3, "\(process.report)")
             #expect(log[0].contains(" info 200 apns-id="), "\(process.report)")
             #expect(
-                log[1].contains(" warning 410 Unregistered: the device token begins with dead apns-id="),
+                log[1].contains(" warning 400 BadDeviceToken: the device token begins with bad0 apns-id="),
                 "\(process.report)")
-            #expect(log[1].hasSuffix("device-token=dead00… push-type=alert stream=1 topic=com.example.app"))
+            #expect(log[1].hasSuffix("device-token=bad0… push-type=alert stream=1 topic=com.example.app"))
         }
 
         @Test("--inbox shows accepted notifications, and curl can wait for them")

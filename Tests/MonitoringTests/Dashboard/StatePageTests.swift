@@ -118,6 +118,7 @@ struct StatePageTests {
         let pause = try #require(try objects(apps[0], "paused").first)
         #expect(pause["cause"] as? String == "InvalidProviderToken")
         #expect(pause["held"] as? Int == 1)
+        #expect((try state(world)["waiting"] as? Object)?["paused"] as? Int == 1)
         #expect(apps[0]["credential"] as? String == "provider-token")
         #expect(apps[0]["provider_token_age_seconds"] as? Double == 5000)
         #expect(apps[1]["credential"] as? String == "certificate")

@@ -58,17 +58,6 @@ struct LaneGateTests {
         #expect(gate.admit(8, at: due) == false)
     }
 
-    @Test("Another probe may be sent at once when one was not sent")
-    func withdrawn() {
-        var gate = LaneGate()
-        gate.refused(0, Self.cause, at: Self.start)
-        let due = Self.start + LaneGate.firstPause
-        #expect(gate.admit(7, at: due) == true)
-        gate.withdrawn(7)
-        #expect(gate.nextProbe == due)
-        #expect(gate.admit(8, at: due) == true)
-    }
-
     @Test(
         "It opens when a probe disproves the cause, and an inconclusive probe is repeated after the same pause",
         arguments: [

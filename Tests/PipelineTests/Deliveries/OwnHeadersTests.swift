@@ -184,5 +184,6 @@ struct OwnHeadersTests {
         let delivery = try DeadLetterSamples.delivery(headers)
         #expect(own.screened(delivery).storage.count == delivery.storage.count)
         #expect(try left(headers) == headers)
+        #expect(try left(["x": .void]) == ["x": .void])
     }
 }

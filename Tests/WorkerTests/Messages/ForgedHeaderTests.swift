@@ -9,15 +9,16 @@ struct ForgedHeaderTests {
     @Test("An ordinary queue is still consumed after a forged stream offset, in the order of its messages")
     func streamOffset() throws {
         let world = try World()
-        for number in 0..<5 {
+        // More than the prefetch, so that the inquiry gets one.
+        for number in 0..<15 {
             try world.request(World.body(), id: "m\(number)") {
                 if number == 1 { $0.headers = ["x-stream-offset": .int64(3)] }
             }
         }
         try world.start()
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 5))
-        #expect(world.sent == 5 && world.broker.unsettledCount == 0)
+        #expect(world.published(in: "push.results").map(\.outcome) == Array(repeating: "accepted", count: 15))
+        #expect(world.sent == 15 && world.broker.unsettledCount == 0)
     }
 
     /// Makes a message look as if it had waited in a retry queue.

@@ -289,7 +289,7 @@ extension RequestFields {
     }
 
     /// A time in seconds since 1970, or 0.
-    // Inlined, as the next one: with a name that is not constant, all fields would be copied to read one.
+    // Inlined, as `id(_:)`: with a name that is not constant, all fields would be copied to read one.
     @inline(__always)
     private mutating func time(_ name: Name) -> Int64? {
         let value = self[name]
