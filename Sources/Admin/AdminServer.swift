@@ -79,14 +79,10 @@ package final class AdminServer {
     private func startDaemon(on loop: EventLoop) throws(EventLoopError) {
         let daemon = try unsafe Daemon(
             context: Unmanaged.passUnretained(self).toOpaque(),
-            onRequest: { server, connection, path, method, _, _, size, _ in
+            onRequest: { server, connection, path, method, _, _, _, _ in
                 guard let connection = unsafe connection, let path = unsafe path, let method = unsafe method
                 else { return .NO }
-                // No page has use for a body: it is discarded.
-                if let size = unsafe size, unsafe size.pointee > 0 {
-                    unsafe size.pointee = 0
-                    return .YES
-                }
+                // A body is never read: this responds to the head, or suspends or closes the connection.
                 let isHandled = unsafe AdminServer.of(server).requested(
                     DaemonConnection(connection), path: String(cString: path), method: String(cString: method))
                 return isHandled ? .YES : .NO

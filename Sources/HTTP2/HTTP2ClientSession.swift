@@ -210,8 +210,6 @@ package struct HTTP2ClientSession: ~Copyable {
             guard !stream.isReported else { return nil }
             let event = stream.end(resetBy: code)
             stream.isReported = true
-            stream.headers = []
-            stream.body = []
             return event
         }
         guard let event = event ?? nil else { return }

@@ -228,17 +228,6 @@ struct ConsumingTests {
         #expect(broker.unsettledCount == 0 && broker.messages(in: "work").isEmpty && broker.violations.isEmpty)
     }
 
-    @Test("A new prefetch applies from the next registration")
-    func changedPrefetch() throws {
-        let broker = Broker()
-        for number: UInt8 in 0..<20 { try broker.put([number], into: "work") }
-        let pair = Self.consumer(broker, prefetch: 1)
-        #expect(pair.takeDeliveries().count == 1)
-        pair.engine.setPrefetch(8, queue: 0, at: pair.now)
-        pair.settle()
-        #expect(pair.takeDeliveries().count == 8)
-    }
-
     @Test("Acks are batched for 5 ms, but not when nothing else is unsettled")
     func acknowledgementDelay() throws {
         let broker = Broker()

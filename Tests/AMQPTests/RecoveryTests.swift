@@ -15,14 +15,16 @@ struct RecoveryTests {
 
     // MARK: Settings
 
-    @Test("A changed prefetch counts in the next epochs too")
+    @Test("A changed prefetch counts at once, and in the next epochs too")
     func prefetch() throws {
         let setup = consumer("work")
         for number: UInt8 in 0..<20 { try setup.broker.put([number], into: "work") }
         setup.start()
+        #expect(setup.takeDeliveries().count == 1)
         for prefetch: UInt16 in [8, 3] {
             setup.connection.setPrefetch(prefetch, queue: 0, at: setup.network.now)
             setup.settle()
+            #expect(setup.takeDeliveries().count == Int(prefetch))
             setup.network.cut(try #require(setup.network.links.first))
             setup.settle()
             _ = setup.takeEvents()

@@ -110,14 +110,15 @@ struct UnreachableBrokerTests {
     }
 
     @Test("A memory alarm is told apart from silence, and goes with its end")
-    func alarm() {
-        var progress = BrokerProgress(limit: .seconds(30), at: network.now)
-        progress.took(.engine(.opened(ServerProperties())), at: network.now)
-        for _ in 0..<2 {
-            progress.took(.engine(.blocked("low on memory")), at: network.now)
-            #expect(progress.trouble(at: network.now + .seconds(3))?.contains("blocked: low on memory") == true)
-            progress.took(.engine(.unblocked), at: network.now)
-            #expect(progress.trouble(at: network.now + .seconds(3)) == nil)
-        }
+    func alarm() throws {
+        let world = try DeadLetterWorld()
+        try world.put(0..<2)
+        world.broker.setAlarm(true)
+        let run = world.run()
+        world.advance(by: .seconds(3), run)
+        #expect(run.trouble(at: world.network.now)?.contains("blocked: low on memory") == true)
+        world.broker.setAlarm(false)
+        world.finish(run)
+        #expect(run.end == .complete && run.trouble(at: world.network.now) == nil)
     }
 }

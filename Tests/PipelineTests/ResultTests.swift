@@ -508,6 +508,8 @@ struct ResultTests {
             }
             let large = properties(headers: ["harebell-attempts": .int64(.max), "harebell-parked": .int64(.max)])
             #expect(RequestHistory(try delivery(large)).attempts == Int(Int32.max))
+            let replay = properties(headers: ["harebell-replays": .int32(1)])
+            #expect(try RedeliveryKey(delivery(replay)) != RedeliveryKey(delivery()), "it is no redelivery")
         }
 
         @Test("A request whose headers fill a frame cannot be parked")

@@ -57,6 +57,24 @@ struct ProgramRunnerTests {
         #expect(fixture.loop.turns - turns < 20)
     }
 
+    @Test("A program is killed if no descriptor is left to watch it with")
+    func unwatched() throws {
+        let code = try Thread.run("out of files") {
+            try DescriptorTable.becomePrivate()
+            let fixture = try LoopFixture()
+            let host = ProgramRunner(fixture.network)
+            let program = TestEngine()
+            var extra: [Int32] = []
+            while case let number = dup(0), number >= 0 { extra.append(number) }
+            // Enough for a pair of sockets and a pipe.
+            for number in extra.suffix(4) { close(number) }
+            host.start(Program(command: ["cat"]), program)
+            try fixture.run { program.hasEnded }
+            return program.failure?.code.rawValue
+        }
+        #expect(code == "EMFILE")
+    }
+
     @Test("A program does not inherit that SIGPIPE is ignored")
     func ignoredSignals() throws {
         SignalSource.ignoreBrokenPipes()

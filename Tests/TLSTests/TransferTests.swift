@@ -133,6 +133,13 @@ struct TransferTests {
             failure?.message == "the server server.example closed the connection during the TLS handshake")
     }
 
+    @Test("a failure of the system inside OpenSSL has the system's words")
+    func systemError() {
+        ErrorQueue.clear()
+        _ = unsafe BIO_new_file("/nowhere/file", "r")
+        #expect(ErrorQueue.take()?.text == "No such file or directory")
+    }
+
     @Test("contexts are freed with their last session")
     func freed() throws {
         /// OpenSSL releases it with its own object.

@@ -40,7 +40,7 @@ struct CheckCommand: ParsableCommand {
         let failures = connections?.count(.unreachable) ?? 0
         if json {
             var members: [(String, JSONOutput)] = [
-                ("ok", .boolean(mistakes + failures == 0)), ("problems", .array(problems.map(Self.object))),
+                ("ok", .boolean(mistakes == 0 && failures == 0)), ("problems", .array(problems.map(Self.object))),
                 ("brokers", .array(document.map(Self.brokers)?.map { .text($0) } ?? [])),
                 ("queues", .array(document?.configuration.queues.map(Self.object) ?? [])),
                 ("apps", .array(apps.map { $0.json(at: now) })),

@@ -19,13 +19,13 @@ final class ConnectionCheck: Run {
         let purpose: String
         fileprivate let begin: (Instant) throws -> any PlaceCheck
         fileprivate var check: (any PlaceCheck)?
-        /// Why the check did not start.
+        /// Why the check did not start, or that it was stopped.
         fileprivate var failure: ConnectionFinding?
 
         fileprivate var isWaiting: Bool { check == nil && failure == nil }
         fileprivate var isRunning: Bool { check?.isFinished == false }
         fileprivate var isFinished: Bool { !isWaiting && !isRunning }
-        var findings: [ConnectionFinding] { check?.findings ?? [failure].compactMap(\.self) }
+        var findings: [ConnectionFinding] { (check?.findings ?? []) + [failure].compactMap(\.self) }
     }
 
     private let configuration: Configuration
@@ -85,11 +85,9 @@ final class ConnectionCheck: Run {
     }
 
     func stop(at now: Moment) {
-        for index in places.indices {
-            if places[index].isRunning { places[index].check?.stop(at: now) }
-            if places[index].isWaiting {
-                places[index].failure = ConnectionFinding(.unreachable, "connection", "stopped")
-            }
+        for index in places.indices where !places[index].isFinished {
+            places[index].check?.stop(at: now)
+            places[index].failure = ConnectionFinding(.unreachable, "connection", "stopped")
         }
     }
 

@@ -82,7 +82,7 @@ package struct Health: Sendable, Equatable {
         package var consumers = 0
     }
 
-    package private(set) var workers = 0
+    package let workers: Int
     package private(set) var queues: [Queue] = []
     package private(set) var apps: [App] = []
     package private(set) var publishing = 0

@@ -57,6 +57,18 @@ struct PoolQueueTests {
         #expect(world.servers.count == 2 && (95...105).contains(world.responses.count - after), "no faster than before")
     }
 
+    @Test("A braked connection that may send one request a second is replaced by one that sends")
+    func slowestBrake() throws {
+        let world = try World { ($0.burst, $0.permitsPerSecond) = (60, 1) }
+        world.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
+        world.submit(0..<90)
+        world.pass(.seconds(15))
+        #expect(world.statistics.braked == 1)
+        world.cut(world.servers[0])
+        world.pass(.seconds(5))
+        #expect(world.servers.count == 2 && world.responses.count == 90)
+    }
+
     @Test("Expiration is reported within two seconds, also behind unexpired requests and without a connection")
     func expiryBehind() throws {
         let world = try World()

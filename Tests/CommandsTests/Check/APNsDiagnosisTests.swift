@@ -2,6 +2,8 @@ import APNs
 import Core
 import SimulatedWorld
 import System
+import TLS
+import TestSupport
 import Testing
 
 @testable import Commands
@@ -27,8 +29,7 @@ struct APNsDiagnosisTests {
     private static let channels = Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196)
     private static let key = Configuration.Credential.token(keyFile: "a.p8", keyID: "A", teamID: "T")
     private static let otherKey = Configuration.Credential.token(keyFile: "b.p8", keyID: "B", teamID: "T")
-    private static let certificate = Configuration.Credential.pem(
-        certificateFile: "a.pem", privateKeyFile: "a.key")
+    private static let certificate = Configuration.Credential.pem(certificateFile: "a.pem", privateKeyFile: "a.key")
 
     private func targets(_ apps: [Configuration.App]) throws -> [APNsTarget] {
         APNsTarget.all(try World.configuration { $0.apps = apps })
@@ -42,11 +43,12 @@ struct APNsDiagnosisTests {
             Self.app("three", endpoint: Self.apple, management: Self.channels, Self.otherKey),
             Self.app("four", endpoint: Self.apple, management: Self.channels, Self.certificate),
             Self.app("five", endpoint: Self.channels, management: Self.channels, Self.key),
+            Self.app("six", endpoint: Self.apple, management: Self.channels, Self.key),
         ])
         #expect(
             targets.map { "\($0.endpoint) \($0.text)" } == [
-                "api.push.apple.com:443 notifications of one, two, three",
-                "api-manage-broadcast.push.apple.com:2196 channels of one, two, five",
+                "api.push.apple.com:443 notifications of one, two, three and 1 more",
+                "api-manage-broadcast.push.apple.com:2196 channels of one, two, five and 1 more",
                 "api-manage-broadcast.push.apple.com:2196 channels of three",
                 "api.push.apple.com:443 notifications of four",
                 "api-manage-broadcast.push.apple.com:2196 channels of four",
@@ -86,6 +88,18 @@ struct APNsDiagnosisTests {
             #expect(diagnosis.findings(about: reply).map(\.severity) == [.ok], "\(reason)")
         }
         #expect(diagnosis.findings(about: APNsResponse(status: 404)).map(\.severity) == [.warning])
+    }
+
+    @Test("A certificate in its last day has 0 days left, and after that it has expired")
+    func lastDay() throws {
+        let authority = CertificateAuthority(commonName: "Test", now: WallTime(milliseconds: 1_790_000_000_000))
+        let certificate = try Certificate(pem: authority.issueProvider(bundleID: "one").certificatePEM)
+        let app = ConfigurationInspection.App(
+            topic: "one", environment: "production", credential: .certificate(certificate))
+        let (end, date) = (certificate.notAfter.milliseconds, certificate.notAfter.inUTC)
+        for (time, text) in [(end, "expires on \(date) (0 days)"), (end + 1, "expired on \(date)")] {
+            #expect(app.lines(at: WallTime(milliseconds: time)).first?.hasSuffix(", \(text)") == true, "\(text)")
+        }
     }
 
     @Test("A certificate is checked wherever it is presented")

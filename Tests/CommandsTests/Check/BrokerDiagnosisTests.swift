@@ -34,8 +34,7 @@ struct BrokerDiagnosisTests {
                 "inequivalent arg '\(argument)' for queue 'q' in vhost '/': received 'this' but current is \(current)"
             return ControlResponse.refused(.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED"))
         }
-        return diagnosis.comparison(
-            of: try step(name), response ?? .declared(queue: name, messages: 1, consumers: 2))
+        return diagnosis.comparison(of: try step(name), response ?? .declared(queue: name, messages: 1, consumers: 2))
     }
 
     @Test(

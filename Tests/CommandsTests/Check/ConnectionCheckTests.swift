@@ -40,6 +40,10 @@ struct ConnectionCheckTests {
         #expect(world.ledger.records.allSatisfy { $0.deviceToken.isEmpty })
         #expect(world.broker.queues.values.allSatisfy { $0.messages.isEmpty && $0.consumerCount == 0 })
         #expect(world.broker.violations.isEmpty)
+        world.broker.holdsConfirms = true
+        let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
+        #expect(!world.finish(check, within: .seconds(10)))
+        #expect(world.broker.engines.flatMap(\.heldConfirms).count == 1, "one message is enough")
     }
 
     @Test("A missing queue is reported, and is not created")
@@ -126,7 +130,7 @@ struct ConnectionCheckTests {
         let findings = reports(world)[1].findings
         #expect(findings.contains { $0.subject == "answer" && $0.severity == .warning }, "\(findings)")
         let large = try worldWithQueues { $0.apps[0].topic = String(repeating: "a", count: 16_000) }
-        let wrong = reports(large)[1].findings
+        let wrong = reports(large, within: .seconds(10))[1].findings
         #expect(wrong.contains { $0.subject == "answer" && $0.severity == .wrong }, "\(wrong)")
     }
 
@@ -150,9 +154,13 @@ struct ConnectionCheckTests {
                 return app
             }
         }
-        let reports = reports(world)
-        #expect(reports.count == 1 + 1 + 30)
-        #expect(reports.allSatisfy { !$0.findings.isEmpty })
+        let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
+        #expect(world.network.attempts == 8, "the others wait")
+        #expect(world.finish(check) && check.places.count == 1 + 1 + 30)
+        #expect(check.places.allSatisfy { !$0.findings.isEmpty })
+        let interrupted = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
+        interrupted.stop(at: world.moment)
+        #expect(interrupted.isFinished && interrupted.places.allSatisfy { $0.findings.map(\.text) == ["stopped"] })
     }
 }
 

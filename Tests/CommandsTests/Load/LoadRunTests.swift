@@ -77,7 +77,7 @@ struct LoadRunTests {
         #expect(run.ledger.responded == 20)
     }
 
-    @Test("Messages refused by a full queue are published again with pauses, until accepted")
+    @Test("Messages refused by a full queue are published again until accepted, and a consumer is registered again")
     func refused() throws {
         let queue = try #require(world.broker.queues["push.requests"])
         queue.rejectsPublishes = true
@@ -90,6 +90,7 @@ struct LoadRunTests {
         world.pass(.seconds(20))
         #expect((3...60).contains(tries) && run.end == nil)
         #expect(try #require(run.nextDeadline) <= world.network.now + .seconds(5))
+        world.broker.cancelConsumers(of: "answers")
         queue.rejectsPublishes = false
         try world.start()
         finish(run)
@@ -108,6 +109,10 @@ struct LoadRunTests {
     func stopped() throws {
         let run = try start(count: 5)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 5 })
+        // Each reply extends the time limit.
+        world.pass(.seconds(20))
+        try world.broker.put([], into: "answers")
+        world.pass(.seconds(20))
         run.stop(at: world.moment)
         finish(run)
         #expect(run.end == .stopped)

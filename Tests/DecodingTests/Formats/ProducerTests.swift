@@ -102,7 +102,8 @@ struct ProducerTests {
         let small = #"{"device-token":"00","payload":{"aps":{"badge":1}}}"#
         let body = Client.section(code, small)
         let long = Client.section(code | 0x10, small + String(repeating: " ", count: 300))
-        for body in [body, long] {
+        let full: [UInt8] = [0x00, 0x80, 0, 0, 0, 0, 0, 0, 0] + body.dropFirst(2)
+        for body in [body, long, full] {
             let request = try Self.decode(DecoderSample(bytes: body, decoder: "apns-json"))
             #expect(request.notifications.map(\.hex) == ["00"])
         }
@@ -182,7 +183,7 @@ struct ProducerTests {
             ("32 bytes", "description of Data"), ("[0, 252, 19, 173]", "an array of bytes"),
             ("00:fc:13:ad", "remove them"), (#"\"00fc13ad\""#, "remove them"), (#"00fc13ad\n"#, "remove them"),
             ("ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]", "a token of Expo"), ("dGVz:APA91bHun4", "Firebase"),
-            ("123e4567-e89b-12d3-a456-426655440000", "a UUID"),
+            ("123e4567-e89b-12d3-a456-426655440000", "a UUID"), ("APwTrf94USK0rSiAmjQgmCNBIkE0ITSA", "base64"),
         ])
     func tokenForms(token: String, hint: String) throws {
         let body = #"{"device-token":"\#(token)","payload":{"aps":{"badge":1}}}"#

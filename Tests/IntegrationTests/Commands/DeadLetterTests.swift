@@ -222,6 +222,8 @@ extension ProcessTests {
             #expect(export.exit == .exited(0), "\(export.report)")
             #expect(try export.object()["exported"] as? Int == 3)
             #expect(try contents().isEmpty)
+            let none = try run("discard", "--queue", queues.dead, "--all", "--yes")
+            #expect(none.text() == "discarded   0\nleft        0\n", "\(none.report)")
             let attributes = try FileManager.default.attributesOfItem(atPath: file)
             #expect(attributes[.posixPermissions] as? Int == 0o600)
             let taken = try run("export", "--queue", queues.dead, "--file", file)

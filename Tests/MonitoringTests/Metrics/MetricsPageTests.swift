@@ -338,15 +338,15 @@ struct MetricsPageTests {
         }
         processSnapshot.process.cpu = .milliseconds(12_340)
         processSnapshot.process.residentBytes = 6_000_000
-        processSnapshot.process.openDescriptors = 31
-        processSnapshot.process.maximumDescriptors = 1024
+        (processSnapshot.process.openDescriptors, processSnapshot.process.maximumDescriptors) = (31, 1024)
+        processSnapshot.reloadFailure = "unknown key"
         processSnapshot.process.startedAt = WallTime(milliseconds: 1_795_300_000_250)
         let known = try PrometheusPage(processSnapshot)
         #expect(known.sum("harebell_build_info", ["version": Version.text]) == 1)
         #expect(known.sum("process_cpu_seconds_total") == 12.34)
         #expect(known.sum("process_resident_memory_bytes") == 6_000_000)
-        #expect(known.sum("process_open_fds") == 31)
-        #expect(known.sum("process_max_fds") == 1024)
+        #expect(known.sum("process_open_fds") == 31 && known.sum("process_max_fds") == 1024)
+        #expect([unknown, known].map { $0.sum("harebell_reload_failed") } == [0, 1])
         #expect(known.sum("process_start_time_seconds") == 1_795_300_000.25)
     }
 

@@ -17,19 +17,12 @@ struct InboxRingTests {
         return ring.matches(query).newest.map(\.id)
     }
 
-    @Test("It keeps the newest entries, at most its size, newest first")
-    func size() throws {
-        let ring = try Self.ring(size: 3, ["00", "01", "02", "03", "04"])
-        #expect(try Self.ids(ring) == [5, 4, 3])
-        #expect(try Self.ids(ring, [("limit", "2")]) == [5, 4])
-    }
-
     @Test(
-        "IDs select entries after or before them, whether or not they are stored",
+        "It keeps the newest entries, newest first; IDs select those after or before them, stored or not",
         arguments: [
             ([("after", "3")], [5, 4]), ([("after", "0")], [5, 4, 3]), ([("after", "5")], []), ([("after", "99")], []),
             ([("before", "5")], [4, 3]), ([("before", "3")], []), ([("before", "1")], []),
-            ([("before", "99")], [5, 4, 3]),
+            ([("before", "99")], [5, 4, 3]), ([("limit", "2")], [5, 4]),
             ([("after", "3"), ("before", "5")], [4]), ([("after", "5"), ("before", "3")], []),
             ([("after", String(Int.max))], []), ([("before", String(Int.max))], [5, 4, 3]),
         ])

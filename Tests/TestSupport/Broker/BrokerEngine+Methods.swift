@@ -100,7 +100,7 @@ extension BrokerEngine {
             guard broker.opensChannels(channel) else { break }
             channelState.isOpen = true
             writeMethod(20, 11) { $0.append(long: []) }
-        case 40:
+        case 40 where channel > 0:
             writeMethod(20, 41) { _ in }
             closedChannel()
         case 21, 41: break

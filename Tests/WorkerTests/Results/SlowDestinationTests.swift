@@ -143,8 +143,11 @@ struct SlowDestinationTests {
             let first = round * 100_000
             world.broker.queues[Self.silent]?.hasNoMajority = true
             world.broker.queues[Self.silent]?.hasNoLeader = true
-            // Both destinations are used before the first publish to the silent queue.
+            // Both destinations are used before the first publish to the silent queue, and one confirm is missing.
             let before = try Self.traffic(world, seconds: 2, from: first + 90_000)
+            world.broker.holdsConfirms = true
+            try world.put((first + 500)..<(first + 501), replyTo: "replies")
+            world.broker.holdsConfirms = false
             try world.put(first..<(first + 400), replyTo: Self.silent)
             let gap = try Self.traffic(world, seconds: 45, from: first + 1000)
             world.pass(.seconds(20))
@@ -152,9 +155,10 @@ struct SlowDestinationTests {
             #expect(lines.all.count { $0.message.contains("the connection is replaced") } == round)
             #expect(world.broker.unsettledCount == 0)
             #expect(Self.identifiers(world, "push.results").count == round * 400)
-            #expect(Self.identifiers(world, "replies").count == round * 4700)
+            #expect(Self.identifiers(world, "replies").count == round * 4701)
             world.broker.restoreMajority(of: Self.silent)
             world.pass(.seconds(60))
+            try world.put((first + 501)..<(first + 502), replyTo: Self.silent)
             // The next round begins on a connection that has published nothing to the queue.
             world.broker.closeAll()
             world.pass(.seconds(60))
