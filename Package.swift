@@ -193,6 +193,7 @@ let package = Package(
             [
                 "Commands", "Monitoring", "Runtime", "Pipeline", "Decoding", "Configuration", "Simulator", "APNs",
                 "AMQP", "TLS", "System", "Core", "SimulatedWorld", .product(name: "Logging", package: "swift-log"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         // Whole workers on virtual time.
         tests(

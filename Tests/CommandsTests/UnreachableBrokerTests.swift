@@ -36,6 +36,7 @@ struct UnreachableBrokerTests {
             network.faults[Endpoint(host: "broker", port: 5672)] = faults
         }
         let (topology, list) = (try topology(), deadLetters.run(.read { _, _ in }))
+        #expect(topology.nextDeadline == network.now + BrokerProgress.patience)
         #expect(list.nextDeadline == deadLetters.network.now + BrokerProgress.patience)
         network.advance(by: .milliseconds(2400), topology)
         #expect(topology.failure == nil && (network.attempts > 1 || refusal == 0))

@@ -318,97 +318,65 @@ struct ConfigurationTests {
             #expect(reader.problems.map(\.description) == ["h.yaml:1:34: queues[1].nickname was removed; use name"])
         }
 
+        private static let wrongKeysOrTypes = cases(
+            """
+            broker: { hartbeat_seconds: 3 } → \
+                1:11: unknown key "hartbeat_seconds" in broker; did you mean "heartbeat_seconds"?
+            quue: [] → 1:1: unknown key "quue"; did you mean "queues"?
+            queues: [{ name: a, preFetch: 3 }] → 1:21: unknown key "preFetch" in queues[0]; did you mean "prefetch"?
+            ping_idle_seconds: 3 → 1:1: unknown key "ping_idle_seconds"; did you mean apns.ping_idle_seconds?
+            zzz: 3 → 1:1: unknown key "zzz"
+            // A prefix of one key, and of several.
+            drain: 3 → 1:1: unknown key "drain"; did you mean "drain_deadline_seconds"?
+            re: 3 → 1:1: unknown key "re"
+            workers: many → 1:10: workers: expected an integer, found text
+            workers: "2" → 1:10: workers: expected an integer, found text
+            workers: 2.5 → 1:10: workers: expected an integer, found a number with a fraction
+            workers: 0x10 → 1:10: workers: expected an integer, found a number that is not in decimal digits
+            workers: 9999999999999999999 → 1:10: workers: expected an integer, found a number beyond 64 bits
+            workers: { a: 2 } → 1:10: workers: expected an integer, found keys and values
+            workers: true → 1:10: workers: expected an integer, found a boolean
+            workers: → 1:9: workers: expected an integer, found nothing
+            broker: 3 → 1:9: broker: expected keys and values, found an integer
+            broker: { endpoints: amqp://a } → 1:22: broker.endpoints: expected a list of texts, found text
+            broker: { endpoints: [[]] } → 1:23: broker.endpoints[0]: expected text, found a list
+            broker: { tls: { ca_file: [] } } → 1:27: broker.tls.ca_file: expected a file's path, found a list
+            queues: push → 1:9: queues: expected a list of sections, found text
+            queues: [push] → 1:10: queues[0]: expected keys and values, found text; write - name: "push"
+            queues: [{ name: }] → 1:18: queues[0].name: expected text, found nothing
+            apsn: {} → 1:1: unknown key "apsn"; did you mean "apns"?
+            retry: { delays_seconds: 3 } → 1:26: retry.delays_seconds: expected a list of integers, found an integer
+            retry: { delays_seconds: [3, x] } → 1:30: retry.delays_seconds[1]: expected an integer, found text
+            tracing: { sample_ratio: all } → 1:26: tracing.sample_ratio: expected a number, found text
+            log: { show_payloads: yes } → 1:23: log.show_payloads: expected true or false, found text
+            log: { level: [] } → \
+                1:15: log.level: expected one of trace, debug, info, notice, warning, error, critical, found a list
+            """)
+
         @Test(
             "An unknown key is an error that suggests the right one, and a wrong type one that says what was expected",
-            arguments: [
-                (
-                    "broker:\n  hartbeat_seconds: 3",
-                    "2:3: unknown key \"hartbeat_seconds\" in broker; did you mean \"heartbeat_seconds\"?"
-                ), ("quue: []", "1:1: unknown key \"quue\"; did you mean \"queues\"?"),
-                (
-                    "queues: [{ name: a, preFetch: 3 }]",
-                    "1:21: unknown key \"preFetch\" in queues[0]; did you mean \"prefetch\"?"
-                ),
-                (
-                    "ping_idle_seconds: 3",
-                    "1:1: unknown key \"ping_idle_seconds\"; did you mean apns.ping_idle_seconds?"
-                ), ("zzz: 3", "1:1: unknown key \"zzz\""),
-                // A prefix of one key, and of several.
-                ("drain: 3", "1:1: unknown key \"drain\"; did you mean \"drain_deadline_seconds\"?"),
-                ("re: 3", "1:1: unknown key \"re\""),
-                ("workers: many", "1:10: workers: expected an integer, found text"),
-                ("workers: \"2\"", "1:10: workers: expected an integer, found text"),
-                ("workers: 2.5", "1:10: workers: expected an integer, found a number with a fraction"),
-                ("workers: 0x10", "1:10: workers: expected an integer, found a number that is not in decimal digits"),
-                ("workers: 9999999999999999999", "1:10: workers: expected an integer, found a number beyond 64 bits"),
-                ("workers: { a: 2 }", "1:10: workers: expected an integer, found keys and values"),
-                ("workers: true", "1:10: workers: expected an integer, found a boolean"),
-                ("workers:", "1:9: workers: expected an integer, found nothing"),
-                ("broker: 3", "1:9: broker: expected keys and values, found an integer"),
-                ("broker: { endpoints: amqp://a }", "1:22: broker.endpoints: expected a list of texts, found text"),
-                ("broker: { endpoints: [[]] }", "1:23: broker.endpoints[0]: expected text, found a list"),
-                ("broker: { tls: { ca_file: [] } }", "1:27: broker.tls.ca_file: expected a file's path, found a list"),
-                ("queues: push", "1:9: queues: expected a list of sections, found text"),
-                (
-                    "queues: [push]",
-                    "1:10: queues[0]: expected keys and values, found text; write - name: \"push\""
-                ),
-                ("queues: [{ name: }]", "1:18: queues[0].name: expected text, found nothing"),
-                ("apsn: {}", "1:1: unknown key \"apsn\"; did you mean \"apns\"?"),
-                (
-                    "retry: { delays_seconds: 3 }",
-                    "1:26: retry.delays_seconds: expected a list of integers, found an integer"
-                ),
-                (
-                    "retry: { delays_seconds: [3, x] }",
-                    "1:30: retry.delays_seconds[1]: expected an integer, found text"
-                ),
-                (
-                    "tracing: { sample_ratio: all }",
-                    "1:26: tracing.sample_ratio: expected a number, found text"
-                ),
-                ("log: { show_payloads: yes }", "1:23: log.show_payloads: expected true or false, found text"),
-                (
-                    "log: { level: [] }",
-                    "1:15: log.level: expected one of trace, debug, info, notice, warning, error, critical, "
-                        + "found a list"
-                ),
-            ])
+            arguments: wrongKeysOrTypes)
         func wrongKeyOrType(text: String, message: String) {
             #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
         }
 
-        @Test(
-            "A value out of range is an error that names the range",
-            arguments: [
-                (
-                    "tracing: { sample_ratio: 1.5 }",
-                    "1:26: tracing.sample_ratio: 1.5 is out of range; expected 0.0 to 1.0"
-                ),
-                (
-                    "tracing: { sample_ratio: nan }",
-                    "1:26: tracing.sample_ratio: nan is out of range; expected 0.0 to 1.0"
-                ),
-                ("workers: 0", "1:10: workers: 0 is out of range; expected 1 to 256"),
-                (
-                    "results: { per: Request }",
-                    "1:17: results.per: \"Request\" is not one of notification, request; did you mean \"request\"?"
-                ),
-                (
-                    "retry: { delays_seconds: [900, 0] }",
-                    "1:32: retry.delays_seconds[1]: 0 is out of range; expected 1 to 604800"
-                ),
-                ("retry: { delays_seconds: [] }", "1:26: retry.delays_seconds has 0 elements; expected 1 to 16"),
-                ("queues: [{ name: \"\" }]", "1:18: queues[0].name is empty; expected 1 to 255 bytes"),
-                (
-                    "log: { format: xml }", "1:16: log.format: \"xml\" is not one of text, json"
-                ),
-                (
-                    "log: { level: warn }",
-                    "1:15: log.level: \"warn\" is not one of trace, debug, info, notice, warning, error, critical; "
-                        + "did you mean \"warning\"?"
-                ),
-            ])
+        private static let valuesOutOfRange = cases(
+            """
+            tracing: { sample_ratio: 1.5 } → 1:26: tracing.sample_ratio: 1.5 is out of range; expected 0.0 to 1.0
+            tracing: { sample_ratio: nan } → 1:26: tracing.sample_ratio: nan is out of range; expected 0.0 to 1.0
+            workers: 0 → 1:10: workers: 0 is out of range; expected 1 to 256
+            results: { per: Request } → \
+                1:17: results.per: "Request" is not one of notification, request; did you mean "request"?
+            retry: { delays_seconds: [900, 0] } → 1:32: retry.delays_seconds[1]: 0 is out of range; expected 1 to 604800
+            retry: { delays_seconds: [] } → 1:26: retry.delays_seconds has 0 elements; expected 1 to 16
+            queues: [{ name: "" }] → 1:18: queues[0].name is empty; expected 1 to 255 bytes
+            log: { format: xml } → 1:16: log.format: "xml" is not one of text, json
+            log: { level: warn } → \
+                1:15: log.level: "warn" is not one of trace, debug, info, notice, warning, error, critical; did you \
+            mean "warning"?
+            """)
+
+        @Test("A value out of range is an error that names the range", arguments: valuesOutOfRange)
         func outOfRange(text: String, message: String) {
             #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
         }
@@ -460,23 +428,16 @@ struct ConfigurationTests {
                 ])
         }
 
-        @Test(
-            "A bad reference to the environment is an error in its place",
-            arguments: [
-                (
-                    "queues: [{ name: \"${NOT_SET}\" }]",
-                    "1:18: queues[0].name: the environment variable NOT_SET is not set"
-                ),
-                (
-                    "queues: [{ name: \"a${\" }]",
-                    "1:18: queues[0].name: \"${\" without \"}\"; write \"$${\" for a plain \"${\""
-                ),
-                (
-                    "queues: [{ name: \"${a-b}\" }]",
-                    "1:18: queues[0].name: expected an environment variable's name in \"${…}\"; write \"$${\" for a "
-                        + "plain \"${\""
-                ), ("workers: ${N}", "1:10: workers: expected an integer, found text"),
-            ])
+        private static let badReferences = cases(
+            """
+            queues: [{ name: "${NOT_SET}" }] → 1:18: queues[0].name: the environment variable NOT_SET is not set
+            queues: [{ name: "a${" }] → 1:18: queues[0].name: "${" without "}"; write "$${" for a plain "${"
+            queues: [{ name: "${a-b}" }] → \
+                1:18: queues[0].name: expected an environment variable's name in "${…}"; write "$${" for a plain "${"
+            workers: ${N} → 1:10: workers: expected an integer, found text
+            """)
+
+        @Test("A bad reference to the environment is an error in its place", arguments: badReferences)
         func environment(text: String, message: String) {
             #expect(errors(text + "\n" + app, environment: ["N": "many"]) == ["harebell.yaml:" + message])
         }
@@ -543,81 +504,47 @@ struct ConfigurationTests {
                 ])
         }
 
-        @Test(
-            "An app has one credential",
-            arguments: [
-                ("", "2:5: apps[0]: no credential: expected token or certificate"),
-                (
-                    "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }, certificate: { p12_file: a }",
-                    "2:95: apps[0].certificate: apps[0].token is also given; expected only one of the two"
-                ),
-                (
-                    "certificate: {}",
-                    "2:30: apps[0].certificate: expected certificate_file and private_key_file, or p12_file"
-                ),
-                (
-                    "certificate: { certificate_file: a }",
-                    "2:50: apps[0].certificate.certificate_file: private_key_file is missing"
-                ),
-                (
-                    "token: { key_file: a, key_id: ABC-123, team_id: DEF123GHIJ }",
-                    "2:47: apps[0].token.key_id: expected letters and digits"
-                ),
-            ])
+        private static let badCredentials = cases(
+            """
+            environment: production → 2:5: apps[0]: no credential: expected token or certificate
+            token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }, certificate: { p12_file: a } → \
+                2:95: apps[0].certificate: apps[0].token is also given; expected only one of the two
+            certificate: {} → 2:30: apps[0].certificate: expected certificate_file and private_key_file, or p12_file
+            certificate: { certificate_file: a } → \
+                2:50: apps[0].certificate.certificate_file: private_key_file is missing
+            token: { key_file: a, key_id: ABC-123, team_id: DEF123GHIJ } → \
+                2:47: apps[0].token.key_id: expected letters and digits
+            """)
+
+        @Test("An app has one credential", arguments: badCredentials)
         func credentials(text: String, message: String) {
             #expect(errors("apps:\n  - { topic: t, \(text) }") == ["harebell.yaml:" + message])
         }
 
-        @Test(
-            "Rules between settings are errors in their places",
-            arguments: [
-                (
-                    "apns: { connections: { min: 9 } }",
-                    "1:29: apns.connections.min: 9 is more than apns.connections.max, 8"
-                ),
-                (
-                    "dead_letter: { routing_key: push.requests }",
-                    "1:29: dead_letter.routing_key: \"push.requests\" is a request queue: requests would loop"
-                ),
-                (
-                    "results: { routing_key: \"\" }",
-                    "1:25: results.routing_key: the default exchange needs a queue's name"
-                ),
-                (
-                    "queues: [{ name: a, decoder: apns_jsn }]",
-                    "1:30: queues[0].decoder: \"apns_jsn\" is not one of \(formats); "
-                        + "did you mean \"apns-json\"?"
-                ),
-                ("queues: [{ name: amq.a }]", "1:18: queues[0].name: names that start with amq. are reserved"),
-                (
-                    "admin: { listen: \"0.0.0.0:9464\" }",
-                    "1:18: admin.listen: is not a loopback address: set admin.token_file"
-                ),
-                (
-                    "admin: { listen: \"example.com:9464\" }",
-                    "1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464"
-                ),
-                (
-                    "tracing: { endpoint: \"grpc://127.0.0.1:4317\" }",
-                    "1:22: tracing.endpoint: expected http://host:port or https://host:port, without a path"
-                ),
-                (
-                    "tracing: { endpoint: \"http://127.0.0.1:4318/v1/traces\" }",
-                    "1:22: tracing.endpoint: expected http://host:port or https://host:port, without a path"
-                ),
-                (
-                    "broker: { tls: { certificate_file: a }, endpoints: [\"amqps://a\"] }",
-                    "1:36: broker.tls.certificate_file: private_key_file is missing"
-                ),
-                (
-                    "broker: { endpoints: [\"amqps://a/v?auth_mechanism=external\"] }",
-                    "1:23: broker.endpoints[0]: auth_mechanism=external needs amqps:// and broker.tls.certificate_file"
-                ),
-                (
-                    "admin: { token_file: missing }",
-                    "1:22: admin.token_file: cannot read missing: No such file or directory"
-                ),
-            ])
+        private static let brokenRules = cases(
+            """
+            apns: { connections: { min: 9 } } → 1:29: apns.connections.min: 9 is more than apns.connections.max, 8
+            dead_letter: { routing_key: push.requests } → \
+                1:29: dead_letter.routing_key: "push.requests" is a request queue: requests would loop
+            results: { routing_key: "" } → 1:25: results.routing_key: the default exchange needs a queue's name
+            queues: [{ name: a, decoder: apns_jsn }] → \
+                1:30: queues[0].decoder: "apns_jsn" is not one of \(formats); did you mean "apns-json"?
+            queues: [{ name: amq.a }] → 1:18: queues[0].name: names that start with amq. are reserved
+            admin: { listen: "0.0.0.0:9464" } → 1:18: admin.listen: is not a loopback address: set admin.token_file
+            admin: { listen: "example.com:9464" } → \
+                1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464
+            tracing: { endpoint: "grpc://127.0.0.1:4317" } → \
+                1:22: tracing.endpoint: expected http://host:port or https://host:port, without a path
+            tracing: { endpoint: "http://127.0.0.1:4318/v1/traces" } → \
+                1:22: tracing.endpoint: expected http://host:port or https://host:port, without a path
+            broker: { tls: { certificate_file: a }, endpoints: ["amqps://a"] } → \
+                1:36: broker.tls.certificate_file: private_key_file is missing
+            broker: { endpoints: ["amqps://a/v?auth_mechanism=external"] } → \
+                1:23: broker.endpoints[0]: auth_mechanism=external needs amqps:// and broker.tls.certificate_file
+            admin: { token_file: missing } → 1:22: admin.token_file: cannot read missing: No such file or directory
+            """)
+
+        @Test("Rules between settings are errors in their places", arguments: brokenRules)
         func rules(text: String, message: String) {
             #expect(errors(text + "\n" + app) == ["harebell.yaml:" + message])
         }

@@ -22,8 +22,7 @@ extension ProcessTests {
         func life() throws {
             let stage = try Stage(script: "")
             let socket = try NotifySocket()
-            let worker = try stage.launch(
-                environment: ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "200000"])
+            let worker = try stage.launch(environment: ["NOTIFY_SOCKET": socket.name, "WATCHDOG_USEC": "200000"])
             try worker.waitForLine("ready", within: .seconds(60))
             try Self.wait(worker, socket, for: ["READY=1"])
             worker.signal(SIGHUP)

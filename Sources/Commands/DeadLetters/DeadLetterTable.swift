@@ -102,7 +102,7 @@ struct DeadLetterTable {
         return .object(members + (target.map { [("target", .optional($0(letter.queue)))] } ?? []))
     }
 
-    private var lines: [String] {
+    var lines: [String] {
         var titles = ["COUNT", "OUTCOME", "REASON", "QUEUE", "FIRST FAILED AT", "LAST FAILED AT", "REPLAYED"]
         if target != nil { titles.append("TARGET") }
         var table = TextTable(titles)

@@ -103,7 +103,6 @@ package final class Application: LoopOwner {
         let handled: [Int32] = [SIGTERM, SIGINT, SIGHUP]
         SignalSource.ignoreBrokenPipes()
         // Before the first thread starts: threads inherit the mask, so only the control thread receives signals.
-        SignalSource.block(handled)
         signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
         try loop.attach(workers.reports) { [unowned self] in workerReported($0) }
         if let end = startAdmin() { return end }

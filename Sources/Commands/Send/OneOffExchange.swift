@@ -84,7 +84,6 @@ final class OneOffExchange: Run {
     private func disconnected(_ error: APNsError?, at now: Instant) {
         guard let error, report == nil else { return }
         guard error.code != .certificateRefused else {
-            _ = pool.cancel(Self.handle)
             let reason = RejectionReason(rawValue: "BadCertificate")
             return finish(Report(outcome: .rejected, reason: reason, processed: .no, detail: "\(error)"), at: now)
         }

@@ -24,7 +24,7 @@ package struct PrefetchRamp {
     /// - Parameter isSlow: `false` starts with the full prefetch.
     package init(full: UInt16, isSlow: Bool = true) {
         self.full = full
-        stage = isSlow && full > 1 ? .first : .full
+        stage = isSlow ? .first : .full
     }
 
     package var prefetch: UInt16 {
@@ -40,7 +40,7 @@ package struct PrefetchRamp {
         since.map { $0 + Self.survival }
     }
 
-    /// A message arrived. Returns true if ``prefetch`` changed.
+    /// A message arrived. Returns true if ``prefetch`` may have changed.
     package mutating func delivered(isRedelivered: Bool, at now: Instant) -> Bool {
         guard stage != .full else { return false }
         guard isRedelivered else {

@@ -21,8 +21,7 @@ struct LoadRunTests {
         count: Int, rate: Int? = nil, to queue: String = "push.requests", mix: LoadPlan.Mix = .accepted
     ) throws -> RequestRun {
         let run = try RequestRun(
-            RequestRun.Settings(
-                queue: queue, count: count, rate: rate, replies: "answers", timeLimit: .seconds(30)),
+            RequestRun.Settings(queue: queue, count: count, rate: rate, replies: "answers", timeLimit: .seconds(30)),
             LoadPlan(run: "run", topic: "com.example.app", mix: mix, bodySize: 0), at: world.network.now
         ) { role in
             try BrokerConnections.connection(
@@ -54,12 +53,14 @@ struct LoadRunTests {
 
     @Test("The rate is kept from the first message to the last")
     func rate() throws {
-        let run = try start(count: 50, rate: 100)
+        let run = try start(count: 50, rate: 50)
         #expect(world.pass(atMost: .seconds(10)) { run.ledger.published == 1 })
-        world.pass(.milliseconds(195))
+        world.pass(.milliseconds(390))
         #expect(run.ledger.published == 20)
-        world.pass(.milliseconds(300))
+        world.pass(.milliseconds(600))
         #expect(run.ledger.published == 50)
+        let fast = try start(count: 50, rate: 1000)
+        #expect(world.pass(atMost: .seconds(10)) { fast.ledger.published > 0 } && fast.ledger.published == 10)
     }
 
     @Test("Messages unconfirmed on a lost connection are published again")

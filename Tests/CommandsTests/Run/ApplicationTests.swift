@@ -1,3 +1,4 @@
+import APNs
 import Core
 import Glibc
 import Logging
@@ -62,7 +63,7 @@ struct ApplicationTests {
         #expect(try end(workers: 1) { Self.fail($0, failure) } == .failed(failure))
     }
 
-    @Test("A worker that never ends is given up after its deadlines, and the process still ends")
+    @Test("A worker that never ends is given up after its deadlines, and the process still ends, not as drained")
     func stuckWorker() throws {
         var ends: [Int32] = [0, 0]
         #expect(unsafe pipe(&ends) == 0)
@@ -76,31 +77,42 @@ struct ApplicationTests {
                 _ = unsafe read(blocking, &byte, 1)
             }
         }
-        close(writing)
         #expect(end == .failed(.unavailable))
         let elapsed = ContinuousClock.now - start
         #expect(elapsed >= Worker.closeTimeout + Application.endTimeout)
         #expect(elapsed < Worker.closeTimeout + Application.endTimeout + .seconds(20))
+        // One that hangs after its last report.
+        let hanging = try self.end(workers: 1) { task in
+            task.reports.post(WorkerReport(worker: 0, event: .ended(PipelineCounters(queues: 1), inOrder: true)))
+            var byte: UInt8 = 0
+            _ = unsafe read(blocking, &byte, 1)
+        }
+        close(writing)
+        #expect(hanging == .cutShort)
     }
 
     @Test("After a worker has failed, the first signal changes nothing and the second one stops the others")
     func signalAfterFailure() throws {
         let world = try World()
         let lines = LogLines()
-        let application = try Self.application(AppPlan(world.configuration), log: lines)
+        let manager = ServiceManager { ["NOTIFY_SOCKET": "/nowhere/notify"][$0] }
+        let application = try Self.application(AppPlan(world.configuration), manager: manager, log: lines)
         application.workerReported(WorkerReport(worker: 0, event: .failed(.internal, message: "as a test wants it")))
         #expect(lines.all.first?.number("worker") == 0)
+        application.service.notify(.stopping)
+        #expect(lines.all.count { $0.message.contains("cannot notify the service manager of STOPPING") } == 1)
         let drained = try #require(application.shutdown.deadline)
         application.signalled(SIGHUP)
         #expect(lines.all.last?.message == "draining: the configuration is not reloaded")
         application.signalled(SIGTERM)
         #expect(application.shutdown.deadline == drained)
         application.signalled(SIGTERM)
-        #expect(try #require(application.shutdown.deadline) < drained)
+        let stopped = try #require(application.shutdown.deadline)
+        #expect(stopped < drained && stopped > application.loop.now.instant)
     }
 
     @Test(
-        "A failed reload is repeated until the file that it lacks is there, and says once what it lacks",
+        "A failed reload is repeated until the file that it lacks is there, and each SIGHUP says what, once",
         arguments: ["AuthKey.p8", "admin-token"])
     func missingFile(name: String) throws {
         let folder = try TemporaryDirectory()
@@ -120,7 +132,7 @@ struct ApplicationTests {
             AppPlan(ConfigurationDocument.load(path: file).configuration), file: file, log: lines)
         // A reload makes contexts for workers that have started.
         try application.workers.start(application.plan, Resolver(), application.log) { _ in }
-        defer { _ = application.workers.join(until: .distantPast) }
+        defer { #expect(application.workers.join(until: .distantPast).count == application.workers.commands.count) }
         var now = application.loop.now
         func look() {
             now.instant = now.instant + .seconds(10)
@@ -128,14 +140,15 @@ struct ApplicationTests {
         }
         for (round, missing) in ["second", "third"].enumerated() {
             try folder.write(text.replacing(name, with: missing), to: "harebell.yaml")
-            application.reload(at: now)
+            for _ in 0..<2 { application.reload(at: now) }
             look()
             look()
-            #expect(application.file.failure?.contains(missing) == true)
-            #expect(lines.all.count { $0.level == .error } == round + 1)
+            #expect(application.file.failure.map { $0.contains(missing) && !$0.contains(" more)") } == true)
+            #expect(lines.all.count { $0.level == .error } == 2 * (round + 1))
             try folder.write(try #require(contents[name]), to: missing)
             look()
             #expect(application.file.failure == nil)
+            for _ in 0..<2 { look() }
             #expect(lines.all.count { $0.message == "reloaded" } == round + 1)
             let files = application.plan.configuration.files(file)
             #expect(files.contains { $0.hasSuffix(missing) } == (name == "AuthKey.p8"))
@@ -184,5 +197,12 @@ struct ApplicationTests {
         application.sendKeepAlive(at: start + .seconds(45))
         #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
         #expect(livez(45) == 200)
+        let tokens = application.plan.tokens.source(for: world.configuration.apps[0].credential)
+        let signed = try #require(tokens?.token(at: application.loop.now).issuedAt)
+        let later = Moment(
+            instant: start + .seconds(45), wall: WallTime(milliseconds: signed.milliseconds + 90_000))
+        let again = AdminRequest(page: AdminPage("/state"), query: [], receivedAt: start, isRepeated: true)
+        let state = String(decoding: application.respond(again, at: later)?.body ?? [], as: UTF8.self)
+        #expect(state.contains("\"provider_token_age_seconds\":90"), "\(state)")
     }
 }

@@ -109,6 +109,9 @@ struct TraceExporterTests {
         let lines = stage.lines.all
         #expect(lines.map(\.message) == Array(repeating: "spans cannot be exported", count: 2), "each time")
         #expect(lines.first?.metadata["error.message"]?.description == "HTTP \(status.prefix(3))")
+        try stage.add(5000)
+        stage.pass(TraceExporter.interval)
+        #expect(stage.requests.count == 21, "one batch in each interval")
     }
 
     @Test("A collector that is absent, silent or speaks no HTTP costs spans, in bounded memory", arguments: 0..<3)

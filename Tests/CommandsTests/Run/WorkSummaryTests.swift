@@ -11,7 +11,7 @@ struct WorkSummaryTests {
     @Test("It counts requests ended in the last minute, and an idle minute has no summary")
     func minutes() throws {
         let world = try World(
-            script: "token dead*: 410 Unregistered\ntoken bad*: 400 BadCollapseId")
+            script: "token dead*: 410 Unregistered\ntoken bad*: 400 BadCollapseId\ntoken 00ff*: 503 ServiceUnavailable")
         try world.start()
         var summary = WorkSummary(at: world.network.now)
         func take() -> [String: String]? {
@@ -33,5 +33,8 @@ struct WorkSummaryTests {
         world.pass(.seconds(60))
         let again = try #require(take())
         #expect(again["accepted"] == "1" && again["rejected"] == "0" && again["dead_letters"] == "0")
+        try world.request(World.body(token: "00ff"))
+        world.pass(.seconds(60))
+        #expect(take()?["parked"] == "1", "without an outcome")
     }
 }

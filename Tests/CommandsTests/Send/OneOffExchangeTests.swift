@@ -1,5 +1,6 @@
 import APNs
 import Core
+import Logging
 import Pipeline
 import SimulatedWorld
 import Simulator
@@ -23,9 +24,7 @@ struct OneOffExchangeTests {
         return exchange.report
     }
 
-    private func exchange(
-        _ world: World, _ request: APNsRequest, timeLimit: Duration? = nil
-    ) throws -> OneOffExchange {
+    private func exchange(_ world: World, _ request: APNsRequest, timeLimit: Duration? = nil) throws -> OneOffExchange {
         let app = world.configuration.apps[0]
         return try OneOffExchange(
             request, for: app, world.configuration.apns, tokens: ProviderTokens([app]), network: world.network,
@@ -57,6 +56,10 @@ struct OneOffExchangeTests {
         #expect(try ask(.delete(channelID)).status == 204)
         #expect(try ask(.delete(channelID)).reason?.rawValue == "ChannelNotRegistered")
         #expect(world.network.now < start + .seconds(1), "a closed connection is not waited for")
+        let lines = LogLines()
+        let log = Logger(label: "test") { _ in lines }
+        for record in world.ledger.records { log.log(record) }
+        #expect(lines.all.map { $0.metadata["method"]?.description } == ["DELETE"], "the others are of level info")
     }
 
     @Test("A stopped exchange says whether APNs may have processed its request")
@@ -97,7 +100,7 @@ struct OneOffExchangeTests {
         let world = try World()
         world.isAPNsDown = true
         let refused = try #require(try report(world, try request("7777")))
-        #expect(refused.processed == .no && refused.detail?.contains("ECONNREFUSED") == true)
+        #expect(refused.processed == .no && refused.attempts == 0 && refused.detail?.contains("ECONNREFUSED") == true)
         #expect(world.network.attempts == OneOffExchange.maximumConnects)
 
         world.isAPNsDown = false
@@ -108,7 +111,7 @@ struct OneOffExchangeTests {
         world.network.faults[World.apns] = nil
         let start = world.network.now
         let silent = try #require(try report(world, try request("deaf"), timeLimit: .seconds(3), closes: false))
-        #expect(silent.processed == .unknown && silent.detail == "no response in time")
+        #expect(silent.processed == .unknown && silent.attempts == 1 && silent.detail == "no response in time")
         #expect(world.network.now - start == .seconds(4), "a second for the close")
     }
 
@@ -171,10 +174,7 @@ struct OneOffExchangeTests {
         #expect(report.outcome == .accepted)
         #expect(
             requests == [
-                [
-                    "CONNECT apns.test:443 HTTP/1.1", "Host: apns.test:443",
-                    "Proxy-Authorization: Basic dXNlcjpwYXNz",
-                ]
+                ["CONNECT apns.test:443 HTTP/1.1", "Host: apns.test:443", "Proxy-Authorization: Basic dXNlcjpwYXNz"]
             ])
     }
 }

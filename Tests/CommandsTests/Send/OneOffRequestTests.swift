@@ -54,8 +54,7 @@ struct OneOffRequestTests {
             ("deaf", .undelivered, nil),
         ] as [(String, Outcome, String?)])
     func outcomes(token: String, outcome: Outcome, reason: String?) throws {
-        let world = try World(
-            script: "token e4e403: 403 InvalidProviderToken\ntoken e4e4: 400 BadCollapseId")
+        let world = try World(script: "token e4e403: 403 InvalidProviderToken\ntoken e4e4: 400 BadCollapseId")
         let result = try #require(try Self.send(world, Self.request(["device-token": .text(token)])))
         let (text, shown) = (Self.text(result), reason.map { "\"\($0)\"" } ?? "null")
         #expect(result.outcome == outcome && text.contains("\"reason\":\(shown),"), "\(text)")
@@ -102,11 +101,8 @@ struct OneOffRequestTests {
         let world = try World(script: "set channel QUJD app=com.example.app")
         let payload = "{\"aps\":{\"event\":\"update\",\"timestamp\":1,\"content-state\":{}}}"
         func send(_ channel: String) throws -> String {
-            Self.text(
-                try Self.send(
-                    world,
-                    Self.request(
-                        ["device-token": nil, "apns-channel-id": .text(channel)], payload: payload)))
+            let request = Self.request(["device-token": nil, "apns-channel-id": .text(channel)], payload: payload)
+            return Self.text(try Self.send(world, request))
         }
         #expect(try send("QUJD").contains("\"outcome\":\"accepted\""))
         #expect(try send("REVG").contains("\"reason\":\"ChannelNotRegistered\""))
@@ -137,7 +133,7 @@ struct OneOffRequestTests {
                     role, name: "test", world.configuration.broker, network: world.network, seed: 1)
             }
         ) { result = $0 }
-        #expect(world.finish(run))
+        #expect(world.finish(run) && (run.end == .complete) == (result != nil))
         return (result, run.complaint)
     }
 

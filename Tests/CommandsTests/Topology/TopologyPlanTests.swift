@@ -117,7 +117,7 @@ struct TopologyPlanTests {
         for (answers, isOK) in [(nil, true), (all, true), ([], false), ([nil], false), (["no"], false)] {
             let report = TopologyReport(plan: plan, answers: answers)
             let json = JSONOutput.object(report.json).description
-            #expect(json.hasPrefix("{\"ok\":\(isOK),"), "\(json)")
+            #expect(json.hasPrefix("{\"ok\":\(isOK),") && json.contains("\"purpose\":\"requests\""), "\(json)")
             #expect(json.contains("\"state\":\"refused\",\"detail\":\"no\"") == (answers?.first == "no"), "\(json)")
             let unknown = answers.map { all.count - $0.count } ?? 0
             #expect(json.ranges(of: "\"state\":\"unknown\"").count == unknown, "\(json)")

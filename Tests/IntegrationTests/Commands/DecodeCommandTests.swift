@@ -29,12 +29,13 @@ extension ProcessTests {
                 #"{"n":1.50}"#,
                 [
                     "--config", configuration, "--decoder", "orders", "--header", "to=\(Self.token)", "--header",
-                    "p:=5", "--property", "message-id=m1", "--json",
+                    "p:=5", "--header", "b:=true", "--property", "message-id=m1", "--json",
                 ])
             #expect(process.exit == .exited(0))
             #expect(process.text().contains(#""payload":{"aps":{"badge":1.50}}"#))
             let response = try process.object()
-            #expect(response["answer"] as? String == "request" && response["version"] as? String == "1.0.0")
+            let head = ["decoder", "answer", "version"].map { response[$0] as? String }
+            #expect(head == ["orders", "request", "1.0.0"], "\(process.report)")
             let notification = try #require((response["notifications"] as? [[String: Any]])?.first)
             #expect(notification["device-token"] as? String == Self.token)
             #expect(notification["apns-priority"] as? Int == 5)
@@ -52,8 +53,9 @@ extension ProcessTests {
         func app() throws {
             let body = #"{"device-token":"\#(Self.token)","apns-push-type":"voip","payload":{"aps":{}}}"#
             let configuration = ["--config", directory.path + "/harebell.yaml"]
-            let resolved = try run(body, configuration)
+            let resolved = try run(body.dropLast() + ",\"not-before\":1700000000}", configuration)
             #expect(resolved.exit == .exited(0), "\(resolved.report)")
+            #expect(resolved.text().hasPrefix("not-before: 1700000000\n"), "\(resolved.report)")
             #expect(resolved.text().contains(#/\n  apns-topic +com.example.app.voip\n/#), "\(resolved.report)")
             #expect(resolved.text().contains(#/\n  environment +production\n/#), "\(resolved.report)")
             #expect(try !run(body, []).text().contains("apns-topic"))

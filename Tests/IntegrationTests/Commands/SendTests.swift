@@ -83,8 +83,7 @@ extension ProcessTests {
             }
         }
 
-        @Test(
-            "a wrong command line is 64, a bad configuration or key 78, and neither shows the payload")
+        @Test("a wrong command line is 64, a bad configuration or key 78, and neither shows the payload")
         func setup() throws {
             let stage = try Stage()
             try stage.write()

@@ -31,8 +31,8 @@ extension ProcessTests {
             return (process, lines[0].dropFirst(5))
         }
 
-        /// The exit of `harebell send` to it, with trust in the output of `--ca-file`.
-        private func send(_ token: String, _ port: Substring) throws -> ChildProcess.Exit? {
+        /// Runs `harebell send` to it, with trust in the output of `--ca-file`.
+        private func send(_ token: String, _ port: Substring) throws -> ChildProcess {
             try directory.write(key.pkcs8PEM, to: "AuthKey.p8")
             let configuration = try directory.write(
                 """
@@ -43,16 +43,14 @@ extension ProcessTests {
                     token: { key_file: AuthKey.p8, key_id: LEDGER1234, team_id: TEAM123456 }
                 """, to: "harebell.yaml")
             let payload = try directory.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload.json")
-            return try ChildProcess.harebell(
-                ["send", "--config", configuration, "--device-token", token, "--payload", payload]
-            ).exit
+            return try .harebell(["send", "--config", configuration, "--device-token", token, "--payload", payload])
         }
 
         @Test("it prints its port, is trusted by its CA file, and on SIGTERM ends with 0 and its totals")
         func summary() throws {
             let (process, port) = try start()
-            #expect(try send("00aa", port) == .exited(0))
-            #expect(try send("bad0", port) == .exited(65) && send("dead00", port) == .exited(65))
+            #expect(try send("00aa", port).exit == .exited(0))
+            #expect(try send("bad0", port).exit == .exited(65) && send("dead00", port).exit == .exited(65))
             try process.end()
             let lines = process.text().split(separator: "\n").dropFirst(2)
             for (name, value) in [
@@ -93,7 +91,8 @@ extension ProcessTests {
 
         @Test("an unusable script or file is 78, an inbox address in use 69, and an invalid option 64")
         func unusable() throws {
-            let (first, _) = try start(["--inbox", "127.0.0.1:0"])
+            let (first, port) = try start(["--inbox", "127.0.0.1:0", "--environment", "development"])
+            #expect(try send("00aa", port).text().contains("\"apns-unique-id\":\""), "not in production")
             let line = first.text().split(separator: "\n").first { $0.hasPrefix("inbox ") }
             let taken = String(try #require(line).dropFirst("inbox http://".count).dropLast())
             let script = try directory.write("token *: 200\ntoken *: nonsense\n", to: "bad.script")

@@ -68,6 +68,8 @@ struct StatePageTests {
         for number in 0..<3 { try world.request(World.body(token: "dead\(number)")) }
         #expect(world.pass(atMost: .seconds(5)) { world.ledger.statistics.requests > 0 })
         let busy = try state(world)
+        let host = try String(contentsOfFile: "/proc/sys/kernel/hostname", encoding: .utf8)
+        #expect(busy["host"] as? String == host.trimmingCharacters(in: .newlines))
         let unsettled = try #require(busy["unsettled"] as? Int)
         #expect(unsettled > 0)
         let pools = try objects(busy, "pools")

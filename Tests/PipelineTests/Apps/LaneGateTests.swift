@@ -11,19 +11,6 @@ struct LaneGateTests {
     private static let credential = LaneGate.Cause.credential(RejectionReason(rawValue: "BadCertificate"))
     private static let tokens = LaneGate.Cause.deviceTokens(refused: 50, responses: 100)
 
-    @Test("An open gate passes everything")
-    func open() {
-        var gate = LaneGate()
-        for handle: Handle in 0..<10 { #expect(gate.admit(handle, at: Self.start) == true) }
-        for proof in [ResponseProof.none, .credential, .topic, .token] {
-            gate.ended(1, showing: proof, at: Self.start)
-        }
-        gate.withdrawn(1)
-        gate.probeSoon(at: Self.start)
-        #expect(gate.isOpen)
-        #expect(gate.nextProbe == nil)
-    }
-
     @Test("A refusal closes it for 15 s, each refused probe doubles that, up to five minutes")
     func pauses() {
         var gate = LaneGate()
@@ -42,20 +29,6 @@ struct LaneGateTests {
         #expect(pauses == [15, 30, 60, 120, 240, 300, 300, 300].map { .seconds($0) })
         #expect(gate.pause?.cause == Self.cause)
         #expect(gate.pause?.since == Self.start)
-    }
-
-    @Test("Requests in flight when it closed neither lengthen the pause nor end the probe")
-    func stragglers() {
-        var gate = LaneGate()
-        gate.refused(0, Self.cause, at: Self.start)
-        let due = Self.start + LaneGate.firstPause
-        #expect(gate.admit(7, at: due) == true)
-        let pause = gate.pause
-        gate.refused(2, Self.cause, at: due)
-        gate.withdrawn(3)
-        gate.ended(3, showing: .token, at: due)
-        #expect(gate.pause == pause)
-        #expect(gate.admit(8, at: due) == false)
     }
 
     @Test(

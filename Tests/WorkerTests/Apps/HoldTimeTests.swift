@@ -143,13 +143,15 @@ struct HoldTimeTests {
 
     @Test("It is not ready while nothing is consumed, and ready again when consumption resumes")
     func readiness() throws {
-        let world = try World.started { $0.hold = .seconds(300) }
+        let lines = LogLines()
+        let world = try World.started(log: lines) { $0.hold = .seconds(300) }
         world.isAPNsDown = true
         world.cut(World.apns)
         try world.request(World.body(1), id: "m1")
         func told() -> [String] { world.events.map { if case .ready = $0 { "ready" } else { "not ready" } } }
         world.pass(.seconds(400))
         #expect(told() == ["ready", "not ready"])
+        #expect(lines.all.count { $0.message.hasPrefix("a connection to APNs ended") } == 1)
         // The broker connection is lost meanwhile: the new one consumes nothing.
         world.cut(consuming: false)
         world.cut(World.broker)

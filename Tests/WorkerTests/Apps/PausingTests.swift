@@ -133,6 +133,14 @@ struct PausingTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
+    @Test("A probe that is lost three times is parked")
+    func lost() throws {
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch\ntoken *: cut")
+        try world.request(Self.body("7"), id: "m0")
+        #expect(world.pass(atMost: .seconds(300)) { world.parked.count == 1 })
+        #expect(world.sent == 4)
+    }
+
     @Test("An inconclusive probe that may not be retried soon is parked, and the next request becomes the probe")
     func poison() throws {
         let world = try World.started(script: "first 1 requests: 403 TopicMismatch") {

@@ -90,6 +90,8 @@ struct ReloadTests {
     func changeTimeout() throws {
         let elsewhere = Endpoint(host: "apns.test", port: 2197)
         let world = try World.started(script: Self.keys)
+        // The worker sleeps meanwhile.
+        world.network.advance(by: .seconds(3))
         try world.reload { $0.apps[0].endpoint = elsewhere }
         world.pass(.seconds(9))
         try publish(0..<1, to: world)

@@ -83,34 +83,25 @@ struct ChannelRequestTests {
     private static let badPolicy = "channel.message-storage-policy: expected 0 (none) or 1 (the newest message)"
     private static let badChannel = "channel.apns-channel-id: expected base64, at most 256 characters"
 
-    @Test(
-        "An invalid channel request is reported with its place",
-        arguments: [
-            (#""channel":1"#, "channel: expected an object, found a number"),
-            (#""channel":{"operation":"create"}"#, badPolicy),
-            (#""channel":{"operation":"create","message-storage-policy":2}"#, badPolicy),
-            (#""channel":{"operation":"read"}"#, badChannel),
-            (#""channel":{"operation":"delete","apns-channel-id":"a b"}"#, badChannel),
-            (
-                #""payload":{"aps":{}},"channel":{"operation":"list"}"#,
-                "channel: expected neither payload nor device-tokens beside it"
-            ),
-            (#""apns-priority":5,"channel":{"operation":"list"}"#, "apns-priority: expected none beside channel"),
-            (
-                #""apns-push-type":"liveactivity","channel":{"operation":"list"}"#,
-                "apns-push-type: expected none beside channel"
-            ),
-            (
-                #""apns-collapse-id":"x","channel":{"operation":"list"}"#,
-                "apns-collapse-id: expected none beside channel"
-            ),
-            (#""device-token":"00fc","channel":{"operation":"list"}"#, "device-token: expected none beside channel"),
-            (
-                #""apns-topic":"com.example.third","channel":{"operation":"list"}"#,
-                #"apns-topic: no app \"com.example.third\" is configured; did you mean \"com.example.other\"?; "#
-                    + "apns-topic: comes twice; the last one is used"
-            ),
-        ])
+    private static let invalidRequests = cases(
+        #"""
+        "channel":1 → channel: expected an object, found a number
+        "channel":{"operation":"create"} → \#(badPolicy)
+        "channel":{"operation":"create","message-storage-policy":2} → \#(badPolicy)
+        "channel":{"operation":"read"} → \#(badChannel)
+        "channel":{"operation":"delete","apns-channel-id":"a b"} → \#(badChannel)
+        "payload":{"aps":{}},"channel":{"operation":"list"} → \#
+            channel: expected neither payload nor device-tokens beside it
+        "apns-priority":5,"channel":{"operation":"list"} → apns-priority: expected none beside channel
+        "apns-push-type":"liveactivity","channel":{"operation":"list"} → apns-push-type: expected none beside channel
+        "apns-collapse-id":"x","channel":{"operation":"list"} → apns-collapse-id: expected none beside channel
+        "device-token":"00fc","channel":{"operation":"list"} → device-token: expected none beside channel
+        "apns-topic":"com.example.third","channel":{"operation":"list"} → \#
+            apns-topic: no app \"com.example.third\" is configured; did you mean \"com.example.other\"?; apns-topic: \#
+        comes twice; the last one is used
+        """#)
+
+    @Test("An invalid channel request is reported with its place", arguments: invalidRequests)
     func invalid(members: String, detail: String) throws {
         let world = try World.started()
         let result = try result(world, "{\"apns-topic\":\"com.example.app\",\(members)}")

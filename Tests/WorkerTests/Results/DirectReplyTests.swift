@@ -104,11 +104,12 @@ struct DirectReplyTests {
         #expect(world.published(in: "push.results").count == 1000)
     }
 
-    @Test("A direct reply whose connection does not open waits for 30 seconds at most")
-    func unopened() throws {
+    @Test("A direct reply whose connection does not open waits for 30 seconds at most", arguments: [false, true])
+    func unopened(isSuspect: Bool) throws {
         let (world, name) = try Self.started()
+        world.isBrokerDown = !isSuspect
+        try world.request(World.body(0), id: "m0", replyTo: isSuspect ? DirectReplies.name(node: "reply@1") : name)
         world.isBrokerDown = true
-        try world.request(World.body(0), id: "m0", replyTo: name)
         world.pass(.seconds(29))
         #expect(world.broker.unsettledCount == 1)
         world.pass(.seconds(2))

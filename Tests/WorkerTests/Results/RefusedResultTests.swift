@@ -136,7 +136,7 @@ struct RefusedResultTests {
         let letter = try #require(world.published(in: "push.dead").first)
         #expect(letter.outcome == "accepted")
         #expect(letter.headers["harebell-detail"] == "the result could not be routed (the reply queue refuses it)")
-        #expect(letter.headers["harebell-result"]?.contains("\"outcome\":\"accepted\"") == true)
+        #expect(letter.headers["harebell-result"].map { $0.hasPrefix("{") && $0.contains("\"accepted\"") } == true)
         #expect(letter.body == World.body(0))
         #expect(world.sent == 1)
     }

@@ -170,6 +170,7 @@ struct RetryQueueTests {
             world.deleteRetryQueues()
             for number in 0..<2 { try world.request(body, id: "lost\(round)\(number)") }
             #expect(lines.all.count { $0.message.hasPrefix("no retry queue receives requests") } == round)
+            #expect(!lines.all.contains { $0.message.contains("accepts publishes again") })
             world.declareRetryQueues()
             try world.request(body, id: "parked\(round)")
             #expect(world.parked.count == 1)

@@ -60,6 +60,18 @@ struct SlowDestinationTests {
         #expect(world.network.attempts == 3, "the first connections to the broker and APNs")
     }
 
+    @Test("The time of an alarm does not count for results that are not confirmed")
+    func alarm() throws {
+        let world = try Self.world()
+        try world.put(0..<5, replyTo: Self.silent)
+        try Self.busy(world, seconds: 10)
+        world.broker.setAlarm(true)
+        try Self.busy(world, seconds: 60)
+        world.broker.setAlarm(false)
+        world.pass(.seconds(29))
+        #expect(world.published(in: "push.results").isEmpty)
+    }
+
     @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
     func attempts() throws {
         let world = try Self.world()
