@@ -153,9 +153,10 @@ struct ResolverTests {
         #expect(AddressLookup.numeric(Endpoint(host: "2001:db8::1", port: 443))?.description == "[2001:db8::1]:443")
     }
 
-    @Test("names a lack of descriptors, even if some are free again")
+    @Test("names a lack of descriptors, even if some are free again, and one of memory if there is no number")
     func pastShortage() {
         #expect([EMFILE, ENFILE, ENOENT].map { AddressLookup.shortage($0)?.name } == ["EMFILE", "ENFILE", nil])
+        #expect([EMFILE, 0].map { EventLoopError("", errno: $0).code.rawValue } == ["EMFILE", "ENOMEM"])
     }
 
     @Test("names the failure of a name that cannot exist")

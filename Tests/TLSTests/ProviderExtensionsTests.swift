@@ -56,23 +56,23 @@ struct ProviderExtensionsTests {
 
     @Test("A certificate encoded by OpenSSL is parsed to the same values")
     func foreign() throws {
-        // openssl req -x509, with the extensions as docs/internals/simulator.md writes them.
+        // openssl req -x509, with the extensions as docs/internals/simulator.md writes them, but Apple's first.
         let certificate = try Certificate(
             pem: """
                 -----BEGIN CERTIFICATE-----
-                MIICRzCCAe6gAwIBAgIUc+vjyZ6MSipuHoVGgn+gdvQXRFkwCgYIKoZIzj0EAwIw
+                MIICSTCCAe6gAwIBAgIUGGAMfl4InBRulRIwSJJSHEUlgf4wCgYIKoZIzj0EAwIw
                 UDEfMB0GCgmSJomT8ixkAQEMD2NvbS5leGFtcGxlLmFwcDEtMCsGA1UEAwwkQXBw
-                bGUgUHVzaCBTZXJ2aWNlczogY29tLmV4YW1wbGUuYXBwMCAXDTI2MTEyMTE3Mzg1
-                M1oYDzIxMjYxMDI4MTczODUzWjBQMR8wHQYKCZImiZPyLGQBAQwPY29tLmV4YW1w
+                bGUgUHVzaCBTZXJ2aWNlczogY29tLmV4YW1wbGUuYXBwMCAXDTI2MTEyNzE5NTIy
+                M1oYDzIxMjYxMTAzMTk1MjIzWjBQMR8wHQYKCZImiZPyLGQBAQwPY29tLmV4YW1w
                 bGUuYXBwMS0wKwYDVQQDDCRBcHBsZSBQdXNoIFNlcnZpY2VzOiBjb20uZXhhbXBs
-                ZS5hcHAwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAATNG7HjdYeeXuxecdSzyDpa
-                Mz/rhEsRZzh2byhgTcM60nXGhxX4EGrPACLkUjiQg4IVM7j2D18joVoDRco/B2cW
-                o4GjMIGgMBMGA1UdJQQMMAoGCCsGAQUFBwMCMBAGCiqGSIb3Y2QGAwEEAgUAMBAG
-                CiqGSIb3Y2QGAwIEAgUAMEYGCiqGSIb3Y2QGAwYEODA2DA9jb20uZXhhbXBsZS5h
-                cHAwBQwDYXBwDBRjb20uZXhhbXBsZS5hcHAudm9pcDAGDAR2b2lwMB0GA1UdDgQW
-                BBSaCDQ5703CrO5eSLMjpIDZhtbblzAKBggqhkjOPQQDAgNHADBEAiBcukUsh/vm
-                a44XjmOqh3AXa2bN1uQL1HaODBWzkKSFCgIgT6R9N0i41wz5OqfwdCWaROs8dP0Z
-                vZb3hjEij+0GZE0=
+                ZS5hcHAwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARvtHdpzL0cSq+YNQVnovm5
+                bTHSWouwpwiOMStp9+WVXPCb2vNCy1Zu4B0bf3dSzrau5xK1NHwfJIzgxSWqOUSD
+                o4GjMIGgMBAGCiqGSIb3Y2QGAwEEAgUAMBAGCiqGSIb3Y2QGAwIEAgUAMEYGCiqG
+                SIb3Y2QGAwYEODA2DA9jb20uZXhhbXBsZS5hcHAwBQwDYXBwDBRjb20uZXhhbXBs
+                ZS5hcHAudm9pcDAGDAR2b2lwMBMGA1UdJQQMMAoGCCsGAQUFBwMCMB0GA1UdDgQW
+                BBSGgNxAx0TQeNpLfXsh3rpN84k5azAKBggqhkjOPQQDAgNJADBGAiEAgwVAHJQS
+                /NvCWBh26PL1NxBM1f+5dOL69yy+ukIbXEYCIQCbpY76umGfGH4ARDE/ZGoCAF9B
+                7CaRqoBVG6xGFDZq1g==
                 -----END CERTIFICATE-----
                 """)
         #expect(certificate.subjectUID == "com.example.app")

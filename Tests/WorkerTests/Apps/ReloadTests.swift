@@ -268,10 +268,14 @@ struct ReloadTests {
         #expect(world.ledger.records.map(\.connection) == [1, 2, 2] && world.openToAPNs == 1)
     }
 
-    @Test("A draining worker does not hand over any more")
+    @Test("A draining worker does not hand over any more, and sends what waits for a permit")
     func draining() throws {
-        let world = try World.started(script: "token *: delay 1s")
+        let world = try World.started(script: "token *: delay 1s") {
+            $0.apns.connections = 1...1
+            $0.apns.burst = 1
+        }
         try publish(0..<5, to: world)
+        #expect(world.sent == 1)
         world.worker?.startDrain(deadline: world.network.now + .seconds(30))
         let attempts = world.network.attempts
         try world.reload { $0.apps[0].credential = world.otherKey }
