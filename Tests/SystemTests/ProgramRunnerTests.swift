@@ -45,7 +45,7 @@ struct ProgramRunnerTests {
         #expect(program.complaints == Array("last\n".utf8) && program.failure?.code.rawValue == "exit 3")
     }
 
-    @Test("A program that closes its standard error wakes nobody before it writes")
+    @Test("A program that closes its standard error does not keep the loop busy")
     func closedErrors() throws {
         let fixture = try LoopFixture()
         let host = ProgramRunner(fixture.network)

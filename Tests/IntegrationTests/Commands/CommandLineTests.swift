@@ -273,7 +273,7 @@ extension ProcessTests {
             return process.text()
         }
 
-        @Test("A progress bar is shown only at a terminal, and removed at the end; trouble is told anywhere")
+        @Test("Only a terminal shows a progress bar, which disappears at the end; problems are always reported")
         func progressBar() throws {
             let file = try configuration(app: Self.endpoint)
             let piped = try run(["check", "--connect", "--config", file])

@@ -258,7 +258,7 @@ struct SlowDestinationTests {
         world.broker.holdsConfirms = false
         try world.put(1..<count, replyTo: "replies")
         #expect(world.pass(atMost: .seconds(29)) { world.published(in: "replies").count == count })
-        #expect(try world.attempts { try Self.busy(world, seconds: 8) } == 0, "no attempts of their own")
+        #expect(try world.attempts { try Self.busy(world, seconds: 8) } == 0, "nothing is tried for it again")
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 1)
     }
