@@ -66,10 +66,9 @@ extension HTTP2ClientSession {
         -> Int32
     {
         if unsafe name.count == 7 && name[0] == UInt8(ascii: ":") {
-            // Only `:status` is left. nghttp2 has checked that the message is a response with a three-digit status.
+            // Only `:status` is left: three digits, as nghttp2 has checked. No wanted header begins with a colon.
             let status = unsafe value.reduce(0) { $0 * 10 + UInt16($1 &- UInt8(ascii: "0")) }
             _ = streams.update(id) { $0.status = status }
-            return 0
         }
         guard let wanted = wantedHeaders.first(where: { unsafe $0.isEqual(to: name) }) else { return 0 }
         let limit = Int(settings.maximumHeaderList)

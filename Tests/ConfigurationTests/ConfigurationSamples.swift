@@ -17,9 +17,7 @@ func document(
         text: text, file: file,
         environment: { environment[$0] },
         readFile: { path in
-            guard let content = files[path] else {
-                throw Complaint("No such file or directory")
-            }
+            guard let content = files[path] else { throw Complaint("No such file or directory") }
             return Array(content.utf8)
         })
 }

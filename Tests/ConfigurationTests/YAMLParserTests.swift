@@ -65,8 +65,7 @@ struct YAMLParserTests {
 
     @Test("Lists and mappings keep the order of the text, in block and flow style")
     func collections() throws {
-        let shape =
-            "{plain:b = [plain:1, text:2], plain:a = {plain:x = plain:}, [plain:k] = text:v}"
+        let shape = "{plain:b = [plain:1, text:2], plain:a = {plain:x = plain:}, [plain:k] = text:v}"
         #expect(try parse("b:\n  - 1\n  - '2'\na:\n  x:\n? [k]\n: \"v\"\n").shape == shape)
         #expect(try parse("{b: [1, '2'], a: {x: }, [k]: \"v\"}").shape == shape)
         #expect(try parse("[]").shape == "[]" && parse("{}").shape == "{}")
@@ -139,17 +138,11 @@ struct YAMLParserTests {
         "Text that is not YAML is an error with its place, and the text is not quoted",
         arguments: [
             ("a: [\"hunter2\"\nb: }\n", "2:1: while parsing a flow sequence: did not find expected"),
-            (
-                "a: \"hunter2\n",
-                "2:1: while scanning a quoted scalar: found unexpected end of stream"
-            ),
+            ("a: \"hunter2\n", "2:1: while scanning a quoted scalar: found unexpected end of stream"),
             ("a: 1\n\tb: 2\n", "2:1: while scanning a plain scalar: found a tab character"),
             ("a: 1\n---\nb: 2\n", "2:1: expected a single document in the stream: but found"),
             ("é: é\u{7}", "1:5: control characters are not allowed"),
-            (
-                "a: \"\\ud800\"",
-                "1:7: while parsing a quoted scalar: found invalid Unicode character"
-            ),
+            ("a: \"\\ud800\"", "1:7: while parsing a quoted scalar: found invalid Unicode character"),
         ])
     func errors(text: String, expected: String) throws {
         let found = try #require(problem(text))

@@ -15,7 +15,7 @@ struct BackoffTests {
         }
         #expect(ceilings == [.seconds(1), .seconds(2), .seconds(4), .seconds(5), .seconds(5)])
         backoff.reset()
-        #expect(backoff.ceiling == .seconds(1))
+        #expect(backoff.ceiling == .seconds(1) && Backoff().ceiling == .milliseconds(500))
     }
 
     @Test("A thousand failures in a row do not overflow")

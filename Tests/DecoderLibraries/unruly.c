@@ -171,7 +171,7 @@ static void decode(void *decoder, const struct harebell_host *host, const struct
 
     if (is(word, "all fields")) {
         one->topic = TEXT("com.example.app");
-        one->push_type = TEXT("alert");
+        one->push_type = TEXT("voip");
         one->id = TEXT("0b5bbbb0-7a2f-4f3c-9a4c-7d4a3c2b1a00");
         one->collapse_id = TEXT("c");
         one->environment = TEXT("development");

@@ -97,13 +97,14 @@ struct AppPlanTests {
         let changed = try AppPlan(configuration, after: moved)
         #expect(changed.tokens.source(for: configuration.apps[0].credential)?.token(at: Self.now) != token)
         #expect(try changed.makeContexts(after: moved).allSatisfy { $0 != nil })
-        // A PKCS #12 file as well, and its password.
-        let digests = try [("1", "1"), ("2", "1"), ("1", "2"), ("1", "1")].map { content, password in
-            let file = FilePath(try directory.write(content, to: "a.p12"))
-            configuration.apps[0].credential = .p12(file: file, password: Secret(password))
+        // A PKCS #12 file as well, and its password, and the trusted certificates.
+        let digests = try [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2), (1, 1, 1)].map { content, password, trusted in
+            let file = FilePath(try directory.write("\(content)", to: "a.p12"))
+            configuration.apps[0].credential = .p12(file: file, password: Secret("\(password)"))
+            configuration.apps[0].caFile = FilePath(try directory.write("\(trusted)", to: "ca.pem"))
             return try configuration.apps[0].credentialDigest()
         }
-        #expect(digests.first == digests.last && Set(digests).count == 3)
+        #expect(digests.first == digests.last && Set(digests).count == 4)
     }
 
     @Test("An unreadable key fails the plan")
@@ -117,6 +118,7 @@ struct AppPlanTests {
     func restart() throws {
         let old = world.configuration
         var new = old
+        new.broker.password = Secret("renewed meanwhile")
         #expect(Reload(new, after: old).needsRestart.isEmpty)
         new.broker.heartbeat = .seconds(99)
         new.queues[0].prefetch = 99

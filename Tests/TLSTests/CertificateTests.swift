@@ -18,6 +18,9 @@ struct CertificateTests {
         #expect(certificate.notBefore == Pair.now)
         #expect(certificate.notAfter == until)
         #expect(certificate.subjectAlternativeNames == ["a.example", "*.b.example", "10.1.2.3", "2001:db8::7"])
+        let lines = issued.certificatePEM.split(separator: "\n").dropFirst().dropLast()
+        let der = try #require(Base64.standard.decode(lines.joined()))
+        #expect(der.firstRange(of: [0xA0, 3, 2, 1, 2, 2, 1, 0] as [UInt8]) == nil, "version 3, serial number 0")
     }
 
     @Test("The seconds until a certificate expires are negative afterwards")

@@ -1,3 +1,4 @@
+import COpenSSL
 import Core
 import System
 import TestSupport
@@ -40,24 +41,26 @@ struct ContextTests {
         }
     }
 
-    @Test("600 contexts parse the system's authorities once, and few of the others' are kept")
+    @Test("600 contexts parse the system's authorities once, and some of the others' are kept")
     func sharedAuthorities() throws {
         struct Other { weak var store: TrustStore? }
         var others: [Other] = []
+        var most = 0
         let begin = threadTime()
         for index in 0..<600 {
             _ = try Pair.client(trust: .system)
             guard index % 20 == 0 else { continue }
             let other = CertificateAuthority(commonName: "Other \(index)", now: Pair.now)
             others.append(try Other(store: TrustStore.of(.pem(other.certificatePEM))))
+            most = max(most, others.count(where: { $0.store != nil }))
         }
         let time = threadTime() - begin
         // Parsing them for each context takes more than ten seconds.
         #expect(time < .seconds(5), "\(time)")
-        #expect(others.count(where: { $0.store != nil }) <= 16)
+        #expect(2...16 ~= most)
     }
 
-    @Test("a missing file is named")
+    @Test("a missing file is named, and one that is too large")
     func missing() throws {
         let directory = try TemporaryDirectory()
         let certificate = FilePath(try directory.write(Self.issued.certificatePEM, to: "server.pem"))
@@ -71,10 +74,9 @@ struct ContextTests {
         #expect(
             failure(identity: .pem(certificateFile: certificate, privateKeyFile: path)).message
                 == "cannot read the private key file \(path): No such file or directory")
+        let large = FilePath(try directory.write([UInt8](repeating: 0, count: 8_388_609), to: "large.pem"))
         #expect(
-            failure(trust: .file(FilePath(directory.path))).message
-                == "cannot read the CA file \(directory.path): it is not a regular file"
-        )
+            failure(trust: .file(large)).message == "cannot read the CA file \(large): it is larger than 8388608 bytes")
     }
 
     @Test("a key of another certificate is refused")
@@ -101,18 +103,16 @@ struct ContextTests {
         #expect(
             failure(trust: .pem(Self.issued.privateKeyPEM)).message
                 == "the CA certificates: expected a PEM certificate, found only PRIVATE KEY")
-        #expect(
-            failure(
-                identity: .pemText(certificates: Self.issued.privateKeyPEM, privateKey: Self.issued.privateKeyPEM)
-            ).message == "the certificate: expected a PEM certificate, found only PRIVATE KEY")
     }
 
-    @Test("the damaged second certificate of a bundle is named")
+    @Test("the damaged second certificate of a bundle is named, or one that is cut")
     func damagedBundle() {
         let broken = Pair.authority.certificatePEM.replacing("\nMII", with: "\nMIJ")
         let failure = failure(trust: .pem(Pair.authority.certificatePEM + broken))
         #expect(failure.code == .badPEM)
         #expect(failure.message == "the CA certificates: certificate number 2 is damaged (too long)")
+        let cut = "\(Pair.authority.certificatePEM)\(Pair.authority.certificatePEM.dropLast(20))"
+        #expect(self.failure(trust: .pem(cut)).message.hasSuffix("number 2 is damaged (bad end line)"))
     }
 
     @Test("an identity is read from a PKCS #12 file, even with old ciphers", arguments: [false, true])
@@ -153,9 +153,11 @@ struct ContextTests {
             ("", "the PKCS #12 file \(file) needs a password"),
             ("other", "the password of the PKCS #12 file \(file) is wrong"),
         ] {
-            let failure = failure(identity: .pkcs12(file: file, password: password))
-            #expect(failure.code == .wrongPassword)
-            #expect(failure.message == message)
+            // What another call left behind is not the reason.
+            _ = unsafe PKCS12_parse(nil, nil, nil, nil, nil)
+            let identity = TLSContext.Identity.pkcs12(file: file, password: password)
+            let failure = #expect(throws: TLSError.self) { try identity.certificate() }
+            #expect(failure?.code == .wrongPassword && failure?.message == message)
         }
         let whole = try WholeFile.read(file.path, upTo: 100_000)
         let cut = FilePath(try directory.write(Array(whole.dropLast(100)), to: "cut.p12"))

@@ -1,6 +1,7 @@
 import AMQP
 import Core
 import Logging
+import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing
@@ -44,14 +45,19 @@ struct CrashLoopTests {
         #expect(world.broker.violations.isEmpty)
     }
 
+    @Test("A queue with a single active consumer starts with its full prefetch")
+    func singleActive() throws {
+        let world = try World { $0.queues[0].isSingleActive = true }
+        world.startsSlowly = true
+        try world.start()
+        #expect(world.worker?.snapshot(at: world.moment).queues[0].prefetchInForce == 10)
+    }
+
     @Test("A message delivered too often is dead-lettered undecoded, with a result that says so")
     func poison() throws {
-        let world = try World()
-        world.broker.countsDeliveries = true
-        world.isAPNsDown = true
         let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
+        let world = try World.started(log: lines, before: { $0.isAPNsDown = true })
+        world.broker.countsDeliveries = true
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         let id = "123e4567-e89b-12d3-a456-426655440000"
         try world.request(World.body(1), id: "poison", replyTo: "replies") {

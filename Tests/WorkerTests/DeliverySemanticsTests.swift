@@ -462,21 +462,21 @@ struct DeliverySemanticsTests {
 
     @Test("Unfinished requests are requeued at the drain deadline, and no retry begins any more")
     func drainDeadline() throws {
-        let world = try World.started(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {
+        let lines = LogLines()
+        let world = try World.started(script: "token fa11*: rst CANCEL\ntoken deaf*: silence", log: lines) {
             $0.apns.requestTimeout = .seconds(100)
         }
         try world.request(World.body(token: "deaf"), id: "m1")
         let worker = try #require(world.worker)
-        let start = world.network.now
-        worker.startDrain(deadline: start)
+        worker.startDrain(deadline: world.network.now)
         // Only the first start counts.
-        worker.startDrain(deadline: start + .seconds(3600))
+        worker.startDrain(deadline: world.network.now + .seconds(3600))
         // A retry is due while the connections close.
         try world.broker.put(Array(World.body(token: "fa11").utf8), into: "push.requests")
         #expect(world.pass(atMost: Worker.closeTimeout) { worker.hasEnded })
         #expect(world.broker.unsettledCount == 0)
         #expect(world.broker.messages(in: "push.requests").count == 2)
-        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.published(in: "push.results").isEmpty && !lines.all.contains { $0.message.contains("confirmed") })
     }
 
     @Test("A drain parks a paused app's partly finished fan-out: the finished part is not sent again")

@@ -39,7 +39,6 @@ package struct DecoderSet: Sendable {
             }
             waiting.removeAll { entry in ready.isEmpty || ready.contains { $0.offset == entry.offset } }
         }
-        problems.sort { $0.definition < $1.definition }
     }
 
     /// - Parameter endless: the names of decoders that contain themselves, perhaps through others.

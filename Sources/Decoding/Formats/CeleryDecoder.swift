@@ -115,7 +115,7 @@ private struct CeleryMessage {
             guard elements.count == 3 else {
                 throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
             }
-            arguments = Array(elements.prefix(2))
+            arguments = elements
             isUTC = delivery.header("utc") != .boolean(false)
             // Celery writes None, which is a value of another type.
             field = { name in

@@ -91,7 +91,6 @@ package final class ProcessConversation: ProgramEngine {
 
     package func transportClosed(_ failure: TransportError?, at now: Instant) {
         endLine()
-        ignoresInput = true
         events.append(.ended(failure))
     }
 

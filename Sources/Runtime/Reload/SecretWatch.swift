@@ -79,7 +79,6 @@ package struct SecretWatch {
         self.secret = secret
         candidate = nil
         token = AccessToken(secret)
-        nextCheck = now.instant + interval(at: now.wall)
         warning = token?.expires.map { end in
             let left = max(0, end.milliseconds - now.wall.milliseconds)
             return WallTime(milliseconds: end.milliseconds - min(Self.warningTime.nanoseconds / 1_000_000, left / 5))

@@ -255,7 +255,6 @@ package struct Worker: ~Copyable {
                 performActions()
             case .engine(.opened):
                 connectionOpened(role.purpose)
-                pipeline.publisher(role, isOpen: publisher.canPublish)
                 pipeline.publisher(role, isBlocked: false, at: now)
                 if role == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):

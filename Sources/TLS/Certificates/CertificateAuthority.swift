@@ -57,7 +57,6 @@ package struct CertificateAuthority: Sendable {
         var builder = CertificateBuilder(key: key, notBefore: validFrom ?? notBefore, notAfter: validUntil ?? notAfter)
         if let name = commonName ?? names.first ?? addresses.first { builder.addToSubject(NID_commonName, name) }
         if let subjectUID { builder.addToSubject(NID_userId, subjectUID) }
-        builder.addExtension(NID_basic_constraints, "critical,CA:FALSE")
         builder.addExtension(NID_ext_key_usage, usage.rawValue)
         builder.addAlternativeNames(names: names, addresses: addresses)
         builder.otherExtensions = extensions

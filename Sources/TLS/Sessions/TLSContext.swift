@@ -55,7 +55,6 @@ package final class TLSContext {
     ) throws(TLSError) {
         precondition(role == .client || identity != nil, "a server needs a certificate")
         precondition(protocols.allSatisfy { 1...255 ~= $0.utf8.count }, "a protocol's name has 1 to 255 bytes")
-        ErrorQueue.clear()
         guard let context = unsafe SSL_CTX_new(TLS_method()) else {
             throw .openSSL("OpenSSL cannot create a TLS context")
         }

@@ -7,7 +7,7 @@ import System
 /// take 16 ms and 768 KiB.
 @safe
 final class TrustStore: Sendable {
-    /// The maximum number of kept stores; a further one replaces any but the system's, which is by far the largest.
+    /// The maximum number of kept stores; a further one replaces all but the system's, which is by far the largest.
     private static let maximumKept = 16
 
     /// The newest store of each trust, and the versions of its files.
@@ -17,7 +17,6 @@ final class TrustStore: Sendable {
     nonisolated(unsafe) private let pointer: OpaquePointer
 
     private init(_ trust: TLSContext.Trust) throws(TLSError) {
-        ErrorQueue.clear()
         guard let store = unsafe X509_STORE_new() else {
             throw .openSSL("OpenSSL cannot create a certificate store")
         }
@@ -51,9 +50,7 @@ final class TrustStore: Sendable {
         return try kept.withLock { (kept) throws(TLSError) in
             if let known = kept[trust], known.files == files { return known.store }
             let store = try TrustStore(trust)
-            if kept.count >= maximumKept, kept[trust] == nil, let other = kept.keys.first(where: { $0 != .system }) {
-                kept[other] = nil
-            }
+            if kept.count >= maximumKept { kept = kept.filter { $0.key == .system } }
             kept[trust] = (store, files)
             return store
         }

@@ -209,6 +209,7 @@ struct PoolConnectionsTests {
         world.onRequest = { _, _ in }
         world.submit(0..<1)
         world.pass(.milliseconds(500))
+        world.check = { [unowned world] in #expect(world.statistics.ready > 0, "it waits for the other") }
         world.servers[0].allow(streams: 1)
         world.pass(.milliseconds(100))
         world.submit(1..<2)

@@ -99,8 +99,7 @@ struct CredentialInspectionTests {
             """,
             files: [
                 "a.pem": other.certificatePEM, "a.key": other.privateKeyPEM, "no.pem": "text", "a.p12": "text",
-                "empty": "",
-                "AuthKey.p8": SigningKey.generate().pkcs8PEM,
+                "empty": "", "AuthKey.p8": SigningKey.generate().pkcs8PEM,
             ])
         let wanted = [
             "1:23: broker.endpoints[0]: the environment variable NOWHERE_SET is not set",
@@ -148,6 +147,29 @@ struct CredentialInspectionTests {
                 "harebell.yaml:4:63: apps[0].certificate.private_key_file: the private key file a.key does not belong "
                     + "to the certificate file a.pem: it needs the key that the certificate was requested with"
             ])
+    }
+
+    @Test("The password of a PKCS #12 file is checked, unless it cannot be read")
+    func password() throws {
+        let folder = try TemporaryDirectory()
+        let issued = authority.issueProvider(bundleID: "com.example.app")
+        let pem = try folder.write(issued.privateKeyPEM + issued.certificatePEM, to: "a.pem")
+        let p12 = folder.file("a.p12")
+        let options = ["-in", pem, "-out", p12, "-passout", "pass:secret"]
+        try ChildProcess.run("/usr/bin/openssl", ["pkcs12", "-export"] + options)
+        for (file, message) in [
+            ("null", "the PKCS #12 file \(p12) needs a password"), ("right", nil),
+            ("wrong", "the password of the PKCS #12 file \(p12) is wrong"),
+        ] as [(String, String?)] {
+            let found = try inspect(
+                "certificate: { p12_file: \(p12), password_file: \(file) }",
+                files: ["right": "secret\n", "wrong": "s"])
+            let place = "harebell.yaml:4:30: apps[0].certificate.p12_file:"
+            #expect(found.problems == (message.map { ["\(place) \($0)"] } ?? []))
+        }
+        let app = "apps: [{ topic: a, certificate: { p12_file: \(p12), password_file: none } }]"
+        let lines = try everything(app, files: [:])
+        #expect(lines.count == 1 && lines[0].contains("password_file: cannot read none"), "\(lines)")
     }
 
     @Test("A certificate that is not valid yet, or does not name the app's topic, is an error")
@@ -239,6 +261,17 @@ struct CredentialInspectionTests {
             Issue.record("a key that is missing was read")
             return
         }
+    }
+
+    @Test("A PKCS #12 file that needs a password is an error without one")
+    func lacksPassword() throws {
+        let folder = try TemporaryDirectory()
+        // Nothing, with a MAC.
+        let text = "MEUCAQMwEQYJKoZIhvcNAQcBoAQEAjAAMC0wITAJBgUrDgMCGgUABBQAAAAAAAAAAAAAAAAAAAAAAAAAAAQIAAAAAAAAAAA="
+        let file = try folder.write(Base64.standard.decode(text) ?? [], to: "a.p12")
+        let place = "harebell.yaml:4:30: apps[0].certificate.p12_file:"
+        let found = try inspect("certificate: { p12_file: \(file) }").problems
+        #expect(found == ["\(place) the PKCS #12 file \(file) needs a password"])
     }
 
     @Test("Every missing file is reported in one run")

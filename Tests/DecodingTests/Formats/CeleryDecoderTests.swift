@@ -132,7 +132,8 @@ struct CeleryDecoderTests {
     @Test("Values of Python are unwrapped in fields, and refused in a payload with their place")
     func pythonValues() throws {
         func sample(_ more: String, payload: String = #"{"aps":{"badge":1}}"#) -> DecoderSample {
-            let request = #"{"device-token":"\#(DecoderSample.token)",\#(more)"payload":\#(payload)}"#
+            let token = #"{"bytes":"\#(DecoderSample.token)","__bytes__":true}"#
+            let request = #"{"device-token":\#(token),\#(more)"payload":\#(payload)}"#
             return Self.sample(body: #"[[], {"push": \#(request)}, {}]"#)
         }
         // As kombu 5.2 and 5.3 write it.

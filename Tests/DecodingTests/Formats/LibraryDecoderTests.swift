@@ -1,5 +1,6 @@
 import Core
 import Glibc
+import System
 import TestSupport
 import Testing
 
@@ -190,7 +191,8 @@ struct LibraryDecoderTests {
                 ])
         }
 
-        @Test func `a link is as good as what it leads to`() throws {
+        @Test func `a link is as good as what it leads to, also to a file of root's`() throws {
+            _ = try TrustedFile.resolve("/bin/sh", for: 12345)
             let library = try CompiledLibrary.unruly()
             let folder = try TemporaryDirectory()
             #expect(unsafe symlink(library.path, folder.file("link.so")) == 0)
@@ -269,7 +271,7 @@ struct LibraryDecoderTests {
             let notification = try sample("all fields").notification()
             #expect(notification.hex == "00fc")
             #expect(string(notification.topic) == "com.example.app")
-            #expect(notification.pushType == .alert)
+            #expect(notification.pushType == .voip)
             #expect(notification.id?.description == "0b5bbbb0-7a2f-4f3c-9a4c-7d4a3c2b1a00")
             #expect(string(notification.collapseID) == "c")
             #expect(notification.environment == .development)
@@ -344,6 +346,7 @@ struct LibraryDecoderTests {
         }
 
         @Test func `every decoder that a library made is given back to it`() throws {
+            #expect(LibraryDecoderTests.problems(library, #"{"mute":1}"#).count == 1)
             for _ in 0..<2 { #expect(try sample("living").decoded().ignored == "1") }
         }
     }

@@ -1,3 +1,4 @@
+import AMQP
 import Core
 import TestSupport
 import Testing
@@ -61,16 +62,18 @@ struct MappingDecoderTests {
             Self.order,
             """
             device-token: /device/token
-            payload: '{"aps":{"alert":{"title":"{/order/title}","body":"№ {/order/id} {/urgent}"},"badge":{/n}},
+            payload: '{"aps":{"alert":{"title":"\\"{/order/title}","body":"№ {/order/id} {/urgent}"},"badge":{/n}},
               "order":{/order},"from":{header:from},"x":{/none|null},"y":"{/none|-}","{{z":1,
               "c":{header:critical|false}}'
             """, headers: [("from", .text("a\"b")), ("critical", .boolean(true))]
         ).notification()
         #expect(
             string(found.payload)
-                == #"{"aps":{"alert":{"title":"Schön \"neu\"","body":"№ 4711 true"},"badge":7}, "#
+                == #"{"aps":{"alert":{"title":"\"Schön \"neu\"","body":"№ 4711 true"},"badge":7}, "#
                 + #""order":{"id":4711,"title":"Schön \"neu\"","tags":["ü",[1]]},"#
                 + #""from":"a\"b","x":null,"y":"-","{z":1, "c":true}"#)
+        let message = MappedMessage(delivery: try DeadLetterSamples.delivery(["share": .double(0.5)]), document: nil)
+        #expect(try string(FieldSource(template: #"{"x":{header:share}}"#).json(in: message)) == #"{"x":0.5}"#)
     }
 
     @Test("The body is the payload, even if it is not parsed, and a string may hold it")
@@ -99,8 +102,7 @@ struct MappingDecoderTests {
         let options = "device-token: /t\npayload: /p\nonly_if: [/os, ios, \"1\", true, 1.5, 2.0]"
         for (os, isIgnored) in [
             ("\"ios\"", false), ("1", false), ("true", false), ("1.5", false), ("2.0", false), ("\"android\"", true),
-            ("null", true),
-            ("[]", true), ("false", true),
+            ("null", true), ("[]", true), ("false", true),
         ] {
             let sample = Self.sample(#"{"os":\#(os),"t":"\#(Self.token)","p":{"aps":{"badge":1}}}"#, options)
             #expect(try (sample.decoded().ignored != nil) == isIgnored, "\(os)")

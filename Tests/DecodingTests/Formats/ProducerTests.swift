@@ -85,8 +85,9 @@ struct ProducerTests {
     @Test(
         "A body that begins like another format is named",
         arguments: [
-            ([0xFF, 0xFE, 0x7B, 0], "UTF-16"), ([0x7B, 0, 0x22, 0], "UTF-16"), ([0, 0x7B, 0, 0x22], "UTF-16"),
-            ([0xFF, 0xFE, 0, 0], "UTF-32"), ([0, 0, 0, 0x7B], "UTF-32"), ([0x7B, 0, 0, 0], "UTF-32"),
+            ([0xFF, 0xFE], "UTF-16"), ([0x7B, 0], "UTF-16"), ([0, 0x7B], "UTF-16"), ([0xFF, 0xFE, 0, 0], "UTF-32"),
+            ([0, 0, 0xFE, 0xFF], "UTF-32"), ([0, 0, 0, 0x7B], "UTF-32"), ([0x7B, 0, 0, 0], "UTF-32"),
+            ([0x80, 2], "a pickle"), ([0x80, 3], "a pickle"), ([0x80, 4], "a pickle"), ([0x80, 5], "a pickle"),
             ([0x00, 0x53, 0x77, 0xC1, 3, 0], "an AMQP 1.0 value with a map: send text or binary"),
             ([0x00, 0x53, 0x77, 0xD0, 3, 0], "an AMQP 1.0 value with a list"),
             ([0x00, 0x53, 0x77, 0x40], "an AMQP 1.0 value with null"),
@@ -145,6 +146,8 @@ struct ProducerTests {
             let body = #"{"apns-request-id":"\#(id)",\#(target)}"#
             #expect(try Self.decode(DecoderSample(body, decoder: "auto")).notifications[0].id?.description == id)
         }
+        let wrong = #"{"apns-request-id":"\#(id)","apns-channel-id":"YQ==","apns-topic":7,"payload":{"aps":{}}}"#
+        #expect(try Self.failure(DecoderSample(wrong, decoder: "auto")).known?.id?.description == id)
         let device = #"{"apns-request-id":"\#(id)","device-token":"00","payload":{"aps":{"badge":1}}}"#
         let request = try Self.decode(DecoderSample(device, decoder: "auto"))
         #expect(request.notifications[0].id == nil)

@@ -84,8 +84,9 @@ struct PayloadSample: CustomTestStringConvertible {
             "attributes":{},"alert":"x","input-push-channel":"dHN0LXNyY2gtY2hubA=="}}
             """),
         PayloadSample(
-            "A Live Activity ends", .liveactivity,
-            "{\"aps\":{\"timestamp\":1709913600,\"event\":\"end\",\"dismissal-date\":1709917200}}"),
+            "A Live Activity ends with a state of 64 levels", .liveactivity,
+            #"{"aps":{"timestamp":1709913600,"event":"end","dismissal-date":1709917200,"content-state":{"a":"#
+                + String(repeating: "[", count: 61) + String(repeating: "]", count: 61) + "}}}"),
         PayloadSample("A call", .voip, "{\"caller\":\"Anna\"}"),
         PayloadSample("A location query", .location, "{\"aps\":{}}"),
         PayloadSample("A word from a speaker", .pushtotalk, "{\"aps\":{},\"activeSpeaker\":\"Anna\"}"),

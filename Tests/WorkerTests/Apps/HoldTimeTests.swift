@@ -15,14 +15,14 @@ struct HoldTimeTests {
         world.broker.queues["push.requests"]?.consumerCount
     }
 
-    @Test("A broker's shorter delivery timeout shortens it, and the log has both as numbers")
-    func deliveryTimeout() throws {
+    @Test("A broker's shorter delivery timeout shortens it, as the log says", arguments: [(60, 20), (9, 5)])
+    func deliveryTimeout(seconds: Int, hold: Int) throws {
         let lines = LogLines()
         let world = try World.started(log: lines)
-        world.worker?.worker.shortenHold(for: .seconds(60))
-        #expect(world.worker?.worker.pipeline.settings.hold == .seconds(20))
-        #expect(lines.all.last?.number("consumer_timeout_seconds") == 60)
-        #expect(lines.all.last?.number("hold_seconds") == 20)
+        world.worker?.worker.shortenHold(for: .seconds(seconds))
+        #expect(world.worker?.worker.pipeline.settings.hold == .seconds(hold))
+        #expect(lines.all.last?.number("consumer_timeout_seconds") == Double(seconds))
+        #expect(lines.all.last?.number("hold_seconds") == Double(hold))
     }
 
     // MARK: One app

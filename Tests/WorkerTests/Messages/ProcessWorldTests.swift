@@ -118,7 +118,7 @@ struct ProcessWorldTests {
         #expect(pauses.first == 0.1 && pauses.last == 30)
         world.programs.canStart = true
         world.pass(.seconds(30))
-        #expect(world.sent == 3 && world.isQuiet)
+        #expect(world.sent == 3 && world.isQuiet && world.programs.asked.map(\.count) == [3])
     }
 
     @Test("A redelivery is not sent to the program while the first delivery is there")

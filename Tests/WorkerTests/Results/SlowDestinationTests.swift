@@ -62,7 +62,8 @@ struct SlowDestinationTests {
 
     @Test("The time of an alarm does not count for results that are not confirmed")
     func alarm() throws {
-        let world = try Self.world()
+        let lines = LogLines()
+        let world = try Self.world(log: lines)
         try world.put(0..<5, replyTo: Self.silent)
         try Self.busy(world, seconds: 10)
         world.broker.setAlarm(true)
@@ -70,6 +71,7 @@ struct SlowDestinationTests {
         world.broker.setAlarm(false)
         world.pass(.seconds(29))
         #expect(world.published(in: "push.results").isEmpty)
+        #expect(lines.all.contains { $0.message == "the broker accepts publishes again" })
     }
 
     @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
