@@ -107,16 +107,19 @@ package struct RequestPipeline: ~Copyable {
 
     @inline(__always)
     package var nextDeadline: Instant? {
-        if startsFromBacklog { return .distantPast }
-        // Two at a time, because the minimum of more is that of an array.
-        var earliest = min(deferred.earliest, retries.earliest)
-        earliest = min(earliest, waiting.releases.earliest)
-        earliest = min(earliest, reachability.nextCheck)
-        earliest = min(earliest, nextTurn)
-        earliest = min(earliest, isolated.earliest)
-        earliest = min(earliest, nextWatch)
-        if canDivert { earliest = min(earliest, min(destinations.nextDeadline, nextOverdueReply)) }
-        return earliest == .distantFuture ? nil : earliest
+        // Otherwise a call of another module would copy the whole pipeline.
+        mutating get {
+            if startsFromBacklog { return .distantPast }
+            // Two at a time, because the minimum of more is that of an array.
+            var earliest = min(deferred.earliest, retries.earliest)
+            earliest = min(earliest, waiting.releases.earliest)
+            earliest = min(earliest, reachability.nextCheck)
+            earliest = min(earliest, nextTurn)
+            earliest = min(earliest, isolated.earliest)
+            earliest = min(earliest, nextWatch)
+            if canDivert { earliest = min(earliest, min(destinations.nextDeadline, nextOverdueReply)) }
+            return earliest == .distantFuture ? nil : earliest
+        }
     }
 
     /// The maximum of due items per turn; the rest follows in the next turn.

@@ -251,6 +251,21 @@ struct ConsumingTests {
         pair.settle()
         #expect(pair.server.unsettledCount == 0)
     }
+
+    @Test("Acks for half of the prefetch do not wait, twice in a row")
+    func acknowledgementsOfHalf() throws {
+        let broker = Broker()
+        for number: UInt8 in 1...8 { try broker.put([number], into: "work") }
+        let pair = Self.consumer(broker, prefetch: 4)
+        for tag in [3, 5] as [UInt64] {
+            pair.engine.ack(tag: tag, at: pair.now)
+            pair.settle()
+            #expect(pair.takeDeliveries().map(\.tag).max() == tag + 1)
+            pair.engine.ack(tag: tag + 1, at: pair.now)
+            pair.settle()
+        }
+        #expect(pair.takeDeliveries().map(\.tag) == [7, 8] && pair.server.unsettledCount == 4)
+    }
 }
 
 /// A broker engine that records its output.

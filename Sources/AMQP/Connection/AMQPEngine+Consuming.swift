@@ -206,6 +206,7 @@ extension AMQPEngine {
     private mutating func subscribe(_ index: Int) {
         consumers[index].register()
         let consumer = consumers[index]
+        channels[index].deliveries.prefetch = consumer.queue.prefetch
         write(AMQP_BASIC_QOS_METHOD, channel: UInt16(index + 1)) { _ in
             amqp_basic_qos_t(prefetch_size: 0, prefetch_count: consumer.queue.prefetch, global: 0)
         }

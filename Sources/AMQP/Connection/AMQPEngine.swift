@@ -237,11 +237,13 @@ package struct AMQPEngine: ~Copyable {
 
     package var wantsDisconnect: Bool { isFinished }
 
+    // Inlined, because a call would copy the whole engine.
+    @inline(__always)
     package var nextDeadline: Instant? {
         guard !isFinished else { return nil }
         var earliest = timers.earliest
         for index in channels.indices {
-            if let deadline = channels[index].deliveries.nextDeadline { earliest = min(earliest, deadline) }
+            if let deadline = channels[index].deliveries.since.deadline { earliest = min(earliest, deadline) }
         }
         // Consumers have no deadlines once the connection closes.
         for index in consumers.indices where machine.isOpen {

@@ -3,8 +3,9 @@ package import Core
 /// Tracks the held deliveries of one connection and the acks that are due.
 ///
 /// Deliveries are settled in any order, but an ack with `multiple` covers all up to its tag. The ledger joins
-/// neighbours into one multiple ack and delays it to join more. Settled deliveries behind a held one are islands;
-/// after a time limit they are acked individually. A ledger belongs to one epoch and refuses tags of another.
+/// neighbours into one multiple ack and delays it to join more, but not while the broker waits for it. Settled
+/// deliveries behind a held one are islands; after a time limit they are acked individually. A ledger belongs to one
+/// epoch and refuses tags of another.
 package struct DeliveryLedger {
     /// This many neighbours are acked without further delay.
     static let batch = 64
@@ -26,10 +27,20 @@ package struct DeliveryLedger {
     /// Settled deliveries behind one that is still held.
     private struct Islands {
         var count = 0
-        /// Since when there have been islands; `nil` for none.
-        var since: Instant?
         /// A lower bound for the first island's tag.
         var first: UInt64
+    }
+
+    /// Since when there have been neighbours and islands; `nil` for none. Read without a copy of the ledger.
+    struct Since {
+        var neighbours: Instant?
+        var islands: Instant?
+
+        var deadline: Instant? {
+            let first = neighbours.map { $0 + DeliveryLedger.delay }
+            guard let second = islands.map({ $0 + DeliveryLedger.headOfLine }) else { return first }
+            return first.map { min($0, second) } ?? second
+        }
     }
 
     package let epoch: UInt32
@@ -41,9 +52,11 @@ package struct DeliveryLedger {
     /// The highest settled but unacked tag before `head`, and the number of such deliveries.
     private var mark: UInt64 = 0
     private var neighbours = 0
-    private var neighboursSince: Instant?
+    private(set) var since = Since()
     private var islands: Islands
     private var isFlushing = false
+    /// The number of unacked deliveries at which the broker pauses.
+    var prefetch = UInt16.max
 
     /// The number of unsettled deliveries.
     package private(set) var held = 0
@@ -84,8 +97,9 @@ package struct DeliveryLedger {
             states.replace(tag, with: .settled)
             islands.count += 1
             islands.first = min(islands.first, tag)
-            if islands.since == nil { islands.since = now }
+            if since.islands == nil { since.islands = now }
         }
+        if 2 * waiting >= prefetch { isFlushing = true }
         return true
     }
 
@@ -114,7 +128,7 @@ package struct DeliveryLedger {
             let tag = mark
             let count = neighbours
             neighbours = 0
-            neighboursSince = nil
+            since.neighbours = nil
             if waiting == 0 { isFlushing = false }
             return count == 1 ? .one(tag) : .upTo(tag)
         }
@@ -122,22 +136,16 @@ package struct DeliveryLedger {
         return nil
     }
 
-    package var nextDeadline: Instant? {
-        let first = neighboursSince.map { $0 + Self.delay }
-        guard let second = islands.since.map({ $0 + Self.headOfLine }) else { return first }
-        return first.map { min($0, second) } ?? second
-    }
-
     private func neighboursAreDue(at now: Instant) -> Bool {
         if isFlushing || neighbours >= Self.batch || held == 0 { return true }
-        guard let neighboursSince else { return false }
-        return now >= neighboursSince + Self.delay
+        guard let start = since.neighbours else { return false }
+        return now >= start + Self.delay
     }
 
     private func islandsAreDue(at now: Instant) -> Bool {
         if isFlushing { return true }
-        guard let since = islands.since else { return false }
-        return now >= since + Self.headOfLine
+        guard let start = since.islands else { return false }
+        return now >= start + Self.headOfLine
     }
 
     // Rare: inlined, it would slow every call of its caller.
@@ -149,7 +157,7 @@ package struct DeliveryLedger {
             states.take(tag)
             islands.count -= 1
             if islands.count == 0 {
-                islands.since = nil
+                since.islands = nil
                 isFlushing = false
             }
             return .one(tag)
@@ -164,7 +172,7 @@ package struct DeliveryLedger {
             islands.count -= 1
             joinNeighbours(at: now)
         }
-        if islands.count == 0 { islands.since = nil }
+        if islands.count == 0 { since.islands = nil }
     }
 
     /// The head is settled and becomes a neighbour.
@@ -172,7 +180,7 @@ package struct DeliveryLedger {
     private mutating func joinNeighbours(at now: Instant) {
         neighbours += 1
         mark = head
-        if neighboursSince == nil { neighboursSince = now }
+        if since.neighbours == nil { since.neighbours = now }
         states.take(head)
     }
 }

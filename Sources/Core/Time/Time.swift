@@ -51,11 +51,13 @@ package func min(_ left: Instant, _ right: Instant) -> Instant {
 }
 
 /// A point on the wall clock, in milliseconds since 1970-01-01 UTC.
+@usableFromInline
 package struct WallTime: Comparable, Hashable, Sendable {
     /// Since 1970-01-01 UTC; negative before.
-    package var milliseconds: Int64
+    @usableFromInline package var milliseconds: Int64
 
     /// - Parameter milliseconds: since 1970-01-01 UTC.
+    @inlinable
     package init(milliseconds: Int64) {
         self.milliseconds = milliseconds
     }
@@ -65,6 +67,7 @@ package struct WallTime: Comparable, Hashable, Sendable {
         milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
     }
 
+    @inlinable
     package static func < (left: WallTime, right: WallTime) -> Bool {
         left.milliseconds < right.milliseconds
     }

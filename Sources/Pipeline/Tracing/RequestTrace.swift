@@ -141,7 +141,8 @@ package final class RequestTrace {
 
 extension RequestPipeline {
     /// An attempt at APNs ended; see ``RequestTrace/attempted(_:_:on:sentAt:endedAt:)``.
-    package func traceAttempt(
+    // Mutating, because a call of another module would copy the whole pipeline.
+    package mutating func traceAttempt(
         _ handle: Handle, _ end: APNsPool.AttemptEnd, on endpoint: Endpoint, sentAt: Instant, endedAt: Instant
     ) {
         let entry = notifications[handle]

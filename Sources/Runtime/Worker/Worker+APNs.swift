@@ -71,7 +71,7 @@ extension Worker {
         }
     }
 
-    private func traceAttempt(
+    private mutating func traceAttempt(
         _ handle: Handle, _ end: APNsPool.AttemptEnd, by pool: PoolID, sentAt: Instant, endedAt: Instant
     ) {
         guard tracer != nil else { return }

@@ -82,7 +82,7 @@ package struct Worker: ~Copyable {
         takeConfirms()
         if inquiries.mayHaveEvents { takeInquiries() }
         inquire()
-        advanceDrain()
+        if drain.stage != .running { advanceDrain() }
         if isWorking { publishWaiting() }
         pausePools()
         stepPools()
@@ -97,25 +97,28 @@ package struct Worker: ~Copyable {
     }
 
     package var nextDeadline: Instant? {
-        var earliest: Instant?
-        func consider(_ deadline: Instant?) {
-            guard let deadline else { return }
-            earliest = earliest.map { min($0, deadline) } ?? deadline
+        // Otherwise a call would copy the whole worker.
+        mutating get {
+            var earliest: Instant?
+            func consider(_ deadline: Instant?) {
+                guard let deadline else { return }
+                earliest = earliest.map { min($0, deadline) } ?? deadline
+            }
+            consider(consumer.nextDeadline)
+            for publisher in publishers { consider(publisher.nextDeadline) }
+            consider(inquiries.nextDeadline)
+            consider(pools.nextDeadline)
+            if isWorking {
+                consider(pipeline.nextDeadline)
+                consider(pools.roster.nextDeadline)
+                for index in queues.indices { consider(queues[index].ramp.deadline) }
+            }
+            for decoder in decoders { consider(decoder.nextDeadline) }
+            consider(drain.deadline)
+            consider(tracer?.nextDeadline)
+            consider(logThrottle.nextDeadline)
+            return earliest
         }
-        consider(consumer.nextDeadline)
-        for publisher in publishers { consider(publisher.nextDeadline) }
-        consider(inquiries.nextDeadline)
-        consider(pools.nextDeadline)
-        if isWorking {
-            consider(pipeline.nextDeadline)
-            consider(pools.roster.nextDeadline)
-            for index in queues.indices { consider(queues[index].ramp.deadline) }
-        }
-        for decoder in decoders { consider(decoder.nextDeadline) }
-        consider(drain.deadline)
-        consider(tracer?.nextDeadline)
-        consider(logThrottle.nextDeadline)
-        return earliest
     }
 
     package mutating func expire(at now: Moment) {
@@ -241,7 +244,9 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func takeConfirms() {
-        for role in PublisherRole.allCases where publishers[role.rawValue].mayHaveEvents { takeConfirms(role) }
+        for index in publishers.indices where publishers[index].mayHaveEvents {
+            takeConfirms(PublisherRole(rawValue: index)!)
+        }
         updateReadiness()
     }
 

@@ -20,9 +20,10 @@ package final class EventLoop {
     package private(set) var turns: UInt64 = 0
 
     private let poller: Poller
-    /// By ``Registration/key``.
-    private var handlers: [UInt64: any ReadinessHandler] = [:]
-    private var lastKey: UInt64 = 0
+    /// By descriptor, with ``Registration/key``.
+    private var handlers: [(key: UInt64, handler: any ReadinessHandler)?] = []
+    /// The upper half of the last key; the lower half is the descriptor.
+    private var registrations: UInt32 = 0
     private var participants: [any LoopParticipant] = []
     private var isRunning = false
     private var turnIsRequested = false
@@ -76,7 +77,8 @@ package final class EventLoop {
         for index in 0..<ready {
             let (key, readiness) = poller.event(index)
             // The handler is missing if an earlier handler of this turn deregistered the descriptor.
-            handlers[key]?.ready(readiness, at: now)
+            guard let watched = handlers[Int(UInt32(truncatingIfNeeded: key))], watched.key == key else { continue }
+            watched.handler.ready(readiness, at: now)
         }
         if deadline <= now.instant { expire(owner) }
         owner.endTurn(at: now)
@@ -122,10 +124,12 @@ package final class EventLoop {
     func watch(
         _ descriptor: Int32, _ handler: any ReadinessHandler, _ interest: Readiness
     ) throws(SystemError) -> Registration {
-        lastKey += 1
-        try poller.control(EPOLL_CTL_ADD, descriptor, key: lastKey, interest: interest)
-        handlers[lastKey] = handler
-        return Registration(descriptor: descriptor, key: lastKey)
+        registrations &+= 1
+        let key = UInt64(registrations) << 32 | UInt64(UInt32(bitPattern: descriptor))
+        try poller.control(EPOLL_CTL_ADD, descriptor, key: key, interest: interest)
+        while handlers.count <= Int(descriptor) { handlers.append(nil) }
+        handlers[Int(descriptor)] = (key, handler)
+        return Registration(descriptor: descriptor, key: key)
     }
 
     /// Changes the events for which the handler is called.
@@ -140,7 +144,8 @@ package final class EventLoop {
     /// Ends a registration; call it before closing the descriptor. The handler is not called again, not even for an
     /// event that this turn has already found.
     package func deregister(_ registration: Registration) {
-        precondition(handlers.removeValue(forKey: registration.key) != nil, "a registration ends once")
+        let ended = handlers[Int(registration.descriptor)].take()
+        precondition(ended?.key == registration.key, "a registration ends once")
         do {
             try poller.control(EPOLL_CTL_DEL, registration.descriptor, key: 0, interest: [])
         } catch {

@@ -74,7 +74,7 @@ final class RunningProgram: Engine {
 
     private func readErrors(at now: Moment) {
         let buffer = host.network.buffer
-        switch buffer.fill(from: process.errors) {
+        switch buffer.fill(fromPipe: process.errors) {
         case .bytes(let count) where count > 0:
             buffer.withBytes(count) { engine?.complained($0, at: now.instant) }
         case .wouldBlock: return

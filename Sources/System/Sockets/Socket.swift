@@ -83,8 +83,14 @@ final class ReadBuffer {
     }
 
     /// Reads once; the bytes stay in the buffer until the next read.
-    func fill(from descriptor: borrowing Descriptor) -> Transfer {
-        let number = descriptor.number
+    func fill(from socket: borrowing Descriptor) -> Transfer {
+        let number = socket.number
+        return Transfer.of { unsafe Glibc.recv(number, base, size, 0) }
+    }
+
+    /// The same for a pipe.
+    func fill(fromPipe pipe: borrowing Descriptor) -> Transfer {
+        let number = pipe.number
         return Transfer.of { unsafe Glibc.read(number, base, size) }
     }
 

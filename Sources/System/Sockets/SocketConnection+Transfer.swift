@@ -2,7 +2,7 @@ import Core
 
 extension SocketConnection: ReadinessHandler {
     func ready(_ readiness: Readiness, at now: Moment) {
-        network.wake(self)
+        wake()
         switch phase {
         case .connecting: attemptEnded(at: now)
         case .lingering: discard()
@@ -16,7 +16,6 @@ extension SocketConnection: ReadinessHandler {
 
     /// - Parameter writeFailure: the reason why writing failed; input from before is still read.
     private func read(at now: Moment, after writeFailure: SystemError? = nil) {
-        let buffer = network.buffer
         var budget = SocketNetwork.readBudget
         // The engine's owner may disconnect it because of the input.
         while budget > 0, phase == .open || phase == .tunnelling, let engine {
@@ -60,7 +59,7 @@ extension SocketConnection: ReadinessHandler {
     }
 
     private func receive() -> Transfer {
-        network.buffer.fill(from: socket!)
+        buffer.fill(from: socket!)
     }
 
     // MARK: Sending
@@ -75,7 +74,7 @@ extension SocketConnection: ReadinessHandler {
             guard phase == .open else { return }
             if !mayDrain, isWritable {
                 // The socket accepted everything, and no other event would drain the engine.
-                return network.wake(self)
+                return wake()
             }
         }
         guard engine.wantsDisconnect else { return }

@@ -36,6 +36,8 @@ final class SocketConnection {
     /// `nil` without a proxy.
     var tunnel: ProxyTunnel?
     unowned let network: SocketNetwork
+    private let agenda: SocketAgenda
+    let buffer: ReadBuffer
     var socket: Descriptor?
     var registration: Registration?
 
@@ -61,6 +63,8 @@ final class SocketConnection {
         if let proxy { tunnel = ProxyTunnel(to: endpoint, through: proxy) }
         self.timeout = timeout
         self.network = network
+        agenda = network.agenda
+        buffer = network.buffer
     }
 
     init(_ engine: any Engine, over socket: consuming Descriptor, in network: SocketNetwork) {
@@ -68,7 +72,14 @@ final class SocketConnection {
         endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
         timeout = .zero
         self.network = network
+        agenda = network.agenda
+        buffer = network.buffer
         self.socket = consume socket
+    }
+
+    /// Schedules it for the flush of this turn, or of the next one.
+    func wake() {
+        agenda.members.wake(number)
     }
 
     // MARK: Calls from the network

@@ -28,7 +28,7 @@ package final class SocketNetwork: Network {
     /// By ``SocketConnection/number``.
     private var members: [SocketConnection?] = []
     private var freeNumbers: [Int] = []
-    private var agenda = Agenda()
+    let agenda = SocketAgenda()
     private var flushed: [Int] = []
     /// Connections whose engines do not announce changes, flushed in every turn.
     private var asked: [Int] = []
@@ -86,25 +86,19 @@ package final class SocketNetwork: Network {
             connection.number = members.count
             members.append(connection)
         }
-        let announces = connection.engine?.announceChanges { [weak self, weak connection] in
-            guard let self, let connection, connection.phase != .closed else { return }
-            wake(connection)
+        let announces = connection.engine?.announceChanges { [agenda, number = connection.number] in
+            agenda.members.wake(number)
         }
         if announces != true { asked.append(connection.number) }
-        wake(connection)
+        connection.wake()
         loop.requestTurn()
-    }
-
-    /// Schedules the connection for the flush of this turn, or of the next one.
-    func wake(_ connection: SocketConnection) {
-        agenda.wake(connection.number)
     }
 
     func remove(_ connection: SocketConnection) {
         let number = connection.number
         members[number] = nil
         freeNumbers.append(number)
-        agenda.remove(number)
+        agenda.members.remove(number)
         asked.removeAll { $0 == number }
     }
 
@@ -124,7 +118,7 @@ package final class SocketNetwork: Network {
     private func resolved(_ response: ResolverResponse) {
         // Connections that timed out or were disconnected no longer wait.
         guard let connection = connections.first(where: { $0.query == response.number }) else { return }
-        wake(connection)
+        connection.wake()
         connection.resolved(response.result, at: loop.now)
     }
 
@@ -138,21 +132,30 @@ package final class SocketNetwork: Network {
 }
 
 extension SocketNetwork: LoopParticipant {
-    package var nextDeadline: Instant? { agenda.nextDeadline }
+    package var nextDeadline: Instant? { agenda.members.nextDeadline }
 
     package func expire(at now: Moment) {
-        while let number = agenda.popDue(at: now.instant) { members[number]?.expire(at: now) }
+        while let number = agenda.members.popDue(at: now.instant) { members[number]?.expire(at: now) }
     }
 
     package func flush(at now: Moment) {
-        for number in asked { agenda.wake(number) }
-        guard agenda.hasWoken else { return }
-        agenda.takeWoken(into: &flushed)
+        for number in asked { agenda.members.wake(number) }
+        guard agenda.members.hasWoken else { return }
+        agenda.members.takeWoken(into: &flushed)
         for number in flushed {
-            // Flushing one connection may close another, and reuse its number.
+            // Flushing one connection may close another, and reuse its number. Engines that have ended may wake
+            // theirs.
             guard let connection = members[number] else { continue }
             connection.flush(at: now)
-            if connection.phase != .closed { agenda.schedule(number, at: connection.nextDeadline) }
+            if connection.phase != .closed { agenda.members.schedule(number, at: connection.nextDeadline) }
         }
     }
+}
+
+/// Which connections of a network have work, by ``SocketConnection/number``.
+///
+/// An object of its own, because engines and connections refer to it: a weak reference to a network or a
+/// connection would slow down every use of its target.
+final class SocketAgenda {
+    var members = Agenda()
 }
