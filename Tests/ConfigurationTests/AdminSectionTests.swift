@@ -44,8 +44,7 @@ struct AdminSectionTests {
             #expect(try admin(text)?.listen == Endpoint(host: "127.0.0.1", port: 9464))
         }
         #expect(try admin("") == Configuration.Admin(listen: Endpoint(host: "127.0.0.1", port: 9464)))
-        #expect(
-            try admin("admin: { listen: \"localhost:9999\" }\n")?.listen == Endpoint(host: "127.0.0.1", port: 9999))
+        #expect(try admin("admin: { listen: \"localhost:9999\" }\n")?.listen == Endpoint(host: "127.0.0.1", port: 9999))
         #expect(try admin("admin: null\nworkers: many\n") == nil)
     }
 

@@ -315,6 +315,7 @@ struct ConfigurationTests {
             queues: [{ name: a, preFetch: 3 }] → 1:21: unknown key "preFetch" in queues[0]; did you mean "prefetch"?
             ping_idle_seconds: 3 → 1:1: unknown key "ping_idle_seconds"; did you mean apns.ping_idle_seconds?
             zzz: 3 → 1:1: unknown key "zzz"
+            broker: { amqp://u:secret@a } → 1:11: unknown key "…" in broker
             // A prefix of one key, and of several.
             drain: 3 → 1:1: unknown key "drain"; did you mean "drain_deadline_seconds"?
             re: 3 → 1:1: unknown key "re"
@@ -646,8 +647,7 @@ struct ConfigurationTests {
         @Test("A secret appears in no description, interpolation or dump")
         func redacted() throws {
             let found = try document(
-                "broker: { endpoints: [\"amqp://a:hunter2@b\"], password_file: p }\n" + app,
-                files: ["p": "hunter2"]
+                "broker: { endpoints: [\"amqp://a:hunter2@b\"], password_file: p }\n" + app, files: ["p": "hunter2"]
             ).configuration
             var dumped = ""
             dump(found, to: &dumped)

@@ -109,8 +109,7 @@ struct EnvironmentValueTests {
         }
     }
 
-    @Test(
-        "For any key with a value from the environment, no message shows the value", arguments: settings.map(\.path))
+    @Test("For any key with a value from the environment, no message shows the value", arguments: settings.map(\.path))
     func hidden(path: String) throws {
         let setting = try #require(Self.settings.first { $0.path == path })
         var complaints = 0

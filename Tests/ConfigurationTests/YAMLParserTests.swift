@@ -111,6 +111,8 @@ struct YAMLParserTests {
             text += "a\(level): &a\(level) [\(list)]\n"
         }
         #expect(problem(text)?.hasSuffix(": more than 200000 values, those behind aliases included") == true)
+        text = "a: &a \(String(repeating: "z", count: 1 << 20))\nb: [\(String(repeating: "*a,", count: 16))]\n"
+        #expect(problem(text)?.hasSuffix(": more than 16777216 bytes of text, those behind aliases included") == true)
         // The list `[x, …]` and its elements count, and exactly the limit is still valid.
         let list = Array(repeating: "x", count: YAMLParser.maximumNodes - 1)
         #expect(try parse("[" + list.joined(separator: ",") + "]").all.count == YAMLParser.maximumNodes)

@@ -16,6 +16,10 @@ struct ArchivedMessage: Sendable, Equatable {
         }
         properties = try Self.bytes("properties", of: object)
         body = try Self.bytes("body", of: object)
+        // They came in one frame. librabbitmq needs stack for each level of nested headers.
+        guard properties.count <= Int(AMQPConfiguration.frameMax) else {
+            throw Complaint("properties: more than \(AMQPConfiguration.frameMax) bytes")
+        }
         do throws(AMQPError) {
             _ = try MessageProperties(decoding: properties[...])
         } catch {

@@ -45,7 +45,7 @@ struct DeadLetter: Sendable, Equatable {
         exchange = origin == nil ? death?.bytes("exchange") : nil
         routingKey = origin == nil ? death?.bytes("routing-keys") : nil
         failedAt = delivery.text("harebell-failed-at").flatMap { WallTime(rfc3339: $0.utf8) } ?? death?.time
-        replays = max(0, delivery.integer("harebell-replays") ?? 0)
+        replays = Int(Int32(clamping: max(0, delivery.integer("harebell-replays") ?? 0)))
         replayID = delivery.text("harebell-replay-id")
         apnsID = delivery.text("harebell-apns-id")
         messageID = delivery.messageID.map { String(decoding: $0, as: UTF8.self) }

@@ -54,7 +54,7 @@ extension DeadLetterRun {
         case .replay(let target) where target(letter.queue) == nil: refuseTarget(letter)
         case .replay, .export, .publish:
             guard delivery.oversizeBody == nil else {
-                return tally.complain("its body is larger than broker.max_message_bytes")
+                return tally.complain("its body is larger than broker.max_message_bytes", about: letter.name)
             }
             backlog.append(item)
         case .discard: backlog.append(item)
@@ -63,7 +63,7 @@ extension DeadLetterRun {
 
     private func refuseTarget(_ letter: DeadLetter) {
         guard let queue = letter.queue else {
-            return tally.complain("its original queue is unknown; name one with --to QUEUE")
+            return tally.complain("its original queue is unknown; name one with --to QUEUE", about: letter.name)
         }
         tally.complain(
             "queue \"\(queue)\" is not a request queue of the configuration; "
@@ -121,7 +121,7 @@ extension DeadLetterRun {
             inFlight[try publisher.publish(copy)] = item
             broker.restart(at: now)
         } catch {
-            tally.complain(error.message)
+            tally.complain(error.message, about: item.letter.name)
         }
     }
 
@@ -133,7 +133,7 @@ extension DeadLetterRun {
                 lines.append(try ArchivedMessage.line(item.delivery, from: settings.queue))
                 items.append(item)
             } catch {
-                tally.complain(error.message)
+                tally.complain(error.message, about: item.letter.name)
             }
         }
         guard !items.isEmpty else { return }
@@ -183,9 +183,10 @@ extension DeadLetterRun {
         switch confirmation {
         case .acked: acknowledge(item)
         case .lost: unconfirmed.append(item)
-        case .nacked: tally.complain("the broker refused it; the queue may be full")
+        case .nacked: tally.complain("the broker refused it; the queue may be full", about: item.letter.name)
         case .returned(_, let text):
-            tally.complain("queue \"\(target(of: item))\" does not receive messages (\(text))")
+            let complaint = "queue \"\(target(of: item))\" does not receive messages (\(text))"
+            tally.complain(complaint, about: item.letter.name)
         }
     }
 

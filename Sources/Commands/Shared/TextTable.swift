@@ -17,7 +17,9 @@ struct TextTable {
         let columns = rows.first?.indices ?? 0..<0
         let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
-            zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ").replacing(#/ +$/#, with: "")
+            let line = zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
+            // A pattern takes quadratic time for spaces within a line, which may come from a peer.
+            return line.lastIndex { $0 != " " }.map { String(line[...$0]) } ?? ""
         }
     }
 }

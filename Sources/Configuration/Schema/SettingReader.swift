@@ -35,8 +35,10 @@ package struct SettingReader {
                 report(key, "expected a key, found \(Self.kind(of: key))")
                 continue
             }
+            // An address may have a password.
+            let shown = name.contains("@") ? "…" : name
             if let first = entry.first {
-                report(key, "duplicate key \"\(name)\"\(Self.within(path)); it is already on line \(first.line)")
+                report(key, "duplicate key \"\(shown)\"\(Self.within(path)); it is already on line \(first.line)")
             }
             if let newName = self.schema.renamed[Self.join(schema, name)] {
                 guard !mapping.contains(where: { $0.key.scalar?.string == newName }) else {
@@ -56,7 +58,7 @@ package struct SettingReader {
                     continue
                 }
                 report(
-                    key, "unknown key \"\(name)\"\(Self.within(path))", hint: hint(for: name, among: settings))
+                    key, "unknown key \"\(shown)\"\(Self.within(path))", hint: hint(for: name, among: settings))
                 continue
             }
             given[name] = entry.value

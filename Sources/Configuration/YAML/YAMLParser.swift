@@ -9,10 +9,13 @@ package struct YAMLParser: ~Copyable {
     package static let maximumDepth = 64
     /// Aliases count as their expanded nodes. A configuration with a thousand apps has about 30,000.
     package static let maximumNodes = 200_000
+    /// Bytes of all values together, counted like ``maximumNodes``; four times as many as a file may have.
+    private static let maximumText = 16 << 20
 
     private let text: UnsafeBufferPointer<UInt8>
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private var nodes = 0
+    private var textSize = 0
 
     /// - Returns: `nil` for a text without a document.
     package static func root(of text: [UInt8]) throws(YAMLError) -> YAMLNode? {
@@ -99,6 +102,13 @@ package struct YAMLParser: ~Copyable {
             return YAMLNode(content: .mapping(entries), location: location)
         default:
             let scalar = unsafe node.data.scalar
+            let length = unsafe scalar.length
+            textSize += length
+            guard textSize <= Self.maximumText else {
+                throw YAMLError(
+                    message: "more than \(Self.maximumText) bytes of text, those behind aliases included",
+                    location: location)
+            }
             let bytes = unsafe UnsafeBufferPointer(start: scalar.value, count: scalar.length)
             let string = unsafe String(decoding: bytes, as: UTF8.self)
             let isPlain = unsafe scalar.style == YAML_PLAIN_SCALAR_STYLE

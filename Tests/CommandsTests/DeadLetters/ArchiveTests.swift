@@ -24,8 +24,7 @@ struct ArchiveTests {
     }
 
     private func line(_ properties: MessageProperties, _ body: [UInt8] = []) throws -> [UInt8] {
-        try ArchivedMessage.line(
-            try DeadLetterSamples.delivery(properties, body: body), from: DeadLetterSamples.queue)
+        try ArchivedMessage.line(try DeadLetterSamples.delivery(properties, body: body), from: DeadLetterSamples.queue)
     }
 
     @Test("A line restores every property, every type of header and every byte of the body")
@@ -53,6 +52,8 @@ struct ArchiveTests {
             #expect(message.delivery.messageID?.elementsEqual("m \"1\"".utf8) == true)
         }
         #expect(try ArchivedMessage(line: line(MessageProperties())[...]).delivery.messageID == nil)
+        let long = Array((#"{"properties":""# + String(repeating: "A", count: 174_768) + #"","body":""}"#).utf8)
+        #expect(throws: Complaint("properties: more than 131072 bytes")) { try ArchivedMessage(line: long[...]) }
     }
 
     @Test(

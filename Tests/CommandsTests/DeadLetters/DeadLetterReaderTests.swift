@@ -212,6 +212,8 @@ struct DeadLetterFilterTests {
         var table = TextTable(["REASON", "COUNT"])
         table.add(["Bad\n9  Forged\u{202E}", "1"])
         #expect(table.lines == ["REASON                COUNT", "Bad\\n9  Forged\\u202e  1"])
+        table.add([String(repeating: " ", count: 100_000) + "x", ""])
+        #expect(table.lines[2].utf8.count == 100_001)
     }
 
     @Test("The first ten reasons of refusals are kept, each with its first message, and every refusal counts")

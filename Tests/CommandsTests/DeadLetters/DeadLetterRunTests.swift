@@ -115,7 +115,7 @@ struct DeadLetterRunTests {
         }
         let run = world.ended()
         #expect(run.end == .complete && run.tally.refused == 10)
-        #expect(run.tally.complaints == ["queue \"gone\" does not receive messages (NO_ROUTE)"])
+        #expect(run.tally.complaints == ["queue \"gone\" does not receive messages (NO_ROUTE) (first: message id m-0)"])
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<10).map { $0 * 4 })
         expectConserved(run, 40)
     }
@@ -126,6 +126,7 @@ struct DeadLetterRunTests {
         world.broker.declare(DeadLetterWorld.target).rejectsPublishes = true
         let run = world.ended()
         #expect(run.end == .complete && run.tally.refused == 5)
+        #expect(run.tally.complaints == ["the broker refused it; the queue may be full (first: message id m-0)"])
         #expect(world.numbers(DeadLetterWorld.dead) == Array(0..<5))
     }
 

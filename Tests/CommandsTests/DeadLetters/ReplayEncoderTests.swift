@@ -51,6 +51,8 @@ struct ReplayEncoderTests {
                 "harebell-exchange": .string("work"), "harebell-routing-key": .string("push.a"),
                 "harebell-replays": .int32(1), "harebell-replay-id": .string("run"),
             ])
+        let (_, hostile) = try replay(["harebell-replays": .int64(.max)])
+        #expect(hostile["harebell-replays"] == .int32(.max))
     }
 
     @Test("The request keeps its apns-id, for any dead letter, with or without a message id")

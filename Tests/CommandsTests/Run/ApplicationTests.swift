@@ -26,8 +26,7 @@ struct ApplicationTests {
         _ plan: AppPlan, file: String = "harebell.yaml", manager: ServiceManager? = nil, log: LogLines = LogLines()
     ) throws -> Application {
         try Application(
-            plan, file: file, log: Logger(label: "test") { _ in log },
-            threshold: LogThreshold(.info), manager: manager
+            plan, file: file, log: Logger(label: "test") { _ in log }, threshold: LogThreshold(.info), manager: manager
         ) {}
     }
 
@@ -199,8 +198,7 @@ struct ApplicationTests {
         #expect(livez(45) == 200)
         let tokens = application.plan.tokens.source(for: world.configuration.apps[0].credential)
         let signed = try #require(tokens?.token(at: application.loop.now).issuedAt)
-        let later = Moment(
-            instant: start + .seconds(45), wall: WallTime(milliseconds: signed.milliseconds + 90_000))
+        let later = Moment(instant: start + .seconds(45), wall: WallTime(milliseconds: signed.milliseconds + 90_000))
         let again = AdminRequest(page: AdminPage("/state"), query: [], receivedAt: start, isRepeated: true)
         let state = String(decoding: application.respond(again, at: later)?.body ?? [], as: UTF8.self)
         #expect(state.contains("\"provider_token_age_seconds\":90"), "\(state)")
