@@ -45,6 +45,10 @@ package final class InFlightRequest {
         var count = 0
         /// Their positions in a fan-out.
         var positions: [Int] = []
+        /// The positions of results that only reached no queue.
+        var unrouted: [Int] = []
+        /// A replay does not send what has not failed, unless nothing has.
+        var replayed: [Int] { positions.isEmpty ? unrouted : positions }
         /// Those of the first failure, else of the first result that reached no queue.
         private(set) var id: NotificationID?
         private(set) var report: Report
@@ -56,9 +60,13 @@ package final class InFlightRequest {
             self.report = report
         }
 
-        /// A failure replaces a result that only reached no queue.
+        /// A failure replaces a result that only reached no queue. Of those, one that APNs accepted replaces the
+        /// others: a replay would notify again.
         func join(id: NotificationID?, report: Report) {
-            guard report.outcome.isFailure, !self.report.outcome.isFailure else { return }
+            let known = self.report.outcome
+            guard !known.isFailure,
+                report.outcome.isFailure || report.outcome == .accepted && known != .accepted
+            else { return }
             self.id = id
             self.report = report
         }

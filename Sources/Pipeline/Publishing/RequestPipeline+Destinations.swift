@@ -109,6 +109,7 @@ extension RequestPipeline {
         let failures = pending.request.failures ?? InFlightRequest.Failures(id: note.id, report: report)
         failures.join(id: note.id, report: report)
         failures.count += note.unfailed
+        if let position = note.position { failures.unrouted.append(position) }
         failures.results.append(pending.publication.body)
         pending.request.failures = failures
     }

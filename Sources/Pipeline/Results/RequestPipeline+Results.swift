@@ -55,7 +55,10 @@ extension RequestPipeline {
             let failures = request.failures ?? InFlightRequest.Failures(id: end.id, report: end.report)
             failures.join(id: end.id, report: end.report)
             failures.count += 1
-            if let position = end.position { failures.positions.append(position) }
+            if let position = end.position {
+                let failed = outcome.isFailure
+                if failed { failures.positions.append(position) } else { failures.unrouted.append(position) }
+            }
             if isUndeliverable { failures.results.append(encoder.body(of: end)) }
             request.failures = failures
         }
@@ -86,6 +89,7 @@ extension RequestPipeline {
         var note = results[results.indices.first { results[$0].report.outcome != .accepted } ?? 0]
         note.unfailed = results.indices.reduce(0) { $0 + results[$1].unfailed }
         note.json = []
+        note.position = nil
         return note
     }
 
@@ -125,7 +129,7 @@ extension RequestPipeline {
             request.delivery, report: report, results: failures.results, id: failures.id,
             queue: settings.queues[request.delivery.queue.index].name,
             decoder: settings.queues[request.delivery.queue.index].decoderName, firstSeen: request.arrived.wall,
-            done: request.doneBitmap(leaving: failures.positions), now: now.wall)
+            done: request.doneBitmap(leaving: failures.replayed), now: now.wall)
         publish(publication, for: request, .deadLetter, at: now)
     }
 }

@@ -6,8 +6,8 @@ import Decoding
 struct ResultNote {
     let report: Report
     let id: NotificationID?
-    /// The position in a fan-out; `nil` for a single notification.
-    let position: Int?
+    /// The position in a fan-out; `nil` for a single notification, and for several.
+    var position: Int?
     /// The number of notifications that do not require a dead letter unless this result reaches no queue.
     var unfailed: Int
     /// The body of a result that waits.

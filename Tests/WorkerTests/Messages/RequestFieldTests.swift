@@ -49,6 +49,9 @@ struct RequestFieldTests {
             #expect(letters.map(\.outcome) == Array(repeating: "accepted", count: round))
             #expect(letters.last?.headers["harebell-detail"]?.hasPrefix("reply-to: an address that") == true)
         }
+        try world.request(World.fanOut(["1", "zz"]), id: "list", replyTo: address)
+        #expect(world.pass(atMost: .seconds(3)) { world.isQuiet })
+        #expect(world.published(in: "push.dead").last?.headers["harebell-done"] == "01")
     }
 
     @Test(

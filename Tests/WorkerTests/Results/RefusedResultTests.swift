@@ -155,15 +155,17 @@ struct RefusedResultTests {
         #expect(results.ranges(of: "\"outcome\":\"accepted\"").count == 3)
     }
 
-    @Test("A failure makes the dead letter, whichever result was without a queue before it")
-    func failureAfterRefusal() throws {
-        let world = try World.started(script: "token 3*: delay 5s\ntoken 3*: 400 PayloadEmpty") {
+    @Test(
+        "A failure makes the dead letter, else what APNs accepted, whichever result had no queue before it",
+        arguments: [("1", "token 3*: 400 PayloadEmpty", "rejected"), ("dead", "", "accepted")])
+    func later(first: String, script: String, outcome: String) throws {
+        let world = try World.started(script: "token 3*: delay 5s\n\(script)") {
             $0.results.route = nil
         }
-        try world.request(World.fanOut(["1", "3"]), id: "m", replyTo: "missing")
+        try world.request(World.fanOut([first, "3"]), id: "m", replyTo: "missing")
         #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)
-        #expect(letter.outcome == "rejected" && letter.headers["harebell-detail"]?.hasPrefix("2 of 2") == true)
+        #expect(letter.outcome == outcome && letter.headers["harebell-detail"]?.hasPrefix("2 of 2") == true)
     }
 
     @Test("A result whose reply queue is missing goes to the results, whichever of them are published otherwise")
