@@ -92,7 +92,8 @@ extension RequestPipeline {
         case .unregister where isDeletedAlready(entry): answered(handle, entry, .accepted, response, at: now)
         case .unregister: answered(handle, entry, .unregistered, response, at: now)
         case .reject: answered(handle, entry, .rejected, response, at: now)
-        case .resend: unsuccessful(handle, entry, response, .no, nil, at: now)
+        // The pool has tried it three times.
+        case .resend: unsuccessful(handle, entry, response, .no, isOutdated(entry) ? nil : .service, at: now)
         // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
         case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
             unsuccessful(handle, entry, response, .unknown, .service, at: now)

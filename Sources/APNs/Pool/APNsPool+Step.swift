@@ -80,7 +80,11 @@ extension APNsPool {
         } else if !response.isSuccess {
             let rule = response.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, resends(handle, after: .responded(response), at: now.instant) { return }
+            if rule.action == .resend, entries[handle].resends < Self.resendsAhead,
+                resends(handle, after: .responded(response), at: now.instant)
+            {
+                return
+            }
         }
         let entry = entries.remove(handle)
         if entry.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }

@@ -188,6 +188,10 @@ struct PoolTests {
         #expect(world.responses[0]?.status == 200)
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.counters[.resends] == 1)
+        world.onRequest = { $0.respond($1.stream, status, "{\"reason\":\"\(reason)\"}") }
+        world.submit(1..<2)
+        world.pass(.seconds(60))
+        #expect(world.responses[1]?.status == status && world.counters[.resends] == 3, "three tries at most")
     }
 
     // MARK: Draining
