@@ -9,6 +9,8 @@ package final class InFlightRequest {
     var epoch: UInt32
     var tag: UInt64
     package let arrived: Moment
+    /// Its arrival, or the end of the pause that its decoder or its `not-before` asked for.
+    var isDueSince: Instant
     /// The destination of its results.
     let reply: ReplyAddress
     /// Its notifications without an outcome and its publishes without a confirm.
@@ -78,6 +80,7 @@ package final class InFlightRequest {
         self.delivery = delivery
         (epoch, tag) = (delivery.epoch, delivery.tag)
         self.arrived = arrived
+        isDueSince = arrived.instant
         history = RequestHistory(delivery)
         namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }

@@ -54,7 +54,7 @@ extension RequestPipeline {
 
     /// Whether its `apns-expiration` has passed; 0 means now or never.
     func isTooLate(_ entry: InFlightNotification, at now: Moment) -> Bool {
-        if entry.isNowOrNever, now.instant - entry.request.arrived.instant >= Self.nowOrNever { return true }
+        if entry.isNowOrNever, now.instant - entry.request.isDueSince >= Self.nowOrNever { return true }
         return hasExpired(entry.notification, of: entry.request, at: now.wall)
     }
 

@@ -91,15 +91,12 @@ extension RequestPipeline {
     /// A request that can be read gets one result and a dead letter.
     private mutating func refuse(_ request: InFlightRequest, _ decoded: Request, _ detail: String, at now: Moment) {
         guard let first = decoded.notifications.first else {
-            return refuse(request, DecodingFailure(detail), id: settings.notificationID(of: request.delivery), at: now)
+            let id = settings.notificationID(of: request.delivery)
+            return refuse(request, decoded.failure(detail), id: id, at: now)
         }
-        var known = DecodingFailure.Known()
-        if decoded.count == 1 { known.target = first.target }
-        known.topic = first.topic
-        known.environment = first.environment
         requestKey.begin()
         let id = notificationID(first.content.id, nil, of: request, key: decoded.key)
-        refuse(request, DecodingFailure(detail, limit: nil, known: known), id: id, at: now)
+        refuse(request, decoded.failure(detail), id: id, at: now)
     }
 
     private mutating func notificationID(
@@ -140,11 +137,11 @@ extension RequestPipeline {
     private mutating func finding(
         in notification: Notification, _ match: Result<AppTable.Match, AppTable.Refusal>, of request: InFlightRequest
     ) -> String? {
-        // A pass is updated with an empty aps.
-        guard notification.topic?.starts(with: "pass.".utf8) != true else { return nil }
-        guard let findings = PayloadCheck.findings(in: notification), !findings.isEmpty else { return nil }
-        counters[.payloadFindings] += 1
         let found = try? notification.topic ?? match.get().topic
+        guard let findings = PayloadCheck.findings(in: notification, topic: found), !findings.isEmpty else {
+            return nil
+        }
+        counters[.payloadFindings] += 1
         let topic = String(decoding: found ?? [], as: UTF8.self)
         log.warning(
             "a payload deviates from Apple's tables; it is sent anyway",

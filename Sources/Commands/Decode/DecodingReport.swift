@@ -41,9 +41,10 @@ struct DecodingReport {
             let id = RequestKey.notificationID(
                 own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,
                 key: request.key)
-            let findings = PayloadCheck.findings(in: notification).flatMap { $0.isEmpty ? nil : $0.detail }
-            let finding = Self.joined([findings, request.hint].compactMap(\.self))
-            add(notification, id, finding: finding, apps?.resolve(notification))
+            let resolved = apps?.resolve(notification)
+            let found = PayloadCheck.findings(in: notification, topic: try? resolved?.get().topic)
+            let findings = found.flatMap { $0.isEmpty ? nil : $0.detail }
+            add(notification, id, finding: Self.joined([findings, request.hint].compactMap(\.self)), resolved)
         }
         detail = Self.joined(problems)
         isRefused = !problems.isEmpty

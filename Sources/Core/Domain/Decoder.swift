@@ -47,6 +47,16 @@ package struct Request: Sendable {
 
     /// The number of notifications, including refused ones.
     package var count: Int { notifications.count + refusals.count }
+
+    /// The failure of the whole request, with what its notifications have in common.
+    package func failure(_ detail: String) -> DecodingFailure {
+        var known = DecodingFailure.Known()
+        if let first = notifications.first {
+            if count == 1 { known.target = first.target }
+            (known.topic, known.environment, known.id) = (first.topic, first.environment, first.id)
+        }
+        return DecodingFailure(hint.map { "\(detail); \($0)" } ?? detail, known: known)
+    }
 }
 
 /// Limits that a decoder enforces on every message.

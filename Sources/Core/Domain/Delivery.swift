@@ -260,11 +260,12 @@ package struct Delivery: Sendable {
         return copy(storage: content.storage, layout: layout)
     }
 
-    /// The same message with an unwrapped body, which is appended to the block.
+    /// The same message with an unwrapped body, which is appended to the block without a byte order mark.
     package func inner(unwrapped body: some Collection<UInt8>, contentType: ArraySlice<UInt8>? = nil) -> Delivery {
         var storage = content.storage
         var layout = content.layout
         layout.body = Self.place(body, in: &storage)
+        if body.starts(with: [0xEF, 0xBB, 0xBF]) { layout.body.lower += 3 }
         layout.contentType = contentType.map { Self.place($0, in: &storage) } ?? .absent
         return copy(storage: storage, layout: layout)
     }

@@ -75,7 +75,7 @@ package struct CeleryDecoder: RefusingDecoder {
         guard case .request(var request) = decoded else { return decoded }
         // All notifications of a request share one payload.
         if let path = request.notifications.first.flatMap({ KombuValue.path(in: $0.payload) }) {
-            throw DecodingFailure("payload\(path): \(KombuValue.complaint)")
+            throw request.failure("payload\(path): \(KombuValue.complaint)")
         }
         if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires) }

@@ -77,7 +77,12 @@ package struct JSONPart: Sendable {
         walk("[") { bytes, scanner throws(JSONFailure) in
             while try scanner.nextElement(bytes) {
                 let value = try scanner.value(bytes, depth: 0)
-                texts.append(value.kind == .string ? document.text(of: value) ?? [] : [])
+                let part = JSONPart(value, of: document)
+                if value.kind == .object, case .text(let text)? = KombuValue.plain(part) {
+                    texts.append(text)
+                } else {
+                    texts.append(part.text ?? [])
+                }
             }
         }
         return texts

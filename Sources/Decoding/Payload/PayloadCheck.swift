@@ -17,8 +17,13 @@ package struct PayloadCheck {
     /// Whether there are objects or arrays whose keys Apple does not list.
     private var hasForeignObjects = false
 
-    /// - Returns: `nil` for channel management, whose payload is not a notification.
-    package static func findings(in notification: Notification) -> PayloadFindings? {
+    /// - Parameter topic: the app's; `nil` if there is none.
+    /// - Returns: `nil` for channel management, whose payload is not a notification, and for a pass, which is updated
+    ///   with an empty `aps`.
+    package static func findings(
+        in notification: Notification, topic: ArraySlice<UInt8>? = nil
+    ) -> PayloadFindings? {
+        guard (notification.topic ?? topic)?.starts(with: "pass.".utf8) != true else { return nil }
         var isBroadcast = false
         switch notification.target {
         case .management: return nil

@@ -41,6 +41,7 @@ extension RequestPipeline {
         note.processed = request.history.processed
         note.expiresAt = request.expiresAt
         note.isPostponed = true
+        request.isDueSince = now.instant + min(pause, settings.longestDeferral)
         guard let delay = settings.ladder.level(within: pause), let copy = copy(of: request, note, delay: delay) else {
             return decodeLater(request, for: pause, at: now)
         }

@@ -136,6 +136,8 @@ struct CeleryDecoderTests {
             let request = #"{"device-token":\#(token),\#(more)"payload":\#(payload)}"#
             return Self.sample(body: #"[[], {"push": \#(request)}, {}]"#)
         }
+        let list = #"{"device-tokens":[{"bytes":"00","__bytes__":true}],"payload":{"aps":{"badge":1}}}"#
+        #expect(try Self.sample(body: #"[[], {"push": \#(list)}, {}]"#).notification().hex == "00")
         // As kombu 5.2 and 5.3 write it.
         let id = "123e4567e89b12d3a456426655440000"
         for value in [#""\#(id)""#, #"{"hex":"\#(id)"}"#] {
@@ -146,9 +148,11 @@ struct CeleryDecoderTests {
         let time = #""not-before":{"__type__":"datetime","__value__":"2026-09-21T14:13:30"},"#
         #expect(try sample(time).request().notBefore == 1_790_000_010)
         let inside = #"{"aps":{"badge":1},"at":[{"__type__":"datetime","__value__":"2026-09-21T14:13:30"}]}"#
-        #expect(
-            try sample("", payload: inside).complaint().hasPrefix(
-                "payload.at[0]: kombu wrote a value of Python"))
+        let failure = try #require(
+            try sample(#""ttl":1,"apns-topic":"a","#, payload: inside).decoded().failure)
+        #expect(failure.detail.hasPrefix("payload.at[0]: kombu wrote a value of Python"))
+        #expect(failure.detail.contains("; ttl: not a field") && string(failure.known?.topic) == "a")
+        #expect(failure.known?.target != nil)
     }
 
     @Test("Pickle, compression and bodies that are not tasks are refused")

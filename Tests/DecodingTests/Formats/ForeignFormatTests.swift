@@ -90,11 +90,10 @@ struct ForeignFormatTests {
         let request = try structured.request()
         #expect(string(request.notifications[0].payload) == #"{"aps":{"badge":1.0}}"#)
         #expect(string(request.key) == "/shop\u{0}7")
-        let encoded = Base64.standard.encode(Array(data.utf8))
+        // With a byte order mark.
+        let encoded = Base64.standard.encode([0xEF, 0xBB, 0xBF] + Array(data.utf8))
         let base64 = DecoderSample(
-            event(
-                #""datacontenttype":"application/json","data_base64":"\#(encoded)""#),
-            decoder: "cloudevents")
+            event(#""datacontenttype":"application/json","data_base64":"\#(encoded)""#), decoder: "cloudevents")
         #expect(try base64.notification().hex == Self.token)
         for separator in [":", "_"] {
             let attributes = [("specversion", "1.0"), ("id", "7"), ("source", "/shop"), ("type", "push.requested")]

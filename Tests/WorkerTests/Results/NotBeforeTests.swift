@@ -188,10 +188,10 @@ struct NotBeforeTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
-    @Test("Without retry queues a request waits in the worker")
+    @Test("Without retry queues a request waits in the worker, and is tried also if it is now or never")
     func missingQueues() throws {
         let world = try World.started(hasRetryQueues: false)
-        try world.request(Self.body(after: 400), id: "m1")
+        try world.request(Self.body(after: 400, expiration: 0), id: "m1")
         #expect(world.broker.unsettledCount == 1)
         #expect((400..<405).contains(try Self.sentAfter(world, atMost: 410)))
         #expect(world.published(in: "push.dead").isEmpty)

@@ -11,7 +11,7 @@ enum MistakenForms {
         ("it is empty or not a string", { $0.isEmpty }),
         (
             "it looks like the description of NSData, which leaves out bytes of the token",
-            { $0.contains("bytes") && $0.contains("length") }
+            { $0.contains("bytes") && $0.contains("length") || $0.contains("…") || $0.contains("...") }
         ),
         ("it looks like the description of Data, which has no byte of the token", { $0.hasSuffix(" bytes") }),
         ("it looks like an array of bytes: write two hexadecimal digits for each", { $0.hasPrefix("[") }),
