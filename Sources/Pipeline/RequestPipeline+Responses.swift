@@ -11,7 +11,8 @@ extension RequestPipeline {
         let entry = notifications[handle]
         if isTooLate(entry, at: now) { return finish(handle, entry.report(.expired), at: now) }
         guard !waiting.table.apps[entry.app.index].isRemoved else {
-            return finish(handle, entry.report(.invalid, "the app was removed from the configuration"), at: now)
+            let outcome = entry.attempts > 0 ? Outcome.undelivered : .invalid
+            return finish(handle, entry.report(outcome, "the app was removed from the configuration"), at: now)
         }
         if isThrottled(entry, at: now) {
             // No attempt counts.

@@ -96,6 +96,8 @@ extension RequestPipeline {
         }
         requestKey.begin()
         let id = notificationID(first.content.id, nil, of: request, key: decoded.key)
+        var detail = detail
+        if case .failure(let refusal) = waiting.table.resolve(first) { detail += "; \(refusal.detail)" }
         refuse(request, decoded.failure(detail), id: id, at: now)
     }
 
@@ -125,9 +127,13 @@ extension RequestPipeline {
                 outcome: .undelivered, processed: .unknown,
                 detail: "redelivered: the channel may have been created already; list the channels before asking again")
         case .failure(let failure):
-            report = Report(outcome: .invalid, detail: failure.detail)
-            if let finding = checks.finding { report.add(finding) }
+            // Its app may have been removed since an attempt.
+            let (attempts, processed) = (request.history.attempts, request.history.processed)
+            report = Report(
+                outcome: attempts > 0 ? .undelivered : .invalid, attempts: attempts,
+                processed: processed == .unknown ? .unknown : .no, detail: failure.detail)
         }
+        if let finding = checks.finding { report.add(finding) }
         conclude(
             Conclusion(request: request, notification: notification, position: position, id: id, report: report),
             at: now)

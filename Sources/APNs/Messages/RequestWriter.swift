@@ -147,13 +147,3 @@ struct RequestWriter {
         return isKnown
     }
 }
-
-extension ChannelOperation {
-    fileprivate var method: StaticString {
-        switch self {
-        case .create: "POST"
-        case .read, .list: "GET"
-        case .delete: "DELETE"
-        }
-    }
-}

@@ -34,6 +34,15 @@ package enum ChannelOperation: Hashable, Sendable {
         }
     }
 
+    /// The request's HTTP method.
+    package var method: StaticString {
+        switch self {
+        case .create: "POST"
+        case .read, .list: "GET"
+        case .delete: "DELETE"
+        }
+    }
+
     /// `apns-channel-id`, for an operation on one existing channel.
     package var channelID: ArraySlice<UInt8>? {
         switch self {

@@ -28,10 +28,7 @@ package struct Health: Sendable, Equatable {
             pauses.first { $0.topic == name.topic && $0.isForDevices }
         }
 
-        fileprivate var runbook: Runbook {
-            guard let refusal else { return .noConnection }
-            return refusal.isOfCredential ? .credentialRefused : .appPaused
-        }
+        fileprivate var runbook: Runbook { refusal?.runbook ?? .noConnection }
 
         /// Whether its notifications can be sent.
         package var isUsable: Bool {
@@ -49,6 +46,8 @@ package struct Health: Sendable, Equatable {
         package let explanation: String
         package let seconds: Int64
         package var held: Int
+
+        fileprivate var runbook: Runbook { isOfCredential ? .credentialRefused : .appPaused }
     }
 
     /// What an operator has to mend.
@@ -209,8 +208,16 @@ package struct Health: Sendable, Equatable {
             }
         }
         let isMissing = seen.needsEveryApp || !apps.contains(where: \.isUsable)
+        // An app with another topic is usable, but a worker that stands still takes probes only.
+        let isStill = snapshots.allSatisfy(\.isSuspended)
         for app in apps {
             if let problem = app.problem { note(problem, app.runbook, isMissing: isMissing) }
+            for pause in app.pauses where pause != app.refusal {
+                let name = "\(pause.topic) (\(app.name.environment.rawValue))"
+                note(
+                    "\(pause.isForDevices ? "\(name) is" : "channels of \(name) are") paused: \(pause.explanation)",
+                    pause.runbook, isMissing: isStill && pause.isForDevices)
+            }
         }
     }
 

@@ -55,8 +55,10 @@ package final class RequestTrace {
         let waitedSince = attemptEnds[position] ?? arrived.instant
         attemptEnds[position] = endedAt
         if waitedSince < sentAt { add("harebell wait", .internal, from: waitedSince, to: sentAt) }
+        var method: StaticString = "POST"
+        if case .management(let operation) = entry.notification.target { method = operation.method }
         var attributes: [TraceSpan.Attribute] = [
-            ("http.request.method", .text("POST")), ("server.address", .text(endpoint.host)),
+            ("http.request.method", .text(method.description)), ("server.address", .text(endpoint.host)),
             ("server.port", .integer(Int(endpoint.port))),
             ("harebell.apns_topic", .text(String(decoding: entry.topic, as: UTF8.self))),
             ("harebell.apns_id", .text(entry.id.description)),

@@ -133,7 +133,7 @@ struct HealthTests {
     @Test("An app that may not manage channels is still usable for devices")
     func channelsPaused() throws {
         let world = try World.started(
-            script: "operation create: 400 TopicDisallowed\ntoken *: 400 TopicDisallowed"
+            script: "operation create: 400 TopicDisallowed\ntype voip: 400 TopicDisallowed"
         ) {
             $0.apps.removeAll { $0.topic != "com.example.app" }
         }
@@ -142,10 +142,14 @@ struct HealthTests {
         world.pass(.seconds(1))
         let health = health(world)
         #expect(health.apps.map { $0.pauses.map(\.isForDevices) } == [[false]])
-        #expect(health.isReady && health.apps[0].isUsable)
-        try world.request(World.body())
+        #expect(health.isReady && health.apps[0].isUsable && health.problems.map(\.runbook) == [.appPaused])
+        try world.request(World.body(extra: "\"apns-push-type\":\"voip\","))
         world.pass(.seconds(1))
-        #expect(self.health(world).apps[0].pauses.map(\.held) == [1, 1], "one for channels, one for devices")
+        #expect(self.health(world).apps[0].pauses.map(\.held) == [1, 1] && self.health(world).isReady, "of both")
+        world.pass(.seconds(10))
+        let topic = "com.example.app.voip"
+        let refused = "\(topic) (production) is paused: APNs refuses the topic \(topic) (TopicDisallowed)"
+        #expect(self.health(world).missing == [refused], "a standstill")
     }
 
     @Test("Workers that have not started, have ended or do not respond are missing, and so is a draining one")

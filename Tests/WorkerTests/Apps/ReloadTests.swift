@@ -221,6 +221,16 @@ struct ReloadTests {
         #expect(world.published(in: "push.dead").count == 11 - sent)
     }
 
+    @Test("What was tried before its app was removed is undelivered", arguments: [100, 100_000])
+    func triedBefore(milliseconds: Int) throws {
+        let world = try World.started(script: "token *: rst INTERNAL_ERROR")
+        try publish(0..<1, to: world)
+        world.pass(.milliseconds(milliseconds))
+        try world.reload { $0.apps.removeFirst() }
+        #expect(world.pass(atMost: .seconds(2000)) { world.isQuiet } && outcomes(world) == ["undelivered": 1])
+        #expect(world.published(in: "push.results").first?.body.contains(#""processed":"unknown""#) == true)
+    }
+
     @Test("A removed app that returns while its notifications are in flight is the same app")
     func removedAndBack() throws {
         let world = try World.started(script: "token *: delay 5s")

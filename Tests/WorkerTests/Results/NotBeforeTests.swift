@@ -107,10 +107,13 @@ struct NotBeforeTests {
     @Test("More than thirty days ahead is invalid; thirty days are not")
     func tooFar() throws {
         let world = try World.started()
-        try world.request(Self.body(after: 30 * 86_400 + 1), id: "m1")
+        let body = Self.body(after: 30 * 86_400 + 1).replacing("example.app\"", with: "example.a\",\"deviceToken\":1")
+        try world.request(body, id: "m1")
         #expect(world.published(in: "push.results").map(\.outcome) == ["invalid"])
-        let letter = world.published(in: "push.dead").first
-        #expect(letter?.headers["harebell-detail"] == "not-before: more than 30 days ahead")
+        let detail = world.published(in: "push.dead").first?.headers["harebell-detail"]
+        let app = "apns-topic: no app \"com.example.a\" is configured; did you mean \"com.example.app\"?"
+        let found = "\(app); deviceToken: not a field; did you mean \"device-token\"?"
+        #expect(detail == "not-before: more than 30 days ahead; \(found)")
         let own = "123e4567-e89b-12d3-a456-426655440000"
         try world.request(Self.body(after: 30 * 86_400 + 1, id: own), id: "m3")
         let result = try #require(world.published(in: "push.results").last)

@@ -75,6 +75,9 @@ struct TraceTests {
         }
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.headers["traceparent"] == "00-\(Self.traceID)-\(Self.hex(process.span))-01")
+        try world.request(#"{"apns-topic":"com.example.app","channel":{"operation":"list"}}"#)
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(Self.spans(world).compactMap { $0["http.request.method"] }.last == .text("GET"))
     }
 
     @Test(
