@@ -37,8 +37,6 @@ package final class InFlightRequest {
     var parked: [ParkedNotification] = []
     /// How long it waits until it is decoded again, once all of its parts have ended.
     var deferral: Duration?
-    /// The number of its notifications that wait in closed lanes, and the app whose share of the prefetch they use.
-    var held: (notifications: Int, app: AppID) = (0, AppID(0))
     /// The number of its results whose destination is not open.
     var heldResults = 0
 

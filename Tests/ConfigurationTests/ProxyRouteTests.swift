@@ -26,7 +26,7 @@ struct ProxyRouteTests {
             "proxy:3128", "https://user:secret@proxy:3128", "http://user:secret@proxy", "http://",
             "http://user:secret@",
             "http://us%zz:secret@proxy:1", "http://us%3Aer:secret@proxy:1", "http://user:%ff@proxy:1",
-            "http://user:secret@pro xy:1", "http://proxy:99999", "socks5://proxy:1",
+            "http://user:secret@pro xy:1", "http://proxy:99999", "http://proxy:-0", "socks5://proxy:1",
         ])
     func wrong(text: String) {
         let expected = "expected http://user:password@host:port, or none"

@@ -286,7 +286,8 @@ extension AMQPEngine {
                 .tls, "the broker closed the connection during the TLS handshake: check that this port expects amqps",
                 underlying: failure)
         case .connecting:
-            return AMQPError(.transport, "cannot connect to \(configuration.address.endpoint)", underlying: failure)
+            return AMQPError(
+                .transport, "the connection to \(configuration.address.endpoint) failed", underlying: failure)
         case .awaitingTune:
             return tooLongLogin
                 ?? AMQPError(

@@ -55,13 +55,15 @@ final class APNsCheck: PlaceCheck {
                 isAnswered = true
                 findings += target.findings(about: response)
                 link.engine.retire(at: now.instant)
-            case .lost(_, let loss): lossDetail = loss.detail
+            case .lost(_, let loss):
+                lossDetail = loss.detail
+                link.engine.retire(at: now.instant)
             case .goaway: break
             case .closed(let error): closed(error)
             }
         }
         if !isFinished, now.instant >= deadline {
-            findings.append(target.silence)
+            findings.append(target.silence())
             stop(at: now)
         }
     }
@@ -92,9 +94,10 @@ final class APNsCheck: PlaceCheck {
         guard !isAnswered else { return }
         if let error {
             findings.append(target.failure(error))
+        } else if let lossDetail {
+            findings.append(target.silence(lossDetail))
         } else {
-            findings.append(
-                ConnectionFinding(.warning, "answer", lossDetail ?? "the connection ended without a response"))
+            findings.append(ConnectionFinding(.warning, "answer", "the connection ended without a response"))
         }
     }
 }

@@ -20,8 +20,8 @@ extension APNsTarget {
         return softened(.failure(subject, error, hint: hint))
     }
 
-    var silence: ConnectionFinding {
-        softened(ConnectionFinding(.unreachable, "connection", "no response in time", hint: hint))
+    func silence(_ text: String = "no response in time") -> ConnectionFinding {
+        softened(ConnectionFinding(.unreachable, "connection", text, hint: hint))
     }
 
     private var hint: String? {

@@ -18,9 +18,8 @@ extension Endpoint {
             guard !host.contains(":") else { return nil }
         }
         if let portText {
-            guard let number = UInt16(portText), portText.utf8.allSatisfy({ $0 != UInt8(ascii: "+") }) else {
-                return nil
-            }
+            // A number may have a sign, a port may not.
+            guard let number = UInt16(portText), portText.first?.isNumber == true else { return nil }
             port = number
         }
         guard let port, host.utf8.allSatisfy({ $0.isLetterOrDigit(or: ".-_:%") }) else { return nil }

@@ -5,9 +5,11 @@ import Logging
 
 /// Holds, repeats or reroutes publishes that their destinations do not accept.
 extension RequestPipeline {
-    /// Whether results can take their next way now.
+    /// Whether results can take their next way now. An alarm is for all connections, whichever one noticed it.
     @inline(__always)
-    var canDivert: Bool { outlets[PublisherRole.queues.rawValue].isOpen }
+    var canDivert: Bool {
+        outlets[PublisherRole.queues.rawValue].isOpen && !outlets[PublisherRole.attempts.rawValue].isBlocked
+    }
 
     /// A publish waits until its destination is open; a result not for long.
     mutating func hold(_ pending: PendingPublication, at now: Moment) {

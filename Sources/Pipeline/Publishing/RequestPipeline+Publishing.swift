@@ -106,10 +106,12 @@ extension RequestPipeline {
     /// The broker stopped reading from a publishing connection, or reads it or another one: the time between does not
     /// count.
     package mutating func publisher(_ role: PublisherRole, isBlocked: Bool, at now: Moment) {
+        // Without a connection for attempts the time counts: the broker may close it at each attempt.
+        let endsStop = role == .queues || role == .attempts && outlets[role.rawValue].isBlocked
         outlets[role.rawValue].isBlocked = isBlocked
         if isBlocked {
             outlets[role.rawValue].stop(at: now.instant)
-        } else if let start = outlets[role.rawValue].stoppedSince.take(), role == .queues {
+        } else if let start = outlets[role.rawValue].stoppedSince.take(), endsStop {
             destinations.skip(from: start, to: now.instant)
         }
         for pending in outlets[role.rawValue].unconfirmed.elements {

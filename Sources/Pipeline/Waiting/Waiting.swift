@@ -19,13 +19,18 @@ package struct Waiting {
     private struct Share: Hashable {
         let app: AppID
         let queue: QueueID
+
+        init(_ entry: InFlightNotification) {
+            app = entry.app
+            queue = entry.request.delivery.queue
+        }
     }
 
     package internal(set) var table: AppTable
     /// By ``PoolID``.
     private var connections: [Lane] = []
-    /// How many requests wait in closed lanes; missing for none.
-    private var shares: [Share: Int] = [:]
+    /// How many notifications of each request wait in closed lanes. A request counts for each of its apps.
+    private var shares: [Share: [ObjectIdentifier: Int]] = [:]
     /// The number of notifications in closed lanes.
     private(set) var count = 0
     private let log: Logger
@@ -226,9 +231,9 @@ package struct Waiting {
     /// that another app of the queue is served.
     private static let shareOfPrefetch = 10
 
-    /// Whether the requests of a held notification's app and queue exceed their share of the prefetch.
+    /// Whether the requests of a notification's app and queue exceed their share of the prefetch.
     func exceedsShare(_ entry: InFlightNotification, _ queues: [PipelineQueue]) -> Bool {
-        exceeds(Share(app: entry.request.held.app, queue: entry.request.delivery.queue), queues)
+        exceeds(Share(entry), queues)
     }
 
     func exceedsShares(_ queues: [PipelineQueue]) -> Bool {
@@ -236,29 +241,23 @@ package struct Waiting {
     }
 
     private func exceeds(_ share: Share, _ queues: [PipelineQueue]) -> Bool {
-        shares[share, default: 0] > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
+        (shares[share]?.count ?? 0) > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
     }
 
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {
         self[place].held.append(handle)
         entry.place = .lane(place)
         count += 1
-        if entry.request.held.notifications == 0 {
-            entry.request.held.app = entry.app
-            shares[Share(app: entry.app, queue: entry.request.delivery.queue), default: 0] += 1
-        }
-        entry.request.held.notifications += 1
+        shares[Share(entry), default: [:]][ObjectIdentifier(entry.request), default: 0] += 1
     }
 
     mutating func remove(_ handle: Handle, _ entry: InFlightNotification, from place: Place) {
         self[place].held.remove(handle)
         entry.place = .none
         count -= 1
-        entry.request.held.notifications -= 1
-        guard entry.request.held.notifications == 0 else { return }
-        let share = Share(app: entry.request.held.app, queue: entry.request.delivery.queue)
-        let rest = shares[share, default: 1] - 1
-        shares[share] = rest == 0 ? nil : rest
+        let (share, request) = (Share(entry), ObjectIdentifier(entry.request))
+        let held = shares[share]?[request] ?? 0
+        shares[share]?[request] = held > 1 ? held - 1 : nil
     }
 
     /// The next notification that a lane admits: any one if the gate is open, otherwise one as a probe.

@@ -50,6 +50,7 @@ extension Worker {
             pipeline.mayRecover(at: now)
             if pools.refused.remove(number) != nil { pipeline.certificateAccepted(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pools[number].isConnected:
+            pools.opened.remove(number)
             // The pool keeps trying to connect; one line is enough.
             if pools.refused.insert(number).inserted {
                 log.error("APNs refuses a certificate", metadata: metadata(number, "error.message", error))

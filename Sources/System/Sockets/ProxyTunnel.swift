@@ -82,6 +82,8 @@ package struct ProxyTunnel: Sendable {
             }
         let phrase = String(
             decoding: head.phrase.utf8.filter { 0x20...0x7E ~= $0 }.prefix(Self.maximumPhrase), as: UTF8.self)
-        return TransportError("HTTP \(status)", "\(what) (HTTP \(status)\(phrase.isEmpty ? "" : " \(phrase)"))")
+        return TransportError(
+            "HTTP \(status)", "\(what) (HTTP \(status)\(phrase.isEmpty ? "" : " \(phrase)"))",
+            isTransient: status >= 500)
     }
 }

@@ -3,8 +3,8 @@ import Core
 import Glibc
 
 extension TransportError {
-    init(_ code: String, _ message: String) {
-        self.init(Code(rawValue: code), message)
+    init(_ code: String, _ message: String, isTransient: Bool = true) {
+        self.init(Code(rawValue: code), message, isTransient: isTransient)
     }
 
     init(_ attempt: String, _ error: SystemError) {

@@ -102,7 +102,20 @@ struct ConnectionCheckTests {
         #expect(reports[2].findings.map(\.severity) == [.warning], "\(reports[2])")
         world.network.faults[World.apns] = nil
         try world.setScript("operation list: silence")
-        #expect(self.reports(world)[2].findings.last?.subject == "connection", "only its response is missing")
+        let unanswered = self.reports(world, within: .seconds(11))[2].findings.last
+        #expect(unanswered?.subject == "connection", "only its response is missing")
+    }
+
+    @Test("A proxy that refuses is wrong, one that cannot reach APNs makes it unreachable")
+    func proxy() throws {
+        let world = try worldWithQueues { $0.apns.proxy = ProxyAddress(endpoint: Endpoint(host: "proxy", port: 3128)) }
+        #expect(reports(world)[1].findings.map(\.severity) == [.unreachable])
+        for (status, text) in [(407, "requires a user"), (403, "does not permit"), (405, "does not open a tunnel")] {
+            world.network.openTunnel = { _, _ in ("HTTP/1.1 \(status) No", nil) }
+            let finding = try #require(reports(world)[1].findings.first)
+            #expect(finding.severity == .wrong && finding.text.contains(text), "\(finding)")
+            #expect(finding.text.hasSuffix("(HTTP \(status) No)"))
+        }
     }
 
     @Test("A slow broker is named within three seconds, and checked all the same")

@@ -145,9 +145,9 @@ struct ProducerTests {
         for target in [#""apns-channel-id":"YQ==","payload":{"aps":{}}"#, #""channel":{"operation":"list"}"#] {
             let body = #"{"apns-request-id":"\#(id)",\#(target)}"#
             #expect(try Self.decode(DecoderSample(body, decoder: "auto")).notifications[0].id?.description == id)
+            let wrong = #"{"apns-request-id":"\#(id)","apns-topic":7,\#(target)}"#
+            #expect(try Self.failure(DecoderSample(wrong, decoder: "auto")).known?.id?.description == id)
         }
-        let wrong = #"{"apns-request-id":"\#(id)","apns-channel-id":"YQ==","apns-topic":7,"payload":{"aps":{}}}"#
-        #expect(try Self.failure(DecoderSample(wrong, decoder: "auto")).known?.id?.description == id)
         let device = #"{"apns-request-id":"\#(id)","device-token":"00","payload":{"aps":{"badge":1}}}"#
         let request = try Self.decode(DecoderSample(device, decoder: "auto"))
         #expect(request.notifications[0].id == nil)

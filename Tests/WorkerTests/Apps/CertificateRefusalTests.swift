@@ -1,4 +1,3 @@
-import APNs
 import Core
 import Logging
 import Pipeline
@@ -8,6 +7,7 @@ import TLS
 import TestSupport
 import Testing
 
+@testable import APNs
 @testable import Commands
 @testable import Configuration
 @testable import Runtime
@@ -122,6 +122,18 @@ struct CertificateRefusalTests {
         try world.setScript(taken)
         #expect(world.pass(atMost: .seconds(35)) { world.isQuiet })
         #expect(world.worker?.paused.isEmpty == true)
+    }
+
+    @Test("A refusal may come after SETTINGS: the next failure is not the end of a connection")
+    func refusedLate() throws {
+        let lines = LogLines()
+        let world = try world(taken, log: lines)
+        world.pass(.seconds(1))
+        world.isAPNsDown = true
+        let connections = try #require(world.worker).worker.pools[PoolID(0)].connections
+        try #require(connections.first).engine.fail(APNsError(.certificateRefused, "revoked"))
+        world.pass(.seconds(60))
+        #expect(lines.all.first { $0.message.hasSuffix("trying again") }?.message.hasPrefix("cannot connect") == true)
     }
 
     @Test("A direct request ends as a refused one")

@@ -15,8 +15,10 @@ struct ProcessWorldTests {
     private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
     /// - Parameter starts: whether a worker runs.
-    private static func world(starts: Bool = true) throws -> World {
-        let world = try World { configuration in
+    private static func world(starts: Bool = true, script: String = "") throws -> World {
+        let world = try World(script: script) { configuration in
+            configuration.apps.append(configuration.apps[1])
+            configuration.apps[2].topic = "com.example.third"
             let options = ProcessDecoder.Options(program: Program(command: ["reader"]))
             configuration.decoders = [DecoderDefinition(name: "program", .process(options))]
             configuration.queues[0].decoder = "program"
@@ -44,6 +46,16 @@ struct ProcessWorldTests {
         #expect(world.programs.starts == 2)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         #expect(world.isQuiet)
+    }
+
+    @Test("A request for two refused apps counts for the share of both")
+    func shares() throws {
+        let world = try Self.world(script: "topic *: 403 InvalidProviderToken")
+        for names in [["other", "third"], ["third"]] {
+            try world.request(names.map { World.body(1, topic: "com.example.\($0)") }.joined(separator: ","))
+            world.pass(.seconds(2))
+        }
+        #expect(world.worker?.paused.map(\.held) == [1, 1] && world.parked.count == 1)
     }
 
     @Test("Each answer has its effect")

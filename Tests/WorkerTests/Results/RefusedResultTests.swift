@@ -105,8 +105,10 @@ struct RefusedResultTests {
         #expect(world.broker.unsettledCount == 10)
     }
 
-    @Test("The time in which nothing can be published does not count for results that wait", arguments: [true, false])
-    func stopped(isAlarm: Bool) throws {
+    @Test(
+        "The time in which nothing can be published does not count for results that wait",
+        arguments: [(true, true), (true, false), (false, false)])
+    func stopped(isAlarm: Bool, isSeenByQueues: Bool) throws {
         let world = try Self.world()
         for round in 0..<2 {
             world.broker.queues[Self.full]?.rejectsPublishes = true
@@ -114,7 +116,7 @@ struct RefusedResultTests {
             world.pass(.seconds(5))
             if isAlarm {
                 world.broker.setAlarm(true)
-                try world.put(100 + round..<101 + round, replyTo: "replies")
+                if isSeenByQueues { try world.put(100 + round..<101 + round, replyTo: "replies") }
             } else {
                 world.broker.users = [:]
                 world.broker.closeAll()

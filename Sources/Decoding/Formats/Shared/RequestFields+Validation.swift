@@ -108,6 +108,7 @@ extension RequestFields {
         guard findings.isEmpty, let operation else {
             var failure = failure
             failure.known?.target = operation.map { .management($0) }
+            failure.known?.id = id
             throw failure
         }
         let notification = Notification(
