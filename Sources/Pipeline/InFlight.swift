@@ -143,14 +143,14 @@ package final class InFlightRequest {
         return DoneBitmap(notifications: notifications, leaving: positions)
     }
 
-    /// The AMQP expiration, counted from a plausible timestamp, else from the first arrival. The broker drops messages
-    /// that expire in a queue; this covers requests that expire while held or parked.
+    /// The AMQP expiration, counted from a plausible timestamp, at the latest from the first arrival. The broker drops
+    /// messages that expire in a queue; this covers requests that expire while held or parked.
     var expiresAt: WallTime? {
         if let known = history.expiresAt { return known }
         guard let lifetime = delivery.lifetime, lifetime > 0 else { return nil }
         // The timestamp may be in whole seconds, rounded down.
         let published = delivery.published(before: arrived.wall)?.adding(milliseconds: 999)
-        return (published ?? arrived.wall).adding(milliseconds: lifetime)
+        return min(published ?? arrived.wall, arrived.wall).adding(milliseconds: lifetime)
     }
 }
 

@@ -67,7 +67,8 @@ struct PropertyReader: ~Copyable {
         case "d": return .number(Double(bitPattern: try number()))
         // A scale and an integer.
         case "D": _ = try field(5)
-        case "A", "F": _ = try field(Int(try number() as UInt32))
+        case "A": return .array(try field(Int(try number() as UInt32)))
+        case "F": _ = try field(Int(try number() as UInt32))
         case "V": break
         default: throw Malformed()
         }

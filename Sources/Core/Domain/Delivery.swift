@@ -49,6 +49,8 @@ package struct Delivery: Sendable {
             case integer(Int64)
             case number(Double)
             case boolean(Bool)
+            /// Its elements as the broker sent them.
+            case array(Field)
             case other
         }
 
@@ -211,6 +213,22 @@ package struct Delivery: Sendable {
         }
     }
 
+    /// The elements of the last header with a certain name; `nil` unless it is an array of texts.
+    package func texts(inHeader isMeant: (Span<UInt8>) -> Bool) -> [ArraySlice<UInt8>]? {
+        let storage = content.storage
+        let header = content.headers.last { isMeant(storage.span.extracting($0.name.range)) }
+        guard case .array(let field)? = header?.value else { return nil }
+        var rest = storage[field.range]
+        var texts: [ArraySlice<UInt8>] = []
+        while let type = rest.popFirst() {
+            let count = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            guard "Sx".utf8.contains(type), count <= rest.count - 4 else { return nil }
+            texts.append(rest.dropFirst(4).prefix(count))
+            rest = rest.dropFirst(4 + count)
+        }
+        return texts
+    }
+
     package func hasHeader(beginningWith prefix: StaticString) -> Bool {
         let storage = content.storage
         let count = prefix.utf8CodeUnitCount
@@ -320,7 +338,7 @@ package struct Delivery: Sendable {
         case .integer(let value): .integer(value)
         case .number(let value): .number(value)
         case .boolean(let value): .boolean(value)
-        case .other: .other
+        case .array, .other: .other
         }
     }
 }

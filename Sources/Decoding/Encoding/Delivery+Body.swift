@@ -15,12 +15,19 @@ extension Delivery {
         return delivery.trimmed(to: 3..<delivery.body.count)
     }
 
+    /// The beginnings of the names of character sets.
+    private static let characterSets = [
+        "ansi", "big5", "charset=", "cp", "euc-", "gb", "iso", "koi8", "latin", "shift_jis", "ucs-", "unicode", "utf",
+        "windows-",
+    ]
+
     private func decompressed(limit: Int) throws(DecodingFailure) -> Delivery {
         let encoding = contentEncoding ?? []
         let format: CompressedFormat
-        switch String(decoding: encoding, as: UTF8.self).lowercased().filter({ !$0.isWhitespace }) {
-        case "", "identity", "none", "utf-8", "utf8", "utf_8", "us-ascii", "ascii", "binary", "8bit", "7bit":
-            return self
+        let name = String(decoding: encoding, as: UTF8.self).lowercased().filter { !$0.isWhitespace }
+        switch name {
+        case "", "identity", "none", "us-ascii", "ascii", "binary", "8bit", "7bit": return self
+        case _ where !name.contains(",") && Self.characterSets.contains(where: { name.hasPrefix($0) }): return self
         case "gzip", "x-gzip": format = .gzip
         case "deflate": format = .zlib
         default:

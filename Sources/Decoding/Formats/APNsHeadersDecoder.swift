@@ -3,7 +3,7 @@ package import Core
 /// `apns-headers`: the body is the payload, and all other fields are AMQP headers with Apple's names. The fastest
 /// format.
 ///
-/// Numbers may be integers or decimal digits; `device-tokens` is a text of comma-separated tokens.
+/// Numbers may be integers or decimal digits; `device-tokens` is an array, or a text of comma-separated tokens.
 package struct APNsHeadersDecoder: RefusingDecoder {
     package init() {}
 
@@ -52,7 +52,9 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         switch fields[.deviceTokens] {
         case .missing: break
         case .text(let text): fields.setDeviceTokens(split(text), else: "")
-        default: fields.setDeviceTokens(nil, else: "a text with commas between the tokens")
+        default:
+            let tokens = delivery.texts { RequestFields.Name(header: $0) == .deviceTokens }
+            fields.setDeviceTokens(tokens, else: "an array of texts, or a text with commas between the tokens")
         }
         return fields
     }

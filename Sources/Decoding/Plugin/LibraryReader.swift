@@ -71,10 +71,13 @@ struct LibraryReader {
             let notification = unsafe place.loadUnaligned(as: harebell_notification.self)
             var fields = try unsafe read(notification, &payload)
             func request() throws(DecodingFailure) -> Request {
-                guard let payload = payload.slice else { throw DecodingFailure("payload: missing") }
-                if checked != payload { try RequestFields.payload(payload) }
-                checked = payload
-                return try fields.request(payload: payload)
+                let found = payload.slice
+                let isChecked = found != nil && found == checked
+                checked = fields.findings.check { () throws(DecodingFailure) in
+                    guard let found else { throw DecodingFailure("payload: missing") }
+                    return try isChecked ? found : RequestFields.payload(found)
+                }
+                return try fields.request(payload: checked)
             }
             if count == 1 {
                 var only = try request()

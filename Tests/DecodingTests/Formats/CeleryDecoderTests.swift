@@ -110,6 +110,9 @@ struct CeleryDecoderTests {
             ]
         ).request()
         #expect(request.notifications[0].expiration == 1_790_003_600 && request.hint == nil)
+        var automatic = Self.sample([("expires", .text("2026-09-21T15:13:20Z"))])
+        automatic.decoders = Self.decoders.replacing("/kwargs/push }", with: "/kwargs/push, decoder: auto }")
+        #expect(try automatic.request().hint == nil)
     }
 
     @Test("reply_to is ignored, which Celery sets in every task, unless the configuration uses it")

@@ -502,7 +502,7 @@ struct DecoderTests {
                     ])
             #expect(
                 complaint([("device-tokens", .boolean(true))])
-                    == "device-tokens: expected a text with commas between the tokens")
+                    == "device-tokens: expected an array of texts, or a text with commas between the tokens")
         }
 
         @Test("Errors name the header")

@@ -253,6 +253,7 @@ struct LibraryDecoderTests {
             for (body, complaint) in Self.outOfOrder {
                 #expect(try sample(body).complaint().hasPrefix(complaint), "\(body)")
             }
+            #expect(try sample("no payload").decoded().failure?.known?.target != nil)
         }
 
         @Test func `a notification of several that cannot be sent costs only itself`() throws {

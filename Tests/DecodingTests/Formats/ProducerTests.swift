@@ -202,7 +202,8 @@ struct ProducerTests {
             ("priority", "apns-priority"), ("enviroment", "environment"), ("not_before", "not-before"),
             ("apns_token", "device-token"), ("bundleId", "apns-topic"), ("bundle_id", "apns-topic"),
             ("x-apns-priority", "apns-priority"), ("X-APNS-Topic", "apns-topic"), ("ttl", "apns-expiration"),
-            ("expiry", "apns-expiration"),
+            ("expiry", "apns-expiration"), ("dvice-token", "device-token"), ("anps-topic", "apns-topic"),
+            ("pns-topic", "apns-topic"), ("pyload", "payload"), ("evironment", "environment"),
         ])
     func nearMisses(key: String, field: String) throws {
         let meaning = field == "apns-expiration" ? ", a time in seconds since 1970" : ""

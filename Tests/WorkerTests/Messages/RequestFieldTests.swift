@@ -83,6 +83,15 @@ struct RequestFieldTests {
         #expect(result.outcome == "accepted" && result.body.contains(#"did you mean \"apns-collapse-id\"?"#))
     }
 
+    @Test("Device tokens in a header may be an array")
+    func tokenArray() throws {
+        let tokens = FieldValue.array([.string("7abc")])
+        let (record, _) = try Self.run(#"{"aps":{"badge":1}}"#) {
+            $0.headers = ["Device-Tokens": tokens, "apns-topic": .string("com.example.app")]
+        }
+        #expect(string(record.map { Array($0.deviceToken) }) == "7abc")
+    }
+
     @Test("A body that is too large still has the target of its headers in the result")
     func oversize() throws {
         let (_, result) = try Self.run(String(repeating: "x", count: 20_000)) {

@@ -68,8 +68,9 @@ struct NotBeforeTests {
         "A request is sent at its time unless it expires before, by either expiration, counted from its timestamp",
         arguments: [
             (9, nil, nil, false), (nil, "9000", nil, false), (nil, "14000", start - 5, false),
-            (nil, "14000", (start - 5) * 1000, false), (nil, "9000", start, false), (11, nil, nil, true),
-            (10, nil, nil, true), (0, nil, nil, true), (nil, "11000", nil, true), (nil, "16000", start - 5, true),
+            (nil, "14000", (start - 5) * 1000, false), (nil, "9000", start, false),
+            (nil, "9000", start + 3600, false), (11, nil, nil, true), (10, nil, nil, true), (0, nil, nil, true),
+            (nil, "11000", nil, true), (nil, "16000", start - 5, true),
             (nil, "16000", (start - 5) * 1000, true), (nil, "11000", start, true),
         ] as [(apns: Int64?, amqp: String?, timestamp: Int64?, isSent: Bool)])
     func expiration(apns: Int64?, amqp: String?, timestamp: Int64?, isSent: Bool) throws {

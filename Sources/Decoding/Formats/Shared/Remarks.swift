@@ -6,12 +6,14 @@ struct Remarks {
     private static let maximumKept = 4
     /// Names beyond this number are not compared, because a message may have many.
     private static let maximumCompared = 64
-    /// The first two letters of each field's name, with and without `apns-` or `device-`, and of ``aliases``. Names
-    /// that begin otherwise are not compared, because a message may have many other headers.
+    /// The first two letters of each field's name, with and without `apns-` or `device-`, and of ``aliases``; of most
+    /// names also with one of them missing, or exchanged. Names that begin otherwise are not compared, because a
+    /// message may have many other headers.
     private static let beginnings: Set<UInt16> = Set(
-        ["ap", "bu", "ch", "co", "de", "en", "ex", "no", "pa", "pr", "pu", "to", "tt"].map { text in
-            text.utf8.reduce(0) { $0 << 8 | UInt16($1) }
-        })
+        [
+            "an", "ap", "ay", "bu", "ch", "co", "de", "dv", "ed", "en", "ev", "ex", "ne", "no", "nt", "nv", "on", "ot",
+            "pa", "pn", "pr", "pu", "py", "to", "tt",
+        ].map { text in text.utf8.reduce(0) { $0 << 8 | UInt16($1) } })
 
     /// Names under which other services have a field, in the form of `Suggestion.normal`.
     private static let aliases: [String: RequestFields.Name] = [
