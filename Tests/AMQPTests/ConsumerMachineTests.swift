@@ -25,8 +25,7 @@ struct ConsumerMachineTests {
             ("stopping", after(subscribing) { _ = $0.stop() }), ("replacing", after(subscribing) { _ = $0.renew() }),
             ("consuming", consuming),
             ("cancelling", after(consuming) { _ = $0.stop() }), ("renewing", after(consuming) { _ = $0.renew() }),
-            ("cancelled", lost),
-            ("closing", after(lost) { _ = $0.cancelOkReceived() }),
+            ("cancelled", lost), ("closing", after(lost) { _ = $0.cancelOkReceived() }),
             ("closed", after(consuming) { $0.channelClosed(retryAt: ConsumerMachineTests.later) }),
         ]
     }()
@@ -41,10 +40,8 @@ struct ConsumerMachineTests {
     }
 
     static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
-        ("channel opened", { $0.channelOpened(isWanted: true) }),
-        ("consume-ok", { $0.consumeOkReceived() }),
-        ("cancel", { $0.cancelReceived() }),
-        ("cancel-ok", { $0.cancelOkReceived() }),
+        ("channel opened", { $0.channelOpened(isWanted: true) }), ("consume-ok", { $0.consumeOkReceived() }),
+        ("cancel", { $0.cancelReceived() }), ("cancel-ok", { $0.cancelOkReceived() }),
         ("channel close-ok", silent { $0.channelCloseOkReceived(retryAt: ConsumerMachineTests.later) }),
         ("channel closed", silent { $0.channelClosed(retryAt: ConsumerMachineTests.later) }),
         ("stop", { $0.stop() }), ("resume", { $0.resume() }), ("prefetch changed", { $0.renew() }),

@@ -16,8 +16,7 @@ struct ControlTests {
             .bindQueue("q", exchange: "e", routingKey: "k"), .inspectQueue("q"),
             .declareQueue(QueueDeclaration(name: "q")), .inspectQueue(String(repeating: "x", count: 256)),
             .get(queue: "q"), .inspectExchange("e"), .deleteExchange("e"), .inspectExchange("e"),
-            .probeReading(queue: "q"),
-            .purgeQueue("q"), .deleteQueue("q"),
+            .probeReading(queue: "q"), .purgeQueue("q"), .deleteQueue("q"),
         ]
         for request in requests { pair.engine.request(request, at: pair.now) }
         pair.settle()

@@ -13,12 +13,9 @@ struct BehaviourTests {
             ("dead", "410 {\"reason\":\"Unregistered\",\"timestamp\":1795132800000}"),
             ("DEAD", "410 {\"reason\":\"Unregistered\",\"timestamp\":1795132800000}"),
             ("fade", "410 {\"reason\":\"ExpiredToken\",\"timestamp\":1795132800000}"),
-            ("bad0", "400 {\"reason\":\"BadDeviceToken\"}"),
-            ("0dd0", "400 {\"reason\":\"DeviceTokenNotForTopic\"}"),
-            ("f100d0", "429 {\"reason\":\"TooManyRequests\"}"),
-            ("fa11", "500 {\"reason\":\"InternalServerError\"}"),
-            ("0ff0", "503 {\"reason\":\"ServiceUnavailable\"}"),
-            ("c0ffee", "200 "),
+            ("bad0", "400 {\"reason\":\"BadDeviceToken\"}"), ("0dd0", "400 {\"reason\":\"DeviceTokenNotForTopic\"}"),
+            ("f100d0", "429 {\"reason\":\"TooManyRequests\"}"), ("fa11", "500 {\"reason\":\"InternalServerError\"}"),
+            ("0ff0", "503 {\"reason\":\"ServiceUnavailable\"}"), ("c0ffee", "200 "),
         ])
     func builtInResponses(prefix: String, response: String) throws {
         let provider = try Provider()

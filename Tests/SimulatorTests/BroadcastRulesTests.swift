@@ -42,17 +42,12 @@ struct BroadcastRulesTests {
     @Test(
         "Every invalid header is refused with Apple's status and reason",
         arguments: [
-            (":method", "GET", 405, "MethodNotAllowed"),
-            ("apns-request-id", "x", 400, "BadMessageId"),
-            ("apns-push-type", nil, 400, "MissingPushType"),
-            ("apns-push-type", "alert", 400, "InvalidPushType"),
-            ("apns-channel-id", nil, 400, "MissingChannelId"),
-            ("apns-channel-id", "???", 400, "BadChannelId"),
+            (":method", "GET", 405, "MethodNotAllowed"), ("apns-request-id", "x", 400, "BadMessageId"),
+            ("apns-push-type", nil, 400, "MissingPushType"), ("apns-push-type", "alert", 400, "InvalidPushType"),
+            ("apns-channel-id", nil, 400, "MissingChannelId"), ("apns-channel-id", "???", 400, "BadChannelId"),
             ("apns-channel-id", "AAAA", 400, "ChannelNotRegistered"),
-            ("apns-expiration", nil, 400, "BadExpirationDate"),
-            ("apns-expiration", "x", 400, "BadExpirationDate"),
-            ("apns-priority", nil, 400, "BadPriority"),
-            ("apns-priority", "2", 400, "BadPriority"),
+            ("apns-expiration", nil, 400, "BadExpirationDate"), ("apns-expiration", "x", 400, "BadExpirationDate"),
+            ("apns-priority", nil, 400, "BadPriority"), ("apns-priority", "2", 400, "BadPriority"),
             (":path", "/4/broadcasts/apps/com.example.MyApp.push-type.liveactivity", 400, "TopicDisallowed"),
         ] as [(String, String?, Int, String)])
     func brokenHeader(name: String, value: String?, status: Int, reason: String) {

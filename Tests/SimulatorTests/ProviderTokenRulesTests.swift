@@ -49,8 +49,7 @@ struct ProviderTokenRulesTests {
             (goodHeader, #"{"iss":"DEF123GHIJ","iat":1.5}"#, "iat is not a whole number of seconds"),
             (#"{"alg":"RS256","kid":"ABC123DEFG"}"#, "{}", "alg is \"RS256\", not ES256"),
             (#"{"alg":"ES256","kid":"ABC"}"#, "{}", "kid has 3 characters instead of 10"),
-            (#"{"alg":"ES256"}"#, "{}", "kid is missing"),
-            (goodHeader, #"{"iss":7}"#, "iss is not a string"),
+            (#"{"alg":"ES256"}"#, "{}", "kid is missing"), (goodHeader, #"{"iss":7}"#, "iss is not a string"),
             ("[]", "{}", "the header of the provider token is not a JSON object"),
             (
                 goodHeader, #"{"iss":"DEF123GHIJ","iat":1795219200}"#,

@@ -95,10 +95,8 @@ struct EngineLossTests {
     }
 
     private let endings: [(name: String, end: (Link) -> Void)] = [
-        ("time-out", { $0.pass(.seconds(30)) }),
-        ("reset", { $0.server.reset(1, .internalError) }),
-        ("refused", { $0.server.reset(1, .refusedStream) }),
-        ("cut", { $0.cut() }),
+        ("time-out", { $0.pass(.seconds(30)) }), ("reset", { $0.server.reset(1, .internalError) }),
+        ("refused", { $0.server.reset(1, .refusedStream) }), ("cut", { $0.cut() }),
         ("closed", { $0.server.hangsUp = true }),
         (
             "drain deadline",

@@ -68,8 +68,7 @@ struct APNsDiagnosisTests {
             (200, nil, ConnectionFinding.Severity.ok), (400, "FeatureNotEnabled", .ok),
             (403, "InvalidProviderToken", .wrong), (403, "ExpiredProviderToken", .wrong),
             (403, "BadEnvironmentKeyInToken", .wrong), (403, "TopicMismatch", .warning),
-            (429, "TooManyRequests", .note),
-            (500, "InternalServerError", .note), (400, "SomethingNew", .note),
+            (429, "TooManyRequests", .note), (500, "InternalServerError", .note), (400, "SomethingNew", .note),
         ] as [(UInt16, String?, ConnectionFinding.Severity)])
     func token(status: UInt16, reason: String?, severity: ConnectionFinding.Severity) throws {
         let reply = APNsResponse(status: status, reason: reason.map { RejectionReason(rawValue: $0) })

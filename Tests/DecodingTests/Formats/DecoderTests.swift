@@ -56,15 +56,10 @@ struct DecoderTests {
             let found = try notification(
                 """
                 {
-                  "unknown": [1, {"payload": {}}, "x"],
-                  "device-token": "\(token.uppercased())",
-                  "apns-topic": "com.example.app.voip",
-                  "apns-push-type": "voip",
-                  "apns-id": "123E4567-e89b-12d3-a456-426655440000",
-                  "apns-priority": 5,
-                  "apns-expiration": 1795300000,
-                  "apns-collapse-id": "score-42",
-                  "environment": "development",
+                  "unknown": [1, {"payload": {}}, "x"], "device-token": "\(token.uppercased())",
+                  "apns-topic": "com.example.app.voip", "apns-push-type": "voip",
+                  "apns-id": "123E4567-e89b-12d3-a456-426655440000", "apns-priority": 5, "apns-expiration": 1795300000,
+                  "apns-collapse-id": "score-42", "environment": "development",
                   "payload":\t\(payload)
                 }
 
@@ -271,9 +266,7 @@ struct DecoderTests {
         @Test(
             "A time is in seconds, and the error names what it looks like",
             arguments: [
-                ("1.5", "", ", found 1.5"),
-                ("-1", "", ", found -1"),
-                (#""1""#, "", #", found "1", a string"#),
+                ("1.5", "", ", found 1.5"), ("-1", "", ", found -1"), (#""1""#, "", #", found "1", a string"#),
                 (#""0""#, "", #", found "0", a string"#),
                 (#""2026-11-26T10:00:00Z""#, "", ", found a date in ISO 8601, which is 1795687200"),
                 ("99999999999999999999", "", ", found 99999999999999999999"),
@@ -513,8 +506,7 @@ struct DecoderTests {
                 complaint([target, ("apns-priority", .text("high"))])
                     == "apns-priority: expected 1, 5 or 10, found \"high\"")
             for (value, found) in [
-                (FieldValue.double(5), nil), (.double(5.5), "5.5"),
-                (.void, "a decimal, a table, an array or nothing"),
+                (FieldValue.double(5), nil), (.double(5.5), "5.5"), (.void, "a decimal, a table, an array or nothing"),
             ] {
                 let delivery = try DeadLetterSamples.delivery(
                     ["device-token": .string(token), "apns-priority": value], body: #"{"aps":{"badge":1}}"#)

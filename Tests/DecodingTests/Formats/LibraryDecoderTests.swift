@@ -109,8 +109,7 @@ struct LibraryDecoderTests {
     @Suite struct Loading {
         @Test(arguments: [
             ("ENTRY=other", "FILE does not export a function harebell_decoder"),
-            ("REFUSE=\"too old\"", "FILE has no decoder for the interface 1: too old"),
-            ("REFUSE=NULL", nil),
+            ("REFUSE=\"too old\"", "FILE has no decoder for the interface 1: too old"), ("REFUSE=NULL", nil),
             ("TABLE_ABI=2", "FILE was built for interface 2, expected 1"),
             ("TABLE_SIZE=16", "the table of FILE has 16 bytes, expected at least 72"),
             ("TABLE_CREATE=NULL", "the table of FILE lacks create, decode or destroy"),
@@ -225,10 +224,8 @@ struct LibraryDecoderTests {
 
         private static let outOfOrder = [
             ("nothing", "library: its answer has no answer"),
-            ("unknown", "library: its answer has the unknown kind of answer 99"),
-            ("reject", "not \u{FFFD} good"),
-            ("reject mutely", "the library gives no reason"),
-            ("reject at length", String(repeating: "x", count: 512)),
+            ("unknown", "library: its answer has the unknown kind of answer 99"), ("reject", "not \u{FFFD} good"),
+            ("reject mutely", "the library gives no reason"), ("reject at length", String(repeating: "x", count: 512)),
             ("much later", "library: its answer has 18446744073709551615 seconds, expected at most 31536000"),
             ("501", "library: 501 notifications, expected at most 500"),
             ("no end", "library: its answer has a request without notifications"),
@@ -238,8 +235,7 @@ struct LibraryDecoderTests {
             ("vast struct", "library: its answer has a notification_size of 9223372036854775807"),
             ("text at NULL", "library: its answer has topic: 5 bytes at NULL"),
             ("endless text", "library: its answer has topic: 18446744073709551615 bytes, expected at most 65536"),
-            ("key at NULL", "library: its answer has key: 1 bytes at NULL"),
-            ("no payload", "payload: missing"),
+            ("key at NULL", "library: its answer has key: 1 bytes at NULL"), ("no payload", "payload: missing"),
             ("empty payload", "payload: empty, expected JSON"),
             ("payload that is no UTF-8", "payload: not JSON: expected UTF-8 at byte 17"),
             ("payload that is no JSON", "payload: not JSON: expected a value at byte 7"),

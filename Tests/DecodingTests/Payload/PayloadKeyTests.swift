@@ -32,8 +32,7 @@ private struct Row: CustomTestStringConvertible {
     }
 
     private static let needed: [PushType: [String]] = [
-        .alert: ["\"badge\":1"],
-        .background: ["\"content-available\":1"],
+        .alert: ["\"badge\":1"], .background: ["\"content-available\":1"],
         .liveactivity: ["\"event\":\"update\"", "\"timestamp\":1", "\"content-state\":{}"],
     ]
 

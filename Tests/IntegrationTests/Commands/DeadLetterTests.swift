@@ -284,8 +284,7 @@ extension ProcessTests {
                 ["list", "--since", "yesterday"], ["list", "--outcome", "great"], ["list", "--limit", "0"],
                 ["replay", "--rate", "0"], ["discard", "--yes"],
                 ["discard", "--all", "--reason", "BadTopic", "--yes"], ["discard", "--all"],
-                ["replay", "--yes", "--to", stage.deadLetterQueue],
-                ["import", "--file", stage.directory.file("none")],
+                ["replay", "--yes", "--to", stage.deadLetterQueue], ["import", "--file", stage.directory.file("none")],
             ] {
                 let process = try stage.run(["dead-letters"] + arguments)
                 #expect(process.exit == .exited(64), "\(arguments): \(process.report)")

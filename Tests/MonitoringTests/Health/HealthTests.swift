@@ -245,8 +245,7 @@ struct HealthTests {
             "apps": [
                 [
                     "topic": "com.example.app", "environment": "production", "usable": false, "connections": 1,
-                    "authenticated": 0,
-                    "problem": "com.example.app (production) is paused: \(explanation)",
+                    "authenticated": 0, "problem": "com.example.app (production) is paused: \(explanation)",
                     "paused": [
                         [
                             "topic": "com.example.app", "cause": "BadEnvironmentKeyIdInToken", "seconds": 2, "held": 1,

@@ -17,8 +17,7 @@ struct RetryQueueTests {
     @Test(
         "After a long-term failure a request waits in the retry queue of its kind, without a result, under one apns-id",
         arguments: [
-            ("503 ServiceUnavailable", 900), ("500 InternalServerError", 900), ("502", 900),
-            ("429 TooManyRequests", 5),
+            ("503 ServiceUnavailable", 900), ("500 InternalServerError", 900), ("502", 900), ("429 TooManyRequests", 5),
         ], [true, false])
     func parked(trouble: (response: String, delay: Int), hasMessageID: Bool) throws {
         let world = try World.started(script: "attempt 1: \(trouble.response)")
