@@ -38,7 +38,7 @@ package enum Addresses {
 
     /// `address:port` to listen on, numeric. `localhost` means 127.0.0.1, and port 0 takes any free port.
     package static func listener(_ text: String) -> Endpoint? {
-        guard var endpoint = endpoint(text[...], defaultPort: nil) else { return nil }
+        guard var endpoint = Endpoint(text[...], defaultPort: nil) else { return nil }
         if endpoint.host == "localhost" { endpoint.host = "127.0.0.1" }
         var four = in_addr()
         var six = in6_addr()
@@ -52,6 +52,6 @@ package enum Addresses {
     }
 
     private static func endpoint(_ text: Substring, defaultPort: UInt16?) -> Endpoint? {
-        Endpoint(text, defaultPort: defaultPort).flatMap { $0.host.isEmpty ? nil : $0 }
+        Endpoint(text, defaultPort: defaultPort).flatMap { $0.host.isEmpty || $0.port == 0 ? nil : $0 }
     }
 }

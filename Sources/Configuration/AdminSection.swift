@@ -40,13 +40,20 @@ extension Configuration.Admin {
             return !content.isEmpty && !content.hasPrefix("#") && line.count - content.count <= indentation
         }
         // The brace that closes the section need not be indented.
-        for end in [min((next ?? lines.count) + 1, lines.count), next ?? lines.count] {
-            let section = String(repeating: "\n", count: start) + lines[start..<end].joined(separator: "\n")
+        let sections = [min((next ?? lines.count) + 1, lines.count), next ?? lines.count].map { end in
+            String(repeating: "\n", count: start) + lines[start..<end].joined(separator: "\n")
+        }
+        for section in sections {
             do throws(YAMLError) {
                 return try YAMLParser.root(of: Array(section.utf8))
             } catch {
                 problem = error
             }
+        }
+        // In JSON a comma follows the section, and the file's braces are around it.
+        for section in sections {
+            let root = try? YAMLParser.root(of: Array("{\(section)}".utf8))
+            if root?.mapping?.contains(where: { $0.key.scalar?.string == "admin" }) == true { return root }
         }
         throw ConfigurationDocument.error(path, problem.location, "not YAML: \(problem.message)")
     }

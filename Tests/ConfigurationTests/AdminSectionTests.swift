@@ -46,6 +46,8 @@ struct AdminSectionTests {
         #expect(try admin("") == Configuration.Admin(listen: Endpoint(host: "127.0.0.1", port: 9464)))
         #expect(try admin("admin: { listen: \"localhost:9999\" }\n")?.listen == Endpoint(host: "127.0.0.1", port: 9999))
         #expect(try admin("admin: null\nworkers: many\n") == nil)
+        let json = "{\n  \"admin\": {\n    \"listen\": \"127.0.0.1:9998\"\n  },\n  \"apps\": [ }\n"
+        #expect(try admin(json)?.listen.port == 9998)
     }
 
     @Test("An error in the section itself is reported with its place")

@@ -263,6 +263,7 @@ struct ConfigurationTests {
             #expect(found.workers == 4)
             #expect(throws: ConfigurationError.self) { try document("workers: ${:-4}\n" + app) }
             #expect(throws: ConfigurationError.self) { try document("workers: ${N:-many}\n" + app) }
+            #expect(errors("queues: [{ name: \"${N:-${M:-a}}\" }]\n" + app).count == 1)
         }
 
         @Test("Secrets are read from files, without the final line end; a relative path starts at the file's folder")
@@ -339,6 +340,7 @@ struct ConfigurationTests {
             retry: { delays_seconds: [3, x] } → 1:30: retry.delays_seconds[1]: expected an integer, found text
             tracing: { sample_ratio: all } → 1:26: tracing.sample_ratio: expected a number, found text
             log: { show_payloads: yes } → 1:23: log.show_payloads: expected true or false, found text
+            log: { show_payloads: "true" } → 1:23: log.show_payloads: expected true or false, found text
             log: { level: [] } → \
                 1:15: log.level: expected one of trace, debug, info, notice, warning, error, critical, found a list
             """)
@@ -544,6 +546,7 @@ struct ConfigurationTests {
             "An app's endpoint is an https URL",
             arguments: [
                 "http://a:1", "https://", "https://a:x", "https://a:70000", "https://a/b", "https://u@a", "a:1",
+                "https://a:0",
             ])
         func endpoints(text: String) {
             #expect(

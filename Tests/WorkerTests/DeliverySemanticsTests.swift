@@ -435,6 +435,10 @@ struct DeliverySemanticsTests {
         #expect(world.published(in: "push.results").count == 1)
         #expect(world.broker.messages(in: "push.requests").count == 1)
         #expect(world.network.links.isEmpty)
+        let alone = try World.started()
+        (alone.isBrokerDown, alone.isAPNsDown) = (true, true)
+        for endpoint in [World.broker, World.apns] { alone.cut(endpoint) }
+        #expect(try !alone.drain(within: .zero).wasCutShort, "without connections it ends at once")
     }
 
     @Test("A drain ends when a busy quorum queue has applied its acknowledgements, which a closing channel would lose")

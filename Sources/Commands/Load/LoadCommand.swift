@@ -74,9 +74,9 @@ struct LoadCommand: ParsableCommand {
 
     private static func refuseApple(_ apps: [Configuration.App], _ topic: String) throws {
         guard !apps.isEmpty else { throw ValidationError("no app \"\(topic)\" is configured") }
-        for app in apps where app.environment.host == app.endpoint.host {
+        for app in apps where app.endpoint.host.lowercased().hasSuffix(".push.apple.com") {
             throw ValidationError(
-                "\(topic) (\(app.environment.rawValue)) has no endpoint: its invented device tokens would go to "
+                "\(topic) (\(app.environment.rawValue)) has no endpoint but Apple's: its invented tokens would go to "
                     + "Apple, which pauses the app; set apps[].endpoint to a simulator")
         }
     }

@@ -13,7 +13,7 @@ final class ProgressBar {
     private var trouble: String?
 
     /// - Parameter isWanted: shown only on a terminal that can redraw a line.
-    init(isWanted: Bool, every interval: Duration = .milliseconds(500)) {
+    init(isWanted: Bool, every interval: Duration = .milliseconds(100)) {
         self.interval = interval
         let kind = unsafe getenv("TERM").map { unsafe String(cString: $0) } ?? ""
         isShown = isWanted && isatty(STDERR_FILENO) == 1 && !["", "dumb"].contains(kind)

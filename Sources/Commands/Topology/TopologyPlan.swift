@@ -43,8 +43,11 @@ package struct TopologyPlan: Sendable {
             name: route.routingKey,
             arguments: ["x-queue-type": .string("quorum"), "x-delivery-limit": .int32(deliveryLimit)])
         guard !route.exchange.isEmpty else { return [.queue(queue, purpose: purpose)] }
+        let exchange = Step.exchange(ExchangeDeclaration(name: route.exchange, type: "direct"))
+        // The broker would make up a name, another one each time.
+        guard !route.routingKey.isEmpty else { return [exchange] }
         return [
-            .exchange(ExchangeDeclaration(name: route.exchange, type: "direct")), .queue(queue, purpose: purpose),
+            exchange, .queue(queue, purpose: purpose),
             .binding(queue: route.routingKey, exchange: route.exchange, routingKey: route.routingKey),
         ]
     }

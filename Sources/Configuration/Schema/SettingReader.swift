@@ -121,7 +121,9 @@ package struct SettingReader {
         case .number(let range):
             values.set(path, number(of: node, setting.kind, path, range: range, Double.init).map { .number($0) })
         case .boolean:
-            guard let scalar = node.scalar else { return mismatch(node, setting.kind, path) }
+            guard let scalar = node.scalar, scalar.isPlain || Substitution.isNeeded(in: scalar.string) else {
+                return mismatch(node, setting.kind, path)
+            }
             guard let text = expand(scalar, path) else { return }
             guard text == "true" || text == "false" else { return mismatch(node, setting.kind, path) }
             values.set(path, .boolean(text == "true"))

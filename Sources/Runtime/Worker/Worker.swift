@@ -115,6 +115,10 @@ package struct Worker: ~Copyable {
             }
             for decoder in decoders { consider(decoder.nextDeadline) }
             consider(drain.deadline)
+            // A connection that is not open closes without an event of the network.
+            if drain.stage == .closing, ([consumer, inquiries] + publishers).contains(where: { $0.mayHaveEvents }) {
+                consider(now.instant)
+            }
             consider(tracer?.nextDeadline)
             consider(logThrottle.nextDeadline)
             return earliest

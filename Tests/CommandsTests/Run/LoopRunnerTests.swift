@@ -64,6 +64,7 @@ struct LoopRunnerTests {
             let diary = Diary { if $0.steps.count == 3 { $0.finish() } }
             try LoopRunner().run(diary, showing: ProgressBar(isWanted: false, every: .milliseconds(5)))
             #expect(zip(diary.steps, diary.steps.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(5) })
+            #expect(BrokerProgress.patience + ProgressBar(isWanted: false).interval < .milliseconds(2700))
         }
     }
 

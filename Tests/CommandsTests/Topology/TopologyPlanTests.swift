@@ -75,6 +75,8 @@ struct TopologyPlanTests {
         #expect(steps.contains(.exchange(ExchangeDeclaration(name: "push", type: "direct"))))
         #expect(steps.contains(.binding(queue: "results", exchange: "push", routingKey: "results")))
         #expect(steps.count == 5 + 3)
+        let keyless = try plan { $0.results.route = Configuration.Route(exchange: "push", routingKey: "") }.steps
+        #expect(keyless.allSatisfy { !$0.name.isEmpty && $0.kind != "binding" })
     }
 
     @Test("Request queues discard a message only into the dead letters")

@@ -138,6 +138,8 @@ extension ProcessTests {
             #expect(load.text(.errors).contains("com.example.app (production) has no endpoint"), "\(load.report)")
             let foreign = try run(["load", "--config", file, "--count", "1", "--topic", "com.example.other"])
             #expect(foreign.exit == .exited(64), "\(foreign.report)")
+            let sandbox = try configuration(name: "s.yaml", app: "endpoint: https://API.sandbox.push.apple.com")
+            #expect(try run(["load", "--config", sandbox, "--count", "1"]).exit == .exited(64))
             let several = try configuration(name: "several.yaml", "queues: [{ name: push.a }, { name: push.b }]")
             let ambiguous = try run(["load", "--config", several, "--count", "1"])
             #expect(ambiguous.exit == .exited(64), "\(ambiguous.report)")
