@@ -126,12 +126,7 @@ extension RequestPipeline {
             report = Report(
                 outcome: .undelivered, processed: .unknown,
                 detail: "redelivered: the channel may have been created already; list the channels before asking again")
-        case .failure(let failure):
-            // Its app may have been removed since an attempt.
-            let (attempts, processed) = (request.history.attempts, request.history.processed)
-            report = Report(
-                outcome: attempts > 0 ? .undelivered : .invalid, attempts: attempts,
-                processed: processed == .unknown ? .unknown : .no, detail: failure.detail)
+        case .failure(let failure): report = request.history.invalid(failure.detail)
         }
         if let finding = checks.finding { report.add(finding) }
         conclude(

@@ -61,7 +61,8 @@ struct DeadLetter: Sendable, Equatable {
     ///
     /// Source: rabbitmq.com/docs/dlx (effects on messages); newest first, one entry for each queue and reason.
     private static func death(of delivery: Delivery, in name: String) -> FieldTable? {
-        guard delivery.header("x-death") != nil,
+        // The headers of an archived message are only in its properties.
+        guard delivery.headerCount == 0 || delivery.header("x-death") != nil,
             let properties = try? MessageProperties(decoding: delivery.rawProperties),
             case .array(let deaths)? = properties.headers?["x-death"]
         else { return nil }

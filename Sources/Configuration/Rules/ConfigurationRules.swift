@@ -131,6 +131,9 @@ extension ConfigurationReader {
             guard values.text("\(section).exchange") == "", let key = values.text("\(section).routing_key") else {
                 continue
             }
+            if queues.contains(where: { RetryQueueName.matches(key.utf8, queue: $0) }) {
+                error("\(section).routing_key", "is the name of a retry queue: requests would loop")
+            }
             if queues.contains(key) {
                 error(
                     "\(section).routing_key",

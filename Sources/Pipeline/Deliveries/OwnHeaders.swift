@@ -16,12 +16,9 @@ package struct OwnHeaders {
     private static let longestName = 255
 
     private let queues: [PipelineQueue]
-    /// `retry.max_attempts`: a request is not parked after its last attempt.
-    private let maximumAttempts: Int
 
     package init(_ settings: PipelineSettings) {
         queues = settings.queues
-        maximumAttempts = settings.ladder.maximumAttempts
     }
 
     /// The delivery without untrusted headers.
@@ -82,7 +79,8 @@ package struct OwnHeaders {
     private func isTrusted(_ name: String, _ value: Delivery.HeaderValue, _ source: Source) -> Bool {
         switch name {
         case "parked", "deferred": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
-        case "attempts": source.isRetry && isInteger(value, from: 0, to: Int64(maximumAttempts) - 1)
+        // `retry.max_attempts` may have been higher.
+        case "attempts": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
         case "processed": source.isRetry && [Processed.yes, .unknown].contains { isText(value, $0.name) }
         case "expires-at": source.isRetry && isInteger(value, from: 0, to: Self.latestTime)
         default: (source.isRetry || source.isReplay) && isOfReplay(name, value)

@@ -66,7 +66,7 @@ extension RequestPipeline {
                     "limit": .stringConvertible(Self.poisonDeliveries),
                 ]))
         let report = Report(
-            outcome: .undelivered, processed: .unknown,
+            outcome: .undelivered, attempts: request.history.attempts, processed: .unknown,
             detail: "poison suspect: delivered \(count) times before and never settled; it was not decoded")
         let id =
             APNsHeadersDecoder.known(of: request.delivery).id ?? settings.notificationID(of: request.delivery)

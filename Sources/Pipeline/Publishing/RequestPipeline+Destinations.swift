@@ -1,5 +1,6 @@
 import AMQP
 package import Core
+import Decoding
 import DequeModule
 import Logging
 
@@ -112,7 +113,10 @@ extension RequestPipeline {
         failures.join(id: note.id, report: report)
         failures.count += note.unfailed
         if let position = note.position { failures.unrouted.append(position) }
-        failures.results.append(pending.publication.body)
+        let body = pending.publication.body
+        // The results of one request are an array.
+        let several = (try? JSONPart(body))?.elements.map(\.raw) ?? []
+        failures.results += several.isEmpty ? [body] : several
         pending.request.failures = failures
     }
 

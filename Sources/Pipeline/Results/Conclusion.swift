@@ -29,9 +29,18 @@ extension Conclusion {
     /// An invalid request, or an entry of a fan-out.
     init(_ request: InFlightRequest, _ failure: DecodingFailure, position: Int? = nil, id: NotificationID?) {
         self.init(
-            request: request, position: position, id: id, report: Report(outcome: .invalid, detail: failure.detail),
-            app: nil, target: failure.known?.target, topic: failure.known?.topic,
-            environment: failure.known?.environment, pushType: nil)
+            request: request, position: position, id: id, report: request.history.invalid(failure.detail), app: nil,
+            target: failure.known?.target, topic: failure.known?.topic, environment: failure.known?.environment,
+            pushType: nil)
+    }
+}
+
+extension RequestHistory {
+    /// A request that cannot be sent. Its app or its decoder may have changed since an attempt.
+    func invalid(_ detail: String) -> Report {
+        Report(
+            outcome: attempts > 0 ? .undelivered : .invalid, attempts: attempts,
+            processed: processed == .unknown ? .unknown : .no, detail: detail)
     }
 }
 

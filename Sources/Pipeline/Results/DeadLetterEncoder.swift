@@ -23,7 +23,8 @@ package struct DeadLetterEncoder: Sendable {
     ///   - queue: the name of the queue that the delivery came from.
     ///   - decoder: the name of the decoder that decoded it.
     ///   - firstSeen: its arrival; an earlier time in its headers, from a previous failure, is kept.
-    ///   - done: the notifications that a replay omits because they did not fail; `nil` for none.
+    ///   - done: the notifications that a replay omits because they did not fail; `nil` for those that the delivery
+    ///     omits.
     package func encode(
         _ delivery: Delivery, report: Report, results: [ArraySlice<UInt8>] = [], id: NotificationID?, queue: String,
         decoder: String, firstSeen: WallTime,
@@ -33,7 +34,7 @@ package struct DeadLetterEncoder: Sendable {
         var headers = Republishing.headers(properties, of: delivery, queue: queue, firstSeen: firstSeen)
         mark(&headers, report, id: id, decoder: decoder, now: now)
         headers["harebell-result"] = Self.joined(results).map { .text($0) }
-        headers[RequestHistory.Header.done] = done.map { .text($0.text) }
+        if let done { headers[RequestHistory.Header.done] = .text(done.text) }
         headers[HeaderFit.omitted] = nil
         for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
         properties.headers = HeaderFit.fit(headers, limit: Self.maximumHeaders)

@@ -65,6 +65,7 @@ package enum Republishing {
         properties.correlationID = delivery.correlationID.map(Array.init)
         properties.replyTo = delivery.replyTo.map(Array.init)
         properties.expiration = delivery.expiration.map(Array.init)
+        properties.priority = delivery.priority == 0 ? nil : delivery.priority
         properties.messageID = delivery.messageID.map(Array.init)
         properties.timestamp = delivery.timestamp
         properties.type = delivery.type.map(Array.init)
@@ -80,6 +81,9 @@ package enum Republishing {
                 case .other: nil
                 }
             if let value { headers.entries.append(FieldTable.Entry(name: Array(name), value: value)) }
+        }
+        if let tokens = delivery.texts(inHeader: { $0.equals("device-tokens") }) {
+            headers["device-tokens"] = .array(tokens.map { .text(Array($0)) })
         }
         properties.headers = headers
         return properties

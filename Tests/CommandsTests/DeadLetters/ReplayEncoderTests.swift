@@ -96,8 +96,9 @@ struct ReplayEncoderTests {
             $0.userID = Array("somebody".utf8)
             $0.deliveryMode = 1
         }
-        let letter = DeadLetter(delivery, in: DeadLetterSamples.queue)
-        let copy = try ReplayEncoder.copy(delivery, letter, to: DeadLetterSamples.queue)
+        let archived = try ArchivedMessage(line: ArchivedMessage.line(delivery, from: "q")[...]).delivery
+        let letter = DeadLetter(archived, in: DeadLetterSamples.queue)
+        let copy = try ReplayEncoder.copy(archived, letter, to: DeadLetterSamples.queue)
         #expect(copy.routingKey.elementsEqual(DeadLetterSamples.queue.utf8))
         #expect(copy.properties.deliveryMode == 2 && copy.mandatory)
         #expect(copy.properties.expiration == nil && copy.properties.userID == nil)

@@ -57,6 +57,11 @@ struct ForgedHeaderTests {
         #expect(letter.header("harebell-first-seen") != .string("long ago"))
         for name in ["harebell-reason", "harebell-of-mine", "x-death"] { #expect(letter.header(name) == nil) }
         #expect(letter.header("mine") == .string("kept"))
+        let history: FieldTable = ["harebell-attempts": .int32(2), "harebell-processed": .string("unknown")]
+        try world.request("{", id: "m2") { $0.headers = FieldTable(Self.parked.entries + history.entries) }
+        let result = world.published(in: "push.results").last
+        #expect(result?.body.contains(#""attempts":2,"processed":"unknown""#) == true)
+        #expect(result?.outcome == "undelivered")
     }
 
     @Test("A redelivery of a message with forged headers is recognised as the same request")

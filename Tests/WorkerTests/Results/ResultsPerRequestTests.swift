@@ -85,6 +85,11 @@ struct ResultsPerRequestTests {
         try #require(letters.count == 1)
         #expect(letters[0].headers["harebell-result"].map(Self.outcomes) == ["accepted", "rejected"])
         #expect(letters[0].headers["harebell-detail"]?.hasPrefix("2 of 2 notifications failed") == true)
+        let large = try Self.world { ($0.results.route, $0.broker.maximumMessage) = (nil, 65_536) }
+        try large.request(World.fanOut((100..<500).map { "7\($0)" }), id: "m2", replyTo: "nowhere")
+        #expect(large.pass(atMost: .seconds(60)) { large.isQuiet })
+        let results = large.published(in: "push.dead").first?.headers["harebell-result"] ?? ""
+        #expect(Self.outcomes(results).count > 100 && results.utf8.count <= 65_536 && results.hasSuffix("}]"))
     }
 
     @Test("Without reply_to, the array has the published results of the request")

@@ -302,7 +302,7 @@ struct RetryQueueTests {
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "invalid")
         #expect(result.body.contains("harebell-done: does not match 3 notifications"))
-        #expect(world.published(in: "push.dead").count == 1)
+        #expect(world.published(in: "push.dead").map { $0.headers["harebell-done"] } == [text])
     }
 
     @Test("A request whose tries are over waits long, even while too many others wait for a retry")
