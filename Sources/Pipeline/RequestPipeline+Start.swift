@@ -143,6 +143,7 @@ extension RequestPipeline {
             return nil
         }
         counters[.payloadFindings] += 1
+        guard case .success = match else { return findings.detail }
         let topic = String(decoding: found ?? [], as: UTF8.self)
         log.warning(
             "a payload deviates from Apple's tables; it is sent anyway",
@@ -161,7 +162,7 @@ extension Notification {
         let (one, other) = (content, other.content)
         return one === other
             || one.pushType == other.pushType && one.environment == other.environment && one.topic == other.topic
-                && one.payload == other.payload
+                && one.payload == other.payload && one.priority == other.priority
     }
 }
 

@@ -89,11 +89,14 @@ struct SimulatorEngineTests {
     @Test("A broadcast is answered with its request id and a unique id")
     func broadcast() throws {
         let provider = try Provider(script: "set channel \(Samples.channelID) app=com.example.MyApp")
-        let handle = try provider.submit(Samples.broadcast())
+        let own = "2288D36B-96CB-4F60-A3B0-6EBDB59A4CEC"
+        let handle = try provider.submit(Samples.broadcast(["apns-request-id": own, "apns-id": Samples.id]))
         try provider.exchange()
         let response = try #require(provider.responses[handle])
         #expect(response.status == 200)
-        #expect(response.headers.value(of: "apns-request-id") == Array(Samples.id.utf8))
+        #expect(response.headers.value(of: "apns-request-id") == Array(own.utf8))
+        let lost = try provider.send([":path": "/1/apps/com.example.MyApp/x", "apns-request-id": own])
+        #expect(provider.responses[lost]?.headers.value(of: "apns-request-id") == Array(own.utf8))
         #expect(response.headers.value(of: "apns-unique-id")?.count == 36)
         #expect(response.headers.value(of: "apns-id") == nil)
     }

@@ -80,10 +80,9 @@ extension APNsPool {
         } else if !response.isSuccess {
             let rule = response.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, entries[handle].resends < Self.resendsAhead,
-                resends(handle, after: .responded(response), at: now.instant)
-            {
-                return
+            if rule.action == .resend, entries[handle].turnedAway < Self.resendsAhead {
+                entries.update(handle) { $0.turnedAway += 1 }
+                if resends(handle, after: .responded(response), at: now.instant) { return }
             }
         }
         let entry = entries.remove(handle)

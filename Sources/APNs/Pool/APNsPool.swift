@@ -93,6 +93,8 @@ package struct APNsPool: ~Copyable {
         var sentAt: Instant?
         var tokenGeneration: UInt32 = 0
         var resends = 0
+        /// How many of them a response caused.
+        var turnedAway = 0
         var wasResent = false
         /// What was already tried after its provider token was refused; each is tried once.
         var recovery = Recovery()

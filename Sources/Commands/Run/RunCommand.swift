@@ -24,7 +24,7 @@ struct RunCommand: ParsableCommand {
         let file = try configuration.file()
         let inspection = ConfigurationInspection(path: file, now: SystemClock.now().wall)
         for problem in inspection.problems { complain(problem.description) }
-        guard let settings = inspection.usable else { throw Status.configuration }
+        guard let settings = inspection.startable else { throw Status.configuration }
         let plan = try AppPlan(settings)
         let threshold = LogThreshold(settings.log.level)
         let application = try Application(

@@ -29,6 +29,13 @@ package struct ConfigurationInspection: Sendable {
     package var usable: Configuration? {
         problems.contains { $0.severity == .error } ? nil : document?.configuration
     }
+
+    /// The configuration for a start, which an expired certificate does not prevent while there are other apps.
+    package var startable: Configuration? {
+        let errors = problems.filter { $0.severity == .error }
+        let isServing = errors.count < max(1, apps.count) && errors.allSatisfy(\.pausesOnlyItsApp)
+        return isServing ? document?.configuration : nil
+    }
 }
 
 extension ConfigurationInspection {
@@ -214,6 +221,7 @@ extension ConfigurationReader {
         let days = certificate.secondsLeft(at: now) / 86_400
         if certificate.notAfter < now {
             error(path, "the certificate expired on \(end)")
+            problems[problems.count - 1].pausesOnlyItsApp = path.hasPrefix("apps[")
         } else if now < certificate.notBefore {
             error(path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
         } else if days < 1 {

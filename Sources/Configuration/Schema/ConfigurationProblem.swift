@@ -21,6 +21,8 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     package var message: String
     /// A suggestion or a remedy.
     package var hint: String?
+    /// Whether APNs' refusal would pause the app that it is about, and no other.
+    package var pausesOnlyItsApp = false
 
     /// `file:line:column: message; hint`, in the format of compilers.
     package var description: String {

@@ -31,7 +31,8 @@ package struct PayloadCheck {
         case .device: break
         }
         var findings = findings(in: notification.payload, for: notification.pushType, isBroadcast: isBroadcast)
-        if notification.pushType == .liveactivity, notification.content.priority == .low {
+        // A broadcast may have 1.
+        if notification.pushType == .liveactivity, !isBroadcast, notification.content.priority == .low {
             findings.add("apns-priority", "expected 10 or 5 for push type liveactivity, found 1")
         }
         return findings

@@ -62,11 +62,17 @@ struct PreparedResponse {
         var isDevice = true
         var hasUniqueID = environment == .development
         switch target {
-        case .device, nil: break
+        case .device: break
+        case nil: isDevice = !["/1/", "/4/"].contains { record.fields.path?.starts(with: $0.utf8) == true }
         case .broadcast: (isDevice, hasUniqueID) = (false, true)
         case .channels: (isDevice, hasUniqueID) = (false, false)
         }
-        var headers = [HTTP2Header(isDevice ? "apns-id" : "apns-request-id", record.apnsID.description)]
+        var id = record.apnsID.description
+        // "The request identifier specified in the corresponding request."
+        if !isDevice, let own = record.fields.requestID, NotificationID(own[...]) != nil {
+            id = String(decoding: own, as: UTF8.self)
+        }
+        var headers = [HTTP2Header(isDevice ? "apns-id" : "apns-request-id", id)]
         if hasUniqueID, response.status == 200 {
             headers.append(HTTP2Header("apns-unique-id", uniqueID().description))
         }

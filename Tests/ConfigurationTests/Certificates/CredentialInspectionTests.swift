@@ -15,7 +15,7 @@ struct CredentialInspectionTests {
     private func inspect(
         _ credential: String, extra: String = "", environment: String = "production",
         files: [String: String] = [:]
-    ) throws -> (problems: [String], app: ConfigurationInspection.App) {
+    ) throws -> (problems: [String], app: ConfigurationInspection.App, starts: Bool) {
         let folder = try TemporaryDirectory()
         for (name, content) in files { try folder.write(content, to: name) }
         let file = try folder.write(
@@ -28,7 +28,7 @@ struct CredentialInspectionTests {
             """ + extra, to: "harebell.yaml")
         let inspection = try ConfigurationDocument.load(path: file).inspect(now: Self.now)
         let problems = inspection.problems.map { $0.description.replacing(folder.path + "/", with: "") }
-        return (problems, try #require(inspection.apps.first))
+        return (problems, try #require(inspection.apps.first), inspection.startable != nil)
     }
 
     /// The messages of the findings for a PEM certificate.
@@ -136,6 +136,11 @@ struct CredentialInspectionTests {
         let issued = authority.issueProvider(bundleID: "com.example.app", validUntil: end)
         let place = days < 0 ? Self.place : Self.warningPlace
         #expect(try check(issued) == (message.map { ["\(place) \($0) \(date)"] } ?? []))
+        let files = ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
+        #expect(try inspect(Self.certificate, files: files).starts == (days >= 0))
+        let more = files.merging(["AuthKey.p8": SigningKey.generate().pkcs8PEM]) { $1 }
+        let extra = "  - topic: com.example.other\n    \(Self.token)\n"
+        #expect(try inspect(Self.certificate, extra: extra, files: more).starts, "only its app pauses")
     }
 
     @Test("A key that does not belong to the certificate is an error")
@@ -240,7 +245,7 @@ struct CredentialInspectionTests {
             ProviderExtensions.Topic("com.example.app", kinds: ["app"]), .init("com.example.app.voip", kinds: ["voip"]),
         ]
         let issued = authority.issueProvider(bundleID: "com.example.app", topics: topics)
-        let (problems, found) = try inspect(
+        let (problems, found, _) = try inspect(
             Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM])
         #expect(problems.isEmpty)
         guard case .certificate(let certificate?) = found.credential else {

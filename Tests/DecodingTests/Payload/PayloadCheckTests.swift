@@ -99,7 +99,7 @@ struct PayloadCheckTests {
     }
 
     @Test("A broadcast does not start a Live Activity, a push to a device does")
-    func broadcastStart() {
+    func broadcastStart() throws {
         let start =
             #"{"aps":{"timestamp":1,"content-state":{},"attributes-type":"A","attributes":{},"event":"start","#
             + #""alert":"x"}}"#
@@ -108,6 +108,10 @@ struct PayloadCheckTests {
             findings(start, .liveactivity, isBroadcast: true) == [
                 "payload.aps.event: expected update or end; a broadcast cannot start a Live Activity"
             ])
+        let low = Notification.Content(pushType: .liveactivity, priority: .low, payload: ArraySlice(start.utf8))
+        let device = Notification(target: .device(try #require(DeviceToken(hex: ArraySlice("00".utf8)))), low)
+        #expect(PayloadCheck.findings(in: device)?.detail.hasPrefix("apns-priority: expected 10 or 5") == true)
+        #expect(PayloadCheck.findings(in: Notification(target: .channel([]), low))?.count == 1, "its start only")
     }
 
     @Test("The first four findings are kept, the others counted")
