@@ -16,8 +16,7 @@ struct ContextTests {
         let certificate = FilePath(try directory.write(Self.issued.certificatePEM, to: "server.pem"))
         let key = FilePath(try directory.write(Self.issued.privateKeyPEM, to: "server.key"))
         let authority = FilePath(try directory.write(Pair.authority.certificatePEM, to: "ca.pem"))
-        let both = FilePath(
-            try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem"))
+        let both = FilePath(try directory.write(Self.issued.privateKeyPEM + Self.issued.certificatePEM, to: "both.pem"))
         for (certificate, key) in [(certificate, key), (both, both)] {
             let pair = try Pair(
                 Pair.client(trust: .file(authority)),
@@ -65,8 +64,7 @@ struct ContextTests {
         let directory = try TemporaryDirectory()
         let certificate = FilePath(try directory.write(Self.issued.certificatePEM, to: "server.pem"))
         let path = FilePath("\(directory.path)/missing")
-        #expect(
-            failure(trust: .file(path)).message == "cannot read the CA file \(path): No such file or directory")
+        #expect(failure(trust: .file(path)).message == "cannot read the CA file \(path): No such file or directory")
         #expect(failure(trust: .file(path)).code == .unreadableFile)
         #expect(
             failure(identity: .pem(certificateFile: path, privateKeyFile: path)).message
@@ -74,6 +72,9 @@ struct ContextTests {
         #expect(
             failure(identity: .pem(certificateFile: certificate, privateKeyFile: path)).message
                 == "cannot read the private key file \(path): No such file or directory")
+        try ChildProcess.run("/usr/bin/mkfifo", [directory.file("fifo")])
+        #expect(throws: TLSError.self) { try TrustStore.requireNoFIFO(directory.file("fifo")) }
+        try TrustStore.requireNoFIFO("/dev/null")
         let large = FilePath(try directory.write([UInt8](repeating: 0, count: 8_388_609), to: "large.pem"))
         #expect(
             failure(trust: .file(large)).message == "cannot read the CA file \(large): it is larger than 8388608 bytes")
@@ -90,8 +91,7 @@ struct ContextTests {
                 == "the private key does not belong to the certificate: it needs the key that the certificate was "
                 + "requested with")
         let key = try KeyTests.key(["ED25519"])
-        let wrongType = self.failure(
-            identity: .pemText(certificates: Self.issued.certificatePEM, privateKey: key))
+        let wrongType = self.failure(identity: .pemText(certificates: Self.issued.certificatePEM, privateKey: key))
         #expect(wrongType.code == .keyMismatch)
     }
 
@@ -154,7 +154,7 @@ struct ContextTests {
             ("other", "the password of the PKCS #12 file \(file) is wrong"),
         ] {
             // What another call left behind is not the reason.
-            _ = unsafe PKCS12_parse(nil, nil, nil, nil, nil)
+            _ = PKCS12_parse(nil, nil, nil, nil, nil)
             let identity = TLSContext.Identity.pkcs12(file: file, password: password)
             let failure = #expect(throws: TLSError.self) { try identity.certificate() }
             #expect(failure?.code == .wrongPassword && failure?.message == message)
@@ -166,6 +166,10 @@ struct ContextTests {
         #expect(
             failure(identity: .pkcs12(file: text, password: "secret")).message
                 == "the PKCS #12 file \(text) is not a PKCS #12 file, or it is damaged")
+        let start = "MH4CAQMweQYJKoZIhvcNAQcBoGwEajBoMGYGCSqGSIb3DQEHAaBZBFcwVTBTBgsqhkiG9w0BDAoBAaBEMEIC"
+        let number = "AQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEKDAmAgEBBCF/" + String(repeating: "f39/", count: 10) + "f38="
+        let bad = FilePath(try directory.write(#require(Base64.standard.decode(start + number)), to: "bad.p12"))
+        #expect(failure(identity: .pkcs12(file: bad)).message == "the key in the PKCS #12 file \(bad) is damaged")
     }
 
     /// A PKCS #12 file with the password `secret`, written by OpenSSL's program.
@@ -179,9 +183,7 @@ struct ContextTests {
         return FilePath(file)
     }
 
-    private func failure(
-        trust: TLSContext.Trust = .none, identity: TLSContext.Identity? = nil
-    ) -> TLSError {
+    private func failure(trust: TLSContext.Trust = .none, identity: TLSContext.Identity? = nil) -> TLSError {
         do throws(TLSError) {
             _ = try TLSContext(role: .client, trust: trust, identity: identity, protocols: [])
             preconditionFailure("this context should have been refused")

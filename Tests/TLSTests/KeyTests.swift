@@ -53,8 +53,7 @@ struct KeyTests {
     func roundTrip() throws {
         let key = SigningKey.generate()
         let again = try SigningKey(pkcs8PEM: key.pkcs8PEM)
-        #expect(again.publicKeyPEM == key.publicKeyPEM)
-        #expect(again.pkcs8PEM.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
+        #expect(again.publicKeyPEM == key.publicKeyPEM && again.pkcs8PEM.hasPrefix("-----BEGIN PRIVATE KEY-----\n"))
         let signature = again.signES256([1, 2, 3].span)
         let fromPrivate = try VerifyingKey(publicKeyPEM: key.pkcs8PEM)
         #expect(fromPrivate.accepts(signature, of: [1, 2, 3]))
@@ -75,16 +74,13 @@ struct KeyTests {
     func wrongKind(kind: String, options: [String]) throws {
         let pem = try Self.key(options)
         let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }
-        #expect(failure?.code == .wrongKeyType)
-        #expect(
-            failure?.message
-                == "the signing key is of the kind \(kind): ES256 needs an EC key on the curve P-256 (prime256v1)")
+        let message = "is of the kind \(kind): ES256 needs an EC key on the curve P-256 (prime256v1)"
+        #expect(failure?.code == .wrongKeyType && failure?.message == "the signing key \(message)")
     }
 
     @Test("an encrypted key is reported as such, without a passphrase prompt")
     func encrypted() throws {
-        let pem = try Self.key(
-            ["EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-256-cbc", "-pass", "pass:abc"])
+        let pem = try Self.key(["EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-aes-256-cbc", "-pass", "pass:abc"])
         let failure = #expect(throws: TLSError.self) { try SigningKey(pkcs8PEM: pem) }
         #expect(failure?.code == .encryptedKey)
         #expect(
@@ -100,13 +96,15 @@ struct KeyTests {
         #expect(message("") == "the signing key: expected a PEM key, found no PEM block")
         let damaged = try Self.key(Self.p384).replacing("MIG2", with: "MIG3")
         #expect(message(damaged).hasPrefix("the signing key: its PRIVATE KEY is damaged ("))
+        let number = "MEICAQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEKDAmAgEBBCF/" + String(repeating: "f39/", count: 10) + "f38="
+        let pem = "-----BEGIN PRIVATE KEY-----\n\(number)\n-----END PRIVATE KEY-----\n"
+        #expect(message(pem).hasPrefix("the signing key: OpenSSL cannot use it ("))
     }
 
     @Test("an invalid public key is refused")
     func noPublicKey() {
-        let failure = #expect(throws: TLSError.self) { try VerifyingKey(publicKeyPEM: "nothing") }
-        #expect(failure?.code == .badPEM)
-        #expect(failure?.message == "the public key: expected a PEM key, found no PEM block")
+        let error = #expect(throws: TLSError.self) { try VerifyingKey(publicKeyPEM: "nothing") }
+        #expect(error?.code == .badPEM && error?.message == "the public key: expected a PEM key, found no PEM block")
     }
 
     private func message(_ pem: String) -> String {

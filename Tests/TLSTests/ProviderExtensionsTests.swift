@@ -105,7 +105,7 @@ struct ProviderExtensionsTests {
         #expect(try read(both).topics == Self.universal + [Topic("com.example.b.voip", kinds: ["voip"])])
     }
 
-    @Test("A list beyond 127 and 255 bytes is parsed completely", arguments: [10, 40])
+    @Test("A list beyond 127 and 255 bytes is parsed completely", arguments: [10, 40, 2000])
     func long(count: Int) throws {
         let topics = (0..<count).map { Topic("com.example.app\($0)", kinds: ["app"]) }
         let found = try read(ProviderExtensions(topics: topics).encoded)

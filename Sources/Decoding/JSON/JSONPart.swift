@@ -107,7 +107,9 @@ package struct JSONPart: Sendable {
 
     /// Appends the value to composed JSON, with characters in place of `\u` escapes, which are longer.
     func append(to json: inout [UInt8]) {
-        guard raw.contains(UInt8(ascii: "\\")) else { return json += raw }
+        // Each level of brackets is read anew. An escape has six bytes for at least one, so a larger value cannot fit.
+        let mayFit = raw.count <= 6 * RequestFields.maximumBroadcast
+        guard mayFit, raw.contains(UInt8(ascii: "\\")) else { return json += raw }
         switch kind {
         case .string:
             if let text { json.appendJSON(string: text) } else { json += raw }

@@ -4,7 +4,8 @@ import Glibc
 /// Writes lines to a descriptor and never waits: a log reader that stands still must not stop a worker's heartbeats.
 ///
 /// The descriptor stays in blocking mode, because other processes may share it. A write follows a poll, and is short
-/// enough for a pipe that poll reports as writable. Source: pipe(7).
+/// enough for a pipe that poll reports as writable. Source: pipe(7). Poll reports a terminal as writable that has no
+/// room for a whole line, so a terminal is opened again, without blocking.
 package struct LogOutput {
     private static let longestWrite = 4096
 
@@ -16,7 +17,9 @@ package struct LogOutput {
     private var isTorn = false
 
     package init(descriptor: Int32) {
-        self.descriptor = descriptor
+        let flags = O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
+        let own = unsafe isatty(descriptor) == 1 ? Glibc.open("/proc/self/fd/\(descriptor)", flags) : -1
+        self.descriptor = own < 0 ? descriptor : own
     }
 
     /// - Parameter notice: a line that reports the number of dropped lines.

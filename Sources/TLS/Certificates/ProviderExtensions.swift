@@ -57,6 +57,7 @@ package struct ProviderExtensions: Sendable, Equatable {
         self.init()
         if unsafe X509Extension.isPresent(Self.development, in: certificate) { environments.insert(.development) }
         if unsafe X509Extension.isPresent(Self.production, in: certificate) { environments.insert(.production) }
+        var names: Set<String> = []
         for identifier in [Self.topics, Self.voIPTopics] {
             guard unsafe X509Extension.isPresent(identifier, in: certificate) else { continue }
             let value = unsafe X509Extension.value(of: identifier, in: certificate)
@@ -64,7 +65,7 @@ package struct ProviderExtensions: Sendable, Equatable {
                 damage.append("extension \(identifier) is damaged, its topics are not known")
                 continue
             }
-            for topic in listed where !topics.contains(where: { $0.name == topic.name }) { topics.append(topic) }
+            for topic in listed where names.insert(topic.name).inserted { topics.append(topic) }
         }
     }
 

@@ -24,6 +24,14 @@ enum ES256 {
             .wrongKeyType, "\(what) is of the kind \(kind): ES256 needs an EC key on the curve P-256 (\(curve))")
     }
 
+    /// OpenSSL also reads a key with numbers out of range. It can neither sign with it nor write it.
+    static func requireSound(_ key: borrowing Owned, _ what: String) throws(TLSError) {
+        ErrorQueue.clear()
+        guard let context = unsafe Owned(EVP_PKEY_CTX_new(key.pointer, nil), { unsafe EVP_PKEY_CTX_free($0) }),
+            unsafe EVP_PKEY_check(context.pointer) == 1
+        else { throw TLSError(.badPEM, "\(what): OpenSSL cannot use it (\(ErrorQueue.take()?.text ?? "unknown"))") }
+    }
+
     /// `RSA`, `ED25519`, `EC secp384r1` …
     private static func description(of key: borrowing Owned) -> String {
         let type = unsafe EVP_PKEY_get0_type_name(key.pointer).map { unsafe String(cString: $0) } ?? "unknown"

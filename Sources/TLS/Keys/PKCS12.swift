@@ -63,6 +63,12 @@ enum PKCS12 {
             }
             throw TLSError(.badPKCS12, "\(what) cannot be read (\(entry?.text ?? "unknown"))")
         }
+        // OpenSSL also reads a key with numbers out of range, which it cannot write.
+        let encoded = unsafe keyPointer.flatMap { unsafe EVP_PKEY2PKCS8($0) }
+        unsafe PKCS8_PRIV_KEY_INFO_free(encoded)
+        guard unsafe keyPointer == nil || encoded != nil else {
+            throw TLSError(.badPKCS12, "the key in \(what) is damaged")
+        }
         guard let key, let certificate else {
             throw TLSError(.badPKCS12, "\(what) lacks a private key with its certificate")
         }

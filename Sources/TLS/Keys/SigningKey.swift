@@ -10,6 +10,7 @@ package final class SigningKey {
     package init(pkcs8PEM: String, _ what: String = "the signing key") throws(TLSError) {
         key = try PEM.privateKey(in: pkcs8PEM, what)
         try ES256.requireP256(key, what)
+        try ES256.requireSound(key, what)
     }
 
     /// A `.p8` file.

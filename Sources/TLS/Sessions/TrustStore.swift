@@ -24,6 +24,7 @@ final class TrustStore: Sendable {
         switch trust {
         case .none: break
         case .system:
+            for file in Self.files(of: trust) { try Self.requireNoFIFO(file) }
             guard unsafe X509_STORE_set_default_paths(store) == 1 else {
                 throw .openSSL("the system's authorities cannot be loaded")
             }
@@ -68,6 +69,13 @@ final class TrustStore: Sendable {
                 unsafe variable(X509_get_default_cert_dir_env()) ?? String(cString: X509_get_default_cert_dir())
             return [file] + folders.split(separator: ":").map(String.init)
         }
+    }
+
+    /// OpenSSL would wait until a FIFO has a writer.
+    static func requireNoFIFO(_ file: String) throws(TLSError) {
+        var status = stat()
+        guard unsafe stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
+        throw TLSError(.unreadableFile, "the file of authorities \(file) is a FIFO: check SSL_CERT_FILE")
     }
 
     private static func variable(_ name: UnsafePointer<CChar>!) -> String? {

@@ -151,11 +151,9 @@ struct CeleryDecoderTests {
         let time = #""not-before":{"__type__":"datetime","__value__":"2026-09-21T14:13:30"},"#
         #expect(try sample(time).request().notBefore == 1_790_000_010)
         let inside = #"{"aps":{"badge":1},"at":[{"__type__":"datetime","__value__":"2026-09-21T14:13:30"}]}"#
-        let failure = try #require(
-            try sample(#""ttl":1,"apns-topic":"a","#, payload: inside).decoded().failure)
-        #expect(failure.detail.hasPrefix("payload.at[0]: kombu wrote a value of Python"))
+        let failure = try #require(try sample(#""ttl":1,"apns-topic":"a","#, payload: inside).decoded().failure)
+        #expect(failure.detail.hasPrefix("payload.at[0]: kombu wrote a value of") && failure.known?.target != nil)
         #expect(failure.detail.contains("; ttl: not a field") && string(failure.known?.topic) == "a")
-        #expect(failure.known?.target != nil)
     }
 
     @Test("Pickle, compression and bodies that are not tasks are refused")

@@ -237,6 +237,8 @@ struct DecoderTests {
             apns-priority: 1e300 → expected 1, 5 or 10, found 1e300
             apns-priority: "10" → expected 1, 5 or 10, found "10"
             apns-priority: 266 → expected 1, 5 or 10, found 266
+            apns-priority: {"__type__":"","__value__":{"__type__":"","__value__":5}} → \#
+            expected 1, 5 or 10, found an object
             apns-collapse-id: "\#(String(repeating: "c", count: 65))" → 65 bytes, expected 1 to 64
             apns-collapse-id: "" → 0 bytes, expected 1 to 64
             apns-collapse-id: "a\nb" → expected no control characters, and no space around it

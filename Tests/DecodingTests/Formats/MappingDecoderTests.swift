@@ -54,9 +54,7 @@ struct MappingDecoderTests {
         #expect(try string(sample.request().key) == "4711")
     }
 
-    @Test(
-        "A payload template inserts values inside and outside of strings, with characters for escapes, and defaults"
-    )
+    @Test("A payload template inserts values inside and outside of strings, with characters for escapes, and defaults")
     func template() throws {
         let found = try Self.sample(
             Self.order,
@@ -72,6 +70,9 @@ struct MappingDecoderTests {
                 == #"{"aps":{"alert":{"title":"\"Schön \"neu\"","body":"№ 4711 true"},"badge":7}, "#
                 + #""order":{"id":4711,"title":"Schön \"neu\"","tags":["ü",[1]]},"#
                 + #""from":"a\"b","x":null,"y":"-","{z":1, "c":true}"#)
+        let long = #"{"t":"00","a":"\#(String(repeating: #"\u00fc"#, count: 6000))"}"#
+        let large = Self.sample(long, "device-token: /t\npayload: '{\"aps\":{\"alert\":{/a}}}'")
+        #expect(try large.complaint() == "payload: 36020 bytes, expected at most 4096 for alert")
         let message = MappedMessage(delivery: try DeadLetterSamples.delivery(["share": .double(0.5)]), document: nil)
         #expect(try string(FieldSource(template: #"{"x":{header:share}}"#).json(in: message)) == #"{"x":0.5}"#)
     }
@@ -114,10 +115,7 @@ struct MappingDecoderTests {
         "A missing or wrong value is reported with its place",
         arguments: [
             ("/p", "{", "body: not JSON: expected a key at byte 1"),
-            (
-                "/p", #"{"p":{"aps":{}}}"#,
-                "no target: device-token (/t) found nothing"
-            ),
+            ("/p", #"{"p":{"aps":{}}}"#, "no target: device-token (/t) found nothing"),
             (
                 "/p", #"{"t":[],"p":{"aps":{}}}"#,
                 "device-token (/t): expected a string of hexadecimal digits, found an array; device-tokens takes "

@@ -15,6 +15,8 @@ enum KombuValue {
         }
         // A UUID is `{"hex": "…"}`.
         guard let text = value.text ?? value["hex"]?.text else {
+            // Each level of an object would be read three times, with all that it contains.
+            if value.kind == .object { return .other(value.kind.name) }
             return RequestFields.Value(value.value, in: value.document)
         }
         switch String(decoding: type, as: UTF8.self) {
