@@ -67,7 +67,7 @@ struct SharedResultTests {
                 #expect(body == expected.body, "\(position)")
             }
         }
-        #expect(request.sharedResult?.properties != nil)
+        #expect(request.sharedResult?.properties != nil && request.sharedResult?.rest?.json.isEmpty == false)
     }
 
     @Test("An overlong correlation id is reported for each result of a fan-out, and for no other")

@@ -20,11 +20,11 @@ struct FaultTests {
         #expect(provider.isClosed && !provider.hasFarewell)
     }
 
-    @Test("A connection with an unfinished response can get GOAWAY")
+    @Test("A connection with an unfinished and a missing response can get GOAWAY")
     func closeWithUnfinishedResponse() throws {
-        let provider = try Provider(script: "token 01*: 400 BadTopic then=silence\ntoken 02*: goaway Shutdown")
-        try provider.send(token: "01")
-        try provider.send(token: "02")
+        let provider = try Provider(
+            script: "token 01*: 400 BadTopic then=silence\ntoken 02*: silence\ntoken 03*: goaway Shutdown")
+        for token in ["01", "02", "03"] { try provider.send(token: token) }
         #expect(provider.isClosed && provider.hasFarewell)
     }
 

@@ -101,7 +101,7 @@ extension AMQPEngine {
             unsafe amqp_queue_declare_t(
                 ticket: 0, queue: try writer.short(queue.name, "queue name"), passive: passive ? 1 : 0,
                 durable: queue.durable ? 1 : 0, exclusive: queue.exclusive ? 1 : 0,
-                auto_delete: queue.autoDelete ? 1 : 0, nowait: 0, arguments: try writer.table(queue.arguments))
+                auto_delete: 0, nowait: 0, arguments: try writer.table(queue.arguments))
         }
     }
 

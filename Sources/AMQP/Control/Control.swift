@@ -25,7 +25,6 @@ package struct QueueDeclaration: Sendable, Equatable {
     package var name: String
     package var durable = true
     package var exclusive = false
-    package var autoDelete = false
     /// For example `x-queue-type`, `x-message-ttl`, `x-dead-letter-exchange`.
     package var arguments = FieldTable()
 

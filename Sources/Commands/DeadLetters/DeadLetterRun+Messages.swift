@@ -27,10 +27,9 @@ extension DeadLetterRun {
             case .engine(.channelClosed(_, let error)) where error.code == .consumerCancelled:
                 finish(.failed("queue \"\(settings.queue)\" is gone"))
             // What it holds is in the queue again.
-            case .engine(.channelClosed(_, let error)): lost(error, isFatal: tally.seen + tally.done > 0)
+            case .engine(.channelClosed(_, let error)): lost(error, isFatal: tally.seen > 0)
             // The next broker may be tried at once.
-            case .disconnected(_, let error, let retryAt):
-                lost(error, isFatal: tally.seen + tally.done > 0 && retryAt > now)
+            case .disconnected(_, let error, let retryAt): lost(error, isFatal: tally.seen > 0 && retryAt > now)
             default: break
             }
         }
@@ -202,7 +201,6 @@ extension DeadLetterRun {
             tally.uncertain += items.count
             return lost(error, isFatal: tally.seen > 0 && isOver)
         }
-        broker.restart(at: now)
         closes += 1
         if items.count == 1 { items[0].closes += 1 }
         guard items[0].closes < Self.closesUntilRefusal else {

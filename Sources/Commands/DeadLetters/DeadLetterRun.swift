@@ -163,7 +163,7 @@ final class DeadLetterRun: Run {
         switch question {
         case .lock:
             var lock = QueueDeclaration(name: Self.lockName(of: settings.queue))
-            (lock.durable, lock.exclusive, lock.autoDelete) = (false, true, true)
+            (lock.durable, lock.exclusive) = (false, true)
             control.request(.declareQueue(lock), at: now)
         case .length: control.request(.inspectQueue(settings.queue), at: now)
         case .emptiness: control.request(.get(queue: settings.queue), at: now)

@@ -74,7 +74,7 @@ extension TopologyPlan.Step {
         case .queue(let queue, _):
             [
                 ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
-                ("auto_delete", .boolean(queue.autoDelete)), ("arguments", JSONOutput(.table(queue.arguments))),
+                ("auto_delete", .boolean(false)), ("arguments", JSONOutput(.table(queue.arguments))),
             ]
         case .binding(let queue, let exchange, let routingKey):
             [

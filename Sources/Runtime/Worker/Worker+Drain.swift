@@ -66,11 +66,8 @@ extension Worker {
         case .running, .ended: return
         case .finishing:
             pipeline.requeuePaced(at: now)
+            if pipeline.holdsOnly { pipeline.requeueWaiting(at: now) }
             performActions()
-            if pipeline.holdsOnly {
-                pipeline.requeueWaiting(at: now)
-                performActions()
-            }
             if pipeline.counters.unsettled > 0 {
                 guard drain.isOver(at: now.instant) else { return }
                 warnOfUnconfirmed()

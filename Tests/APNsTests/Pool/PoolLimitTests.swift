@@ -103,6 +103,13 @@ struct PoolLimitTests {
         }
     }
 
+    @Test("A peer that invents reasons of GOAWAY has forty of them counted, and the others together")
+    func goawayReasons() {
+        var counters = PoolCounters()
+        for number in 0..<42 { counters.count(goaway: "\(number)") }
+        #expect(counters.goaways.count == 41 && counters.goaways["other"] == 2)
+    }
+
     @Test("A connection that answers nothing is one failure, also if it drains with a request")
     func silentOnce() throws {
         let world = try World()

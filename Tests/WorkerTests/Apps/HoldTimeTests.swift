@@ -222,7 +222,7 @@ struct HoldTimeTests {
         let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
         try world.request(
             #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#, id: "c1")
-        world.pass(.seconds(60))
+        world.pass(.seconds(29))
         #expect(world.worker?.counters[.parked] == 1 && world.worker?.counters[.requeued] == 0)
         #expect(world.broker.unsettledCount == 0)
         world.isAPNsDown = false

@@ -56,7 +56,8 @@ struct ResultsPerRequestTests {
         let world = try Self.world()
         world.broker.holdsConfirms = true
         try world.request(World.fanOut(["71", "72"]), id: "m1")
-        #expect(world.published(in: "push.results").count == 1 && world.broker.unsettledCount == 1)
+        let statuses = world.broker.messages(in: "push.results").map { $0.header("harebell-status") }
+        #expect(statuses == [.int32(200)] && world.broker.unsettledCount == 1)
         world.cut(consuming: false)
         world.broker.holdsConfirms = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })

@@ -12,7 +12,10 @@ struct PayloadContent {
         var scanner = JSONScanner()
         guard scanner.open(bytes, "{") else { return }
         while let key = try scanner.nextKey(bytes) {
-            if bytes.isText(key, "aps") {
+            let isAps = bytes.isText(key, "aps")
+            // The last one counts.
+            if isAps { (hasAlert, hasContentAvailable, hasEvent) = (false, false, false) }
+            if isAps, scanner.open(bytes, "{") {
                 try readAps(&scanner, bytes)
             } else {
                 _ = try scanner.value(bytes, depth: 1)
@@ -30,13 +33,8 @@ struct PayloadContent {
         return hasContentAvailable ? .background : nil
     }
 
-    /// - Parameter scanner: is at the value of `aps`; the last one counts.
+    /// - Parameter scanner: has entered `aps`.
     private mutating func readAps(_ scanner: inout JSONScanner, _ bytes: Span<UInt8>) throws(JSONFailure) {
-        (hasAlert, hasContentAvailable, hasEvent) = (false, false, false)
-        guard scanner.open(bytes, "{") else {
-            _ = try scanner.value(bytes, depth: 1)
-            return
-        }
         while let name = try scanner.nextKey(bytes) {
             let value = try scanner.value(bytes, depth: 2)
             guard value.kind != .null else { continue }
