@@ -127,7 +127,7 @@ extension HTTP2ClientSession {
     /// nghttp2 closes the refused streams that it has written once this returns. Unwritten streams would stay in its
     /// queue while the peer's stream limit blocks them, so they are ended here.
     private mutating func goawayReceived(_ frame: nghttp2_goaway) {
-        goawayReceived = true
+        acceptsNoRequests = true
         unsafe events.append(
             .goaway(
                 lastStreamID: frame.last_stream_id, code: HTTP2ErrorCode(rawValue: frame.error_code),

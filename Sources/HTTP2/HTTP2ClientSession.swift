@@ -78,13 +78,13 @@ package struct HTTP2ClientSession: ~Copyable {
     package var fields = HeaderFields()
     /// Requests without an event yet.
     package internal(set) var openStreams = 0
-    package internal(set) var goawayReceived = false
+    package internal(set) var acceptsNoRequests = false
     var termination: HTTP2Error?
     private var isTerminated = false
     /// The maximum size of a request's fields, in bytes, counted as in RFC 9113, section 6.5.2, which exceeds their
     /// encoded size. One frame of the smallest SETTINGS_MAX_FRAME_SIZE, 16,384 bytes, holds them and preceding table
     /// size updates, so that CONTINUATION is never needed.
-    private static let maximumHeaderList = 16_000
+    private static let maximumRequestFields = 16_000
 
     /// The first ``drain(into:upTo:)`` writes the connection preface and SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
@@ -147,10 +147,10 @@ package struct HTTP2ClientSession: ~Copyable {
     /// - Returns: The stream's ID.
     /// - Throws: `streamIDNotAvailable`, `startStreamNotAllowed` and `frameSizeError`; the connection remains usable.
     package mutating func submit(body: ArraySlice<UInt8>?, handle: Handle) throws(HTTP2Error) -> Int32 {
-        guard !goawayReceived, termination == nil else {
+        guard !acceptsNoRequests, termination == nil else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_START_STREAM_NOT_ALLOWED.rawValue))
         }
-        guard fields.size <= Self.maximumHeaderList else {
+        guard fields.size <= Self.maximumRequestFields else {
             throw HTTP2Error(library: Int32(NGHTTP2_ERR_FRAME_SIZE_ERROR.rawValue))
         }
         let id = submitFields(hasBody: body != nil)
@@ -181,7 +181,7 @@ package struct HTTP2ClientSession: ~Copyable {
     /// Requests that nghttp2 has not written end with `REFUSED_STREAM`, because the peer cannot have processed them.
     /// The others end with `code`. Afterwards only ``terminate()`` and ``drain(into:upTo:)`` may be called.
     package mutating func abandon(code: HTTP2ErrorCode) {
-        goawayReceived = true
+        acceptsNoRequests = true
         for id in streams.ids { report(id, resetBy: isWritten(id) ? code : .refusedStream) }
     }
 

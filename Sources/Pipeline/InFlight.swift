@@ -10,15 +10,15 @@ package final class InFlightRequest {
     var tag: UInt64
     package let arrived: Moment
     /// Its arrival, or the end of the pause that its decoder or its `not-before` asked for.
-    var isDueSince: Instant
+    var dueSince: Instant
     /// The destination of its results.
     let reply: ReplyAddress
     /// Its notifications without an outcome and its publishes without a confirm.
     private var parts = 0
     /// The connection was lost, so the delivery tag is invalid; a redelivery may adopt the request.
     var isOrphan = false
-    var notifications = 1
-    /// The number of notifications that this delivery has to send.
+    var notificationCount = 1
+    /// The number of notifications that this delivery has to send; 0 until it is decoded.
     var started = 0
     /// The outcomes that require a dead letter; `nil` if there is none.
     var failures: Failures?
@@ -78,7 +78,7 @@ package final class InFlightRequest {
         self.delivery = delivery
         (epoch, tag) = (delivery.epoch, delivery.tag)
         self.arrived = arrived
-        isDueSince = arrived.instant
+        dueSince = arrived.instant
         history = RequestHistory(delivery)
         namedKey = delivery.hasMessageID ? RedeliveryKey(delivery, history) : nil
     }
@@ -111,12 +111,12 @@ package final class InFlightRequest {
         case complete
     }
 
-    func begin(_ count: Int = 1) {
+    func addParts(_ count: Int = 1) {
         parts += count
     }
 
     /// - Parameter mayReturn: whether unsent notifications return to their queue instead of a retry queue.
-    func end(mayReturn: Bool = false) -> Next {
+    func endPart(mayReturn: Bool = false) -> Next {
         parts -= 1
         guard parts == 0 else { return .wait }
         if !results.isEmpty {
@@ -139,8 +139,8 @@ package final class InFlightRequest {
 
     /// The notifications that a copy of a fan-out omits; `nil` if it omits none.
     func doneBitmap(leaving positions: [Int]) -> DoneBitmap? {
-        guard !positions.isEmpty, positions.count < notifications else { return nil }
-        return DoneBitmap(notifications: notifications, leaving: positions)
+        guard !positions.isEmpty, positions.count < notificationCount else { return nil }
+        return DoneBitmap(notifications: notificationCount, leaving: positions)
     }
 
     /// The AMQP expiration, counted from a plausible timestamp, at the latest from the first arrival. The broker drops
@@ -181,7 +181,7 @@ package final class InFlightNotification {
     /// Tries that APNs may have processed, plus one for each round without such a try; includes earlier rounds.
     private(set) var attempts: Int
     /// Failed tries of this round, whether they count as attempts or not. Retries in this process are limited by them.
-    private(set) var failedAttempts = 0
+    private(set) var failedTries = 0
     /// What APNs did in all tries: `unknown` if that is unknown for one of them.
     private(set) var processed: Processed
     var firstAttempt: Instant?
@@ -222,19 +222,19 @@ package final class InFlightNotification {
     /// Its end without a response to report.
     func report(_ outcome: Outcome, _ detail: String? = nil) -> Report {
         Report(
-            outcome: outcome, attempts: attempts, processed: outcome == .undelivered ? processedInVain : processed,
+            outcome: outcome, attempts: attempts, processed: outcome == .undelivered ? processedIfFailed : processed,
             detail: detail)
     }
 
-    /// What APNs did with a notification that it did not accept: an error response is no delivery.
-    var processedInVain: Processed { processed == .unknown ? .unknown : .no }
+    /// What APNs did with a notification that fails: an error response counts as not processed.
+    var processedIfFailed: Processed { processed == .unknown ? .unknown : .no }
 
     /// Whether APNs must not store it: it is tried for a short time and never parked.
     var isNowOrNever: Bool { notification.content.expiration == 0 }
 
     /// Whether this process made no try, and a redelivery may send it.
     var isUnattempted: Bool {
-        failedAttempts == 0 && attempts == request.history.attempts && notification.target.maySendAgain
+        failedTries == 0 && attempts == request.history.attempts && notification.target.maySendAgain
     }
 
     package func attemptEnded(_ processed: Processed) {
@@ -249,8 +249,8 @@ package final class InFlightNotification {
     }
 
     /// A try failed and may be repeated.
-    package func attemptFailed(_ processed: Processed) {
-        failedAttempts += 1
+    package func tryFailed(_ processed: Processed) {
+        failedTries += 1
         attemptEnded(processed)
     }
 }

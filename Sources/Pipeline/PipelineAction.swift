@@ -3,9 +3,9 @@ package import Core
 /// What a ``RequestPipeline`` needs from the connections of its owner, in order.
 package enum PipelineAction {
     /// Change how much is consumed from the broker.
-    case take(Intake)
+    case setIntake(Intake)
     /// Decode a message with one of ``PipelineSettings/processes``: ``RequestPipeline/decoded(_:_:at:)``.
-    case ask(Int, Handle, Delivery)
+    case decode(process: Int, Handle, Delivery)
     /// Submit a notification to its pool: ``RequestPipeline/responded(_:_:at:)``, ``RequestPipeline/lost(_:_:at:)`` or
     /// ``RequestPipeline/expired(_:at:)``. A probe needs a new connection, which APNs binds to the current credential.
     case submit(Handle, InFlightNotification, pool: PoolID, isProbe: Bool)

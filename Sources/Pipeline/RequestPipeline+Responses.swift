@@ -6,8 +6,8 @@ import Logging
 extension RequestPipeline {
     /// Sends a notification, or holds it while its app or topic is paused or its queue's rate limit is exhausted.
     ///
-    /// - Parameter hasTurn: whether it has already waited for the rate limit.
-    mutating func send(_ handle: Handle, hasTurn: Bool = false, at now: Moment) {
+    /// - Parameter isDue: whether it has already waited for the rate limit.
+    mutating func send(_ handle: Handle, isDue: Bool = false, at now: Moment) {
         let entry = notifications[handle]
         if isTooLate(entry, at: now) { return finish(handle, entry.report(.expired), at: now) }
         guard !waiting.table.apps[entry.app.index].isRemoved else {
@@ -24,7 +24,7 @@ extension RequestPipeline {
         if let closed = waiting.admit(handle, entry, at: now.instant) {
             return hold(handle, entry, in: closed, at: now)
         }
-        guard paces.isEmpty || takesPermit(handle, entry, hasTurn: hasTurn, at: now) else { return }
+        guard paces.isEmpty || takesPermit(handle, entry, isDue: isDue, at: now) else { return }
         if entry.firstAttempt == nil { entry.firstAttempt = now.instant }
         entry.submittedAt = now.instant
         startWaiting(entry, at: now)
@@ -55,12 +55,12 @@ extension RequestPipeline {
 
     /// Whether its `apns-expiration` has passed; 0 means now or never.
     func isTooLate(_ entry: InFlightNotification, at now: Moment) -> Bool {
-        if entry.isNowOrNever, now.instant - entry.request.isDueSince >= Self.nowOrNever { return true }
+        if entry.isNowOrNever, now.instant - entry.request.dueSince >= Self.nowOrNever { return true }
         return hasExpired(entry.notification, of: entry.request, at: now.wall)
     }
 
     func hasExpired(_ notification: Notification, of request: InFlightRequest, at time: WallTime) -> Bool {
-        if let expiration = notification.content.expiration, expiration > 0, expiration < time.seconds { return true }
+        if notification.content.hasExpired(at: time) { return true }
         guard let end = request.expiresAt else { return false }
         return end < time
     }
@@ -72,7 +72,7 @@ extension RequestPipeline {
     }
 
     /// Records the durations of an answered notification that was sent at `sentAt`.
-    package mutating func timed(_ handle: Handle, sentAt: Instant, at now: Moment) {
+    package mutating func recordDurations(_ handle: Handle, sentAt: Instant, at now: Moment) {
         timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
         timings.apns.record(from: sentAt, to: now.instant)
     }
@@ -114,7 +114,7 @@ extension RequestPipeline {
     ) {
         guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
         var report = report(.undelivered, entry, response)
-        report.processed = entry.processedInVain
+        report.processed = entry.processedIfFailed
         startNextRound(handle, entry, report, after: processed, cause, at: now)
     }
 
@@ -132,7 +132,7 @@ extension RequestPipeline {
         entry.attemptEnded(.yes)
         if proof == .token { recordTokenResponse(entry, isRefusal: false) }
         reachability.lastResponse = now.instant
-        mayRecover(at: now)
+        checkIfSuspended(at: now)
         waiting.table.apps[entry.app.index].lanes[entry.lane.index].hasResponded = true
         recordProof(handle, entry, showing: proof, at: now)
         var report = report(outcome, entry, response)
@@ -177,7 +177,7 @@ extension RequestPipeline {
         at now: Moment
     ) -> Bool {
         if processed == .unknown { counters[.uncertain] += 1 }
-        entry.attemptFailed(processed)
+        entry.tryFailed(processed)
         recordProof(handle, entry, showing: .none, at: now)
         return cause == nil && isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
     }
@@ -203,8 +203,8 @@ extension RequestPipeline {
 
     /// Why a failure that allows a retry within seconds has none.
     private func retryCause(_ entry: InFlightNotification) -> RetryLadder.Cause {
-        let attemptsRemain = entry.failedAttempts < InProcessRetry.maximumAttempts
-        return attemptsRemain && retries.count >= maximumWaitingRetries ? .processLimit : .service
+        let triesRemain = entry.failedTries < InProcessRetry.maximumTries
+        return triesRemain && retries.count >= maximumWaitingRetries ? .processLimit : .service
     }
 
     /// A notification expired in its pool before it was sent.
@@ -220,14 +220,14 @@ extension RequestPipeline {
     private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
         let (credential, topic) = entry.appPlaces
         if let closed = [credential, topic].first(where: { !waiting.isOpen($0) }) {
-            guard entry.failedAttempts < InProcessRetry.maximumAttempts, hasAttemptsLeft(entry) else { return false }
+            guard entry.failedTries < InProcessRetry.maximumTries, hasAttemptsLeft(entry) else { return false }
             hold(handle, entry, in: closed, at: now)
             return true
         }
         guard let began = entry.firstAttempt else { preconditionFailure("an ended notification must have an attempt") }
         let elapsed = now.instant - began
         guard hasAttemptsLeft(entry), retries.count < maximumWaitingRetries,
-            let pause = InProcessRetry.pause(afterAttempts: entry.failedAttempts, elapsed: elapsed, using: &random)
+            let pause = InProcessRetry.pause(afterTries: entry.failedTries, elapsed: elapsed, using: &random)
         else {
             return false
         }

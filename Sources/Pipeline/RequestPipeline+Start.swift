@@ -17,7 +17,7 @@ extension RequestPipeline {
 
     /// Sends the notifications of a request whose turn it is.
     mutating func begin(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
-        request.notifications = decoded.count
+        request.notificationCount = decoded.count
         var done: DoneBitmap?
         if let text = request.history.done {
             done = DoneBitmap(text, notifications: decoded.count)
@@ -26,7 +26,7 @@ extension RequestPipeline {
             }
         }
         request.started = decoded.count - (done?.count ?? 0)
-        request.begin(request.started)
+        request.addParts(request.started)
         let all = decoded.notifications
         var next = 0
         var refusals = decoded.refusals[...]

@@ -26,7 +26,7 @@ package struct RequestPipeline: ~Copyable {
     var completed: CompletedRequests
     var orphans = OrphanedRequests()
     /// Requests that a decoder process is decoding.
-    var asked = Slab<InFlightRequest>()
+    var decoding = Slab<InFlightRequest>()
     /// Deferred requests, decoded again at their time.
     var deferred = DeadlineQueue<InFlightRequest>()
     /// Decoded requests that wait until fewer notifications are in the worker.
@@ -45,7 +45,7 @@ package struct RequestPipeline: ~Copyable {
     /// By queue; empty if no queue has a rate limit.
     var paces: [QueuePace?]
     /// When the next notification that waits for a rate limit is due.
-    var nextTurn = Instant.distantFuture
+    var nextPermit = Instant.distantFuture
     /// Whether APNs can be reached, as far as known.
     package internal(set) var reachability = Reachability()
     /// Reasons that were already logged.
@@ -98,7 +98,7 @@ package struct RequestPipeline: ~Copyable {
 
     /// Every unsettled request; may contain duplicates.
     package var requests: [InFlightRequest] {
-        deferred.elements + asked.handles.map { asked[$0] } + backlog.requests
+        deferred.elements + decoding.handles.map { decoding[$0] } + backlog.requests
             + notifications.handles.map { notifications[$0].request }
             + (outlets.flatMap(\.elements) + destinations.elements + isolated.elements).map(\.request)
     }
@@ -114,7 +114,7 @@ package struct RequestPipeline: ~Copyable {
             var earliest = min(deferred.earliest, retries.earliest)
             earliest = min(earliest, waiting.releases.earliest)
             earliest = min(earliest, reachability.nextCheck)
-            earliest = min(earliest, nextTurn)
+            earliest = min(earliest, nextPermit)
             earliest = min(earliest, isolated.earliest)
             earliest = min(earliest, nextWatch)
             if canDivert { earliest = min(earliest, min(destinations.nextDeadline, nextOverdueReply)) }
@@ -146,7 +146,7 @@ package struct RequestPipeline: ~Copyable {
             budget -= 1 + release(place, atMost: max(budget - 1, 1), at: now)
         }
         startFromBacklog(at: now)
-        if nextTurn <= now.instant { budget = takeTurns(budget, at: now) }
+        if nextPermit <= now.instant { budget = sendPaced(budget, at: now) }
         if reachability.nextCheck <= now.instant { checkWaiting(at: now) }
     }
 
@@ -157,7 +157,7 @@ package struct RequestPipeline: ~Copyable {
             for role in PublisherRole.allCases { watch(role, at: now) }
         }
         guard canDivert else { return }
-        for pending in destinations.overdue(at: now.instant) { giveUp(pending, at: now) }
+        for pending in destinations.timedOut(at: now.instant) { giveUp(pending, at: now) }
         for pending in destinations.attempts(at: now.instant) { attempt(pending) }
         while nextOverdueReply <= now.instant { giveUpReply(at: now) }
     }

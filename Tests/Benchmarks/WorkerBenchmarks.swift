@@ -240,7 +240,7 @@ private struct PipelineWorld: ~Copyable {
     /// APNs responds to everything, and the broker confirms what follows from it.
     mutating func respond(_ response: APNsResponse, at now: Moment) {
         for handle in submitted {
-            pipeline.timed(handle, sentAt: now.instant, at: now)
+            pipeline.recordDurations(handle, sentAt: now.instant, at: now)
             pipeline.responded(handle, response, at: now)
             perform(at: now)
         }

@@ -146,8 +146,8 @@ struct InProcessRetryTests {
         for _ in 0..<1000 {
             let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))
             for attempts in 1...5 {
-                let pause = Policy.pause(afterAttempts: attempts, elapsed: elapsed, using: &random)
-                if attempts >= Policy.maximumAttempts || elapsed >= Policy.horizon { try #require(pause == nil) }
+                let pause = Policy.pause(afterTries: attempts, elapsed: elapsed, using: &random)
+                if attempts >= Policy.maximumTries || elapsed >= Policy.horizon { try #require(pause == nil) }
                 if let pause {
                     if attempts == 2 { longest = max(longest, pause) }
                     try #require(pause <= Policy.firstPause * (1 << (attempts - 1)))

@@ -89,7 +89,7 @@ private final class Walk {
             fields[stream] = expected
             submitted = submitted.advanced(by: 1)
         } catch {
-            try #require(error.code == .startStreamNotAllowed && client.goawayReceived)
+            try #require(error.code == .startStreamNotAllowed && client.acceptsNoRequests)
         }
     }
 

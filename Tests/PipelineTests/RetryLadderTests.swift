@@ -17,13 +17,13 @@ struct RetryLadderTests {
     func levels() {
         let ladder = ladder()
         #expect(
-            (0...4).map { ladder.delay(for: .service, parkings: $0, within: nil)?.components.seconds }
+            (0...4).map { ladder.delay(for: .service, failures: $0, within: nil)?.components.seconds }
                 == [900, 1800, 3600, 3600, 3600])
         #expect(
-            (0...4).map { ladder.delay(for: .throttled, parkings: $0, within: nil)?.components.seconds }
+            (0...4).map { ladder.delay(for: .throttled, failures: $0, within: nil)?.components.seconds }
                 == [5, 30, 120, 120, 120])
         // If only the worker is at its limit, the shortest level suffices.
-        #expect(ladder.delay(for: .processLimit, parkings: 4, within: nil) == .seconds(5))
+        #expect(ladder.delay(for: .processLimit, failures: 4, within: nil) == .seconds(5))
     }
 
     @Test(
@@ -32,16 +32,16 @@ struct RetryLadderTests {
             (5000, 2, 3600), (3601, 2, 3600), (3600, 2, 1800), (1801, 2, 1800), (1000, 2, 900), (900, 2, nil),
             (901, 0, 900), (900, 0, nil), (0, 0, nil), (-5, 0, nil),
         ] as [(Int64, Int, Int64?)])
-    func lifetime(lifetime: Int64, parkings: Int, expected: Int64?) {
-        let found = ladder().delay(for: .service, parkings: parkings, within: .seconds(lifetime))
+    func lifetime(lifetime: Int64, failures: Int, expected: Int64?) {
+        let found = ladder().delay(for: .service, failures: failures, within: .seconds(lifetime))
         #expect(found?.components.seconds == expected)
     }
 
     @Test("Levels may descend, and then a shorter lifetime gets no level longer than the next one")
     func falling() {
-        let found = ladder([60, 20, 40]).delay(for: .service, parkings: 2, within: .seconds(30))
+        let found = ladder([60, 20, 40]).delay(for: .service, failures: 2, within: .seconds(30))
         #expect(found == .seconds(20))
-        #expect(ladder([60, 20, 40]).delay(for: .service, parkings: 2, within: .seconds(50)) == .seconds(40))
+        #expect(ladder([60, 20, 40]).delay(for: .service, failures: 2, within: .seconds(50)) == .seconds(40))
     }
 }
 

@@ -48,9 +48,9 @@ package final class AMQPConnection {
     private let network: any Network
     private var random: any RandomNumberGenerator
     private var backoff: Backoff
-    private var refusals: Backoff
-    /// The configured value.
-    private let stallTimeout: Duration
+    private var refusalBackoff: Backoff
+    /// `configuration` has the current value.
+    private let configuredStallTimeout: Duration
     /// The queue because of which it was last doubled; a delivery of it restores the configured value.
     private var stalledQueue: QueueID?
     private var state = State.idle
@@ -76,8 +76,8 @@ package final class AMQPConnection {
         self.network = network
         self.random = random
         self.backoff = backoff
-        refusals = Backoff(base: backoff.base, limit: Self.longestPauseAfterRefusal)
-        stallTimeout = configuration.stallTimeout
+        refusalBackoff = Backoff(base: backoff.base, limit: Self.longestPauseAfterRefusal)
+        configuredStallTimeout = configuration.stallTimeout
         address = addresses[0]
         self.configuration.address = address
         // Until the first epoch.
@@ -139,9 +139,9 @@ package final class AMQPConnection {
         // A control connection opens its channel again after a refused request.
         case .opened where openedAt == nil: openedAt = now
         case .delivery(let delivery) where delivery.queue == stalledQueue:
-            configuration.stallTimeout = stallTimeout
+            configuration.stallTimeout = configuredStallTimeout
             stalledQueue = nil
-            call { $0.setStallTimeout(stallTimeout, at: now) }
+            call { $0.setStallTimeout(configuredStallTimeout, at: now) }
         default: break
         }
         return .engine(event)
@@ -270,7 +270,7 @@ package final class AMQPConnection {
             var first = Backoff(base: backoff.base, limit: backoff.limit)
             return first.next(using: &random)
         }
-        if error?.needsPatience == true { return refusals.next(using: &random) }
+        if error?.needsPatience == true { return refusalBackoff.next(using: &random) }
         return backoff.next(using: &random)
     }
 
@@ -292,7 +292,7 @@ package final class AMQPConnection {
             untried = []
             if now - openedAt >= Self.stableAfter {
                 backoff.reset()
-                refusals.reset()
+                refusalBackoff.reset()
             }
         }
         // If another consumer is the single active one, a new connection does not help.

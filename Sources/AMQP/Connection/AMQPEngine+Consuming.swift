@@ -73,12 +73,12 @@ extension AMQPEngine {
     /// or the connection is closing.
     @discardableResult
     package mutating func ack(queue: QueueID = QueueID(0), tag: UInt64, at now: Instant) -> Bool {
-        changes(at: now)
+        calledByOwner(at: now)
         return machine.isOpen && channels[queue.index].deliveries.settle(tag, epoch: epoch, at: now)
     }
 
     package mutating func flushAcknowledgements(at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
     }
@@ -86,7 +86,7 @@ extension AMQPEngine {
     /// Requeues a delivery, or lets the broker drop or dead-letter it. Returns false as ``ack(queue:tag:at:)`` does.
     @discardableResult
     package mutating func nack(queue: QueueID = QueueID(0), tag: UInt64, requeue: Bool, at now: Instant) -> Bool {
-        changes(at: now)
+        calledByOwner(at: now)
         guard machine.isOpen, channels[queue.index].deliveries.reject(tag, epoch: epoch, at: now) else { return false }
         writeSettlement(AMQP_BASIC_NACK_METHOD, tag, on: queue.index, flags: requeue ? 2 : 0)
         return true
@@ -95,7 +95,7 @@ extension AMQPEngine {
     /// Cancels all consumers; each reports ``Event/cancelled(queue:)``. Delivered messages can still be
     /// settled.
     package mutating func cancelConsumers(at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         consumesWhenOpen = false
         guard machine.isOpen else { return }
         for index in consumers.indices { perform(consumers[index].machine.stop(), onConsumer: index) }
@@ -103,7 +103,7 @@ extension AMQPEngine {
 
     /// Registers consumers again that are stopped or stopping.
     package mutating func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         if queues == nil { consumesWhenOpen = true }
         guard machine.isOpen else { return }
         for index in consumers.indices where queues?.contains(QueueID(index)) ?? true {
@@ -115,7 +115,7 @@ extension AMQPEngine {
     /// Source: rabbitmq.com/docs/consumer-prefetch.
     package mutating func setPrefetch(_ prefetch: UInt16, queue: QueueID, at now: Instant) {
         precondition(prefetch > 0, "a consumer requires a prefetch limit")
-        changes(at: now)
+        calledByOwner(at: now)
         let index = queue.index
         guard consumers[index].queue.prefetch != prefetch else { return }
         consumers[index].queue.prefetch = prefetch
@@ -249,7 +249,7 @@ extension AMQPEngine {
     /// Requests a queue's message count, unless a count is already requested, perhaps by the queue's watch. The result
     /// is ``messages(queue:)``.
     package mutating func countMessages(queue: QueueID, at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         let index = queue.index
         guard machine.isOpen, consumers[index].machine.isSettled, !consumers[index].isUncountable else { return }
         inspectQueue(of: index)
@@ -315,7 +315,7 @@ extension AMQPEngine {
 
     /// Another limit for the consumers, also for those that are already being watched.
     mutating func setStallTimeout(_ timeout: Duration, at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         stallTimeout = timeout
         for index in consumers.indices {
             if consumers[index].watch != nil {

@@ -7,7 +7,7 @@ extension AMQPEngine {
     ///
     /// - Parameter secret: `nil` if the new one is for the next login; an earlier one that is not sent yet is dropped.
     package mutating func updateSecret(_ secret: String?, at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         guard configuration.address.mechanism == .plain else { return }
         handshake.unsentSecret = secret
         sendSecret()
@@ -28,7 +28,7 @@ extension AMQPEngine {
     /// requests.
     package mutating func request(_ request: ControlRequest, at now: Instant) {
         precondition(configuration.role == .control, "only a control connection has requests")
-        changes(at: now)
+        calledByOwner(at: now)
         requests.append(request)
         sendNextRequest()
     }

@@ -130,7 +130,7 @@ package struct AMQPEngine: ~Copyable {
 
     /// Closes the connection in order, after the acks that are due. The broker requeues held deliveries.
     package mutating func close(at now: Instant) {
-        changes(at: now)
+        calledByOwner(at: now)
         guard !isFinished else { return }
         for index in channels.indices { channels[index].deliveries.flush() }
         writeAcknowledgements()
@@ -138,7 +138,7 @@ package struct AMQPEngine: ~Copyable {
     }
 
     /// Every call of the owner that can produce output starts with this.
-    mutating func changes(at now: Instant) {
+    mutating func calledByOwner(at now: Instant) {
         self.now = now
         announceChange()
     }

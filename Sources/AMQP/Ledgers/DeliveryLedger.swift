@@ -50,7 +50,7 @@ package struct DeliveryLedger {
     private var states: SequenceTable<State>
     package private(set) var next: UInt64
     /// The highest settled but unacked tag before `head`, and the number of such deliveries.
-    private var mark: UInt64 = 0
+    private var lastNeighbour: UInt64 = 0
     private var neighbours = 0
     private(set) var since = Since()
     private var islands: Islands
@@ -125,7 +125,7 @@ package struct DeliveryLedger {
 
     package mutating func nextAcknowledgement(at now: Instant) -> Acknowledgement? {
         if neighbours > 0, neighboursAreDue(at: now) {
-            let tag = mark
+            let tag = lastNeighbour
             let count = neighbours
             neighbours = 0
             since.neighbours = nil
@@ -179,7 +179,7 @@ package struct DeliveryLedger {
     @inline(__always)
     private mutating func joinNeighbours(at now: Instant) {
         neighbours += 1
-        mark = head
+        lastNeighbour = head
         if since.neighbours == nil { since.neighbours = now }
         states.take(head)
     }

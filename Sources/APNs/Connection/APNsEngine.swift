@@ -92,13 +92,12 @@ package struct APNsEngine: ~Copyable {
     var open = OpenRequests()
     var liveness: Liveness
     var events = UniqueDeque<Event>()
-    /// Called after the transport or a deadline has called: there may be events, and streams, window or phase may have
-    /// changed.
+    /// Called when the transport or a deadline calls: events may follow, and streams, window or phase may change.
     var onEvents: (() -> Void)?
     /// Wakes the network that drives the engine.
     private var wake: (() -> Void)?
-    /// Whether the network was woken for requests since the last drain.
-    private var hasUndrained = false
+    /// Whether the network will drain it anyway, for earlier requests.
+    private var isAwake = false
     /// Data between TLS and HTTP/2, in either direction; empty between calls.
     var plaintext = ByteQueue()
     /// The limit of outgoing plaintext at a time, in bytes: two full TLS records and the end of a frame. It keeps a
@@ -173,8 +172,8 @@ package struct APNsEngine: ~Copyable {
         _ request: borrowing APNsRequest, handle: Handle, authorization: ProviderToken?, at now: Instant
     ) throws(APNsError) {
         self.now = now
-        if !hasUndrained {
-            hasUndrained = true
+        if !isAwake {
+            isAwake = true
             wake?()
         }
         precondition(freeStreams > 0, "a request needs a free stream")
@@ -207,17 +206,17 @@ package struct APNsEngine: ~Copyable {
     // MARK: Engine
 
     package mutating func transportOpened(at now: Instant) {
-        called(at: now)
+        calledByNetwork(at: now)
         perform(machine.transportOpened(handshakeDeadline: now + configuration.handshakeTimeout))
     }
 
-    private mutating func called(at now: Instant) {
+    private mutating func calledByNetwork(at now: Instant) {
         self.now = now
         onEvents?()
     }
 
     package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
-        called(at: now)
+        calledByNetwork(at: now)
         guard phase != .closed else { return }
         liveness.noteTraffic(at: now)
         tls.receive(bytes)
@@ -232,7 +231,7 @@ package struct APNsEngine: ~Copyable {
     }
 
     package mutating func transportClosed(_ failure: TransportError?, at now: Instant) {
-        called(at: now)
+        calledByNetwork(at: now)
         ending.wantsDisconnect = true
         if let failure {
             fail(APNsError(.transport, "the connection to \(configuration.endpoint) failed", underlying: failure))
@@ -246,7 +245,7 @@ package struct APNsEngine: ~Copyable {
     }
 
     package mutating func drain(into output: inout ByteQueue) {
-        hasUndrained = false
+        isAwake = false
         if machine.speaksHTTP2 {
             do throws(APNsError) {
                 while try writePart() { tls.drain(into: &output) }
@@ -275,7 +274,7 @@ package struct APNsEngine: ~Copyable {
     }
 
     package mutating func expire(at now: Instant) {
-        called(at: now)
+        calledByNetwork(at: now)
         cancelOverdue()
         perform(machine.deadlinePassed(at: now))
         guard phase == .ready || phase == .draining else { return }

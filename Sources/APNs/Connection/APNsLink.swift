@@ -1,6 +1,6 @@
 package import Core
 
-/// An engine with its two holders: the network that drives it, and its owner.
+/// Holds an engine for the two that use it: the network that drives it, and its owner.
 package final class APNsLink: Engine {
     package var engine: APNsEngine
 

@@ -88,7 +88,7 @@ extension APNsPool {
         // because of the error brake, another connection would be refused as well.
         let isHeldByBrake = shortage == .permits && brakeDivisor > 1
         if shortage != nil, connecting == 0, counts.warmingUp == 0, !isHeldByBrake { wanted = max(wanted, ready + 1) }
-        if needsFreshConnection {
+        if lacksFreshConnection {
             if connecting + ready >= configuration.connections.upperBound {
                 // Until then the oldest connection serves the others.
                 if dialer.nextAttempt > now {

@@ -131,7 +131,7 @@ extension APNsPool {
     }
 
     /// Whether a request waits for a fresh connection, and none exists or is being dialled.
-    var needsFreshConnection: Bool {
+    var lacksFreshConnection: Bool {
         guard !waiting.rebinding.isEmpty else { return false }
         return !connections.contains {
             $0.serial >= refusals.freshSerial && $0.isUsable

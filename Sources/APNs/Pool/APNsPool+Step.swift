@@ -179,10 +179,7 @@ extension APNsPool {
     }
 
     private func isExpired(_ handle: Handle, at now: Moment) -> Bool {
-        guard let expiration = entries[handle].request.notification.content.expiration, expiration > 0 else {
-            return false
-        }
-        return expiration < now.wall.seconds
+        entries[handle].request.notification.content.hasExpired(at: now.wall)
     }
 
     mutating func lose(_ handle: Handle, _ loss: Loss) {

@@ -3,8 +3,8 @@ package import Core
 /// Tracks whether a connection was worth dialling. The ``Dialer`` needs this, because APNs treats rapid connects and
 /// disconnects as a denial-of-service attack.
 ///
-/// *unproven* → *proven* by enough responses or a long enough life. *unproven* → *left* if the peer ends it earlier;
-/// it can still become *proven* if enough responses follow.
+/// *unproven* → *proven* by enough responses or a long enough life. *unproven* → *peerClosed* if the peer ends it
+/// earlier; it can still become *proven* if enough responses follow.
 package struct ConnectionTrial {
     /// A connection with this many responses was useful, however soon APNs ends it.
     package static let provingResponses = 100

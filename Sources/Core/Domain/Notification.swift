@@ -53,6 +53,9 @@ package struct Notification: Sendable {
             self.payload = payload
         }
 
+        /// Whether `apns-expiration` has passed; 0 never does.
+        package func hasExpired(at time: WallTime) -> Bool { expiration.map { $0 > 0 && $0 < time.seconds } ?? false }
+
         /// The same with another expiration.
         package func expiring(at expiration: Int64) -> Content {
             Content(

@@ -189,13 +189,13 @@ package struct AppTable {
     private func unnamed(_ environment: Environment?) -> AppID? {
         guard configured.count > 1 else { return configured.first }
         var found: AppID?
-        for index in configured where apps[index.index].hasOneTopic {
-            if let environment, environment != apps[index.index].environment { continue }
+        for app in configured where apps[app.index].hasOneTopic {
+            if let environment, environment != apps[app.index].environment { continue }
             guard let other = found else {
-                found = index
+                found = app
                 continue
             }
-            guard apps[other.index].topic == apps[index.index].topic else { return nil }
+            guard apps[other.index].topic == apps[app.index].topic else { return nil }
         }
         return found
     }

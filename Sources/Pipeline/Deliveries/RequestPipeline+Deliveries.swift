@@ -13,13 +13,13 @@ extension RequestPipeline {
     package mutating func received(_ delivery: Delivery, at now: Moment) {
         let delivery = OwnHeaders(settings).screened(delivery)
         if let size = delivery.oversizeBody { return receivedOversize(delivery, bodySize: size, at: now) }
-        guard isNew(delivery, at: now) else { return }
+        guard admit(delivery, at: now) else { return }
         stopAfterProbe()
         timings.arrived(delivery, at: now.wall)
         let request = makeRequest(delivery, at: now)
         // Only quorum queues count. Source: rabbitmq.com/docs/quorum-queues (poison message handling).
         if delivery.redelivered, let count = delivery.deliveryCount, count >= Self.poisonDeliveries {
-            return giveUp(request, after: count, at: now)
+            return concludePoison(request, after: count, at: now)
         }
         decode(request, at: now)
     }
@@ -28,7 +28,7 @@ extension RequestPipeline {
     private mutating func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
         // Without a body, only a message id distinguishes it from others.
         let isNamed = delivery.messageID != nil
-        guard isNew(delivery, isRecognizable: isNamed, at: now) else { return }
+        guard admit(delivery, isRecognizable: isNamed, at: now) else { return }
         stopAfterProbe()
         let limit = settings.maximumMessage
         let failure = DecodingFailure(
@@ -55,8 +55,8 @@ extension RequestPipeline {
     static let poisonDeliveries = 15
 
     /// The message may crash its consumers: it gets one result and a dead letter, without being decoded.
-    private mutating func giveUp(_ request: InFlightRequest, after count: Int64, at now: Moment) {
-        request.begin()
+    private mutating func concludePoison(_ request: InFlightRequest, after count: Int64, at now: Moment) {
+        request.addParts()
         log.error(
             "a message was delivered too often: it becomes a dead letter without decoding",
             metadata: request.delivery.traced(
@@ -73,8 +73,8 @@ extension RequestPipeline {
         conclude(Conclusion(request: request, id: id, report: report), at: now)
     }
 
-    /// Counts a delivery, and handles it if its request is in flight or has finished here.
-    private mutating func isNew(_ delivery: Delivery, isRecognizable: Bool = true, at now: Moment) -> Bool {
+    /// Counts a delivery. Returns false if its request is in flight, or has finished here and is only acknowledged.
+    private mutating func admit(_ delivery: Delivery, isRecognizable: Bool = true, at now: Moment) -> Bool {
         counters.deliveries[delivery.queue.index] += 1
         guard isRecognizable, !orphans.isEmpty || completed.hasSuspects(at: now.instant) else {
             counters.unsettled += 1
@@ -101,7 +101,7 @@ extension RequestPipeline {
     private mutating func stopAfterProbe() {
         guard probing == .wanted else { return }
         probing = .arrived
-        append(.take(.none))
+        append(.setIntake(.none))
     }
 
     // MARK: Decoding
@@ -117,11 +117,11 @@ extension RequestPipeline {
         guard let process = settings.queues[queue].process else {
             return take(settings.queues[queue].decoder.decode(delivery, at: now.wall), of: request, at: now)
         }
-        append(.ask(process, asked.insert(request), delivery))
+        append(.decode(process: process, decoding.insert(request), delivery))
     }
 
     package mutating func decoded(_ handle: Handle, _ decoded: Decoded, at now: Moment) {
-        let request = asked.remove(handle)
+        let request = decoding.remove(handle)
         guard !request.isOrphan else { return drop(request) }
         take(decoded, of: request, at: now)
     }
@@ -223,13 +223,13 @@ extension RequestPipeline {
             "no app can send: only probes are consumed, and what waits returns to its queue after hold_seconds",
             metadata: ["hold_seconds": .stringConvertible(settings.hold.components.seconds)])
         probing = .no
-        append(.take(.none))
+        append(.setIntake(.none))
     }
 
     mutating func resume() {
         log.notice("an app can send again: consuming resumes")
         probing = .no
-        append(.take(.full))
+        append(.setIntake(.full))
     }
 
     /// The worker still consumes nothing after another check.
@@ -240,7 +240,7 @@ extension RequestPipeline {
         case .no:
             guard isProbeWanted, hasRoom else { return }
             probing = .wanted
-            append(.take(.one))
+            append(.setIntake(.one))
         case .wanted: break
         // The messages of the last probe have arrived by the next check.
         case .arrived: probing = .no

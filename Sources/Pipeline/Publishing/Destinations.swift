@@ -27,10 +27,10 @@ final class Destination {
     var lastConfirm = Instant.distantPast
     /// The ``PublishOutlet/losses`` before that confirm; `nil` without one.
     var confirmedAfter: Int?
-    /// Publishes that cannot go elsewhere, oldest first.
-    fileprivate(set) var waiting: [PendingPublication] = []
-    /// Results that can go elsewhere, oldest first.
-    fileprivate(set) var held = Deque<PendingPublication>()
+    /// Dead letters and copies for retry queues, which cannot go elsewhere; oldest first.
+    fileprivate(set) var heldCopies: [PendingPublication] = []
+    /// Results, which can go elsewhere; oldest first.
+    fileprivate(set) var heldResults = Deque<PendingPublication>()
     /// The only publish that it gets while it is not open.
     var attempt: PendingPublication?
     fileprivate var nextAttempt = Instant.distantPast
@@ -55,7 +55,7 @@ final class Destination {
     var isMissing: Bool { state == .refusing && !replyText.isEmpty }
 
     var nextPublish: PendingPublication? {
-        waiting.first { !$0.isUnderway } ?? held.first { !$0.isUnderway }
+        heldCopies.first { !$0.isUnderway } ?? heldResults.first { !$0.isUnderway }
     }
 
     fileprivate func failed(_ state: State, _ replyText: String, at now: Instant) {
@@ -115,8 +115,8 @@ struct Destinations: ~Copyable {
     // What waits refers to its destination.
     deinit {
         for destination in troubled {
-            destination.waiting = []
-            destination.held = []
+            destination.heldCopies = []
+            destination.heldResults = []
             destination.attempt = nil
         }
     }
@@ -182,7 +182,7 @@ struct Destinations: ~Copyable {
         destination.since = now
         destination.attempt = nil
         troubled.removeAll { $0 === destination }
-        let all = destination.waiting + destination.held
+        let all = destination.heldCopies + destination.heldResults
         for pending in all { release(pending) }
         return all.filter { !$0.isUnderway }
     }
@@ -194,8 +194,8 @@ struct Destinations: ~Copyable {
         guard !pending.isHeld else { return }
         pending.isHeld = true
         pending.since = pending.isUnderway ? pending.writtenAt : now
-        guard pending.hasNextWay else { return pending.destination.waiting.append(pending) }
-        pending.destination.held.append(pending)
+        guard pending.isDispensable else { return pending.destination.heldCopies.append(pending) }
+        pending.destination.heldResults.append(pending)
         if pending.request.heldResults == 0 { heldRequests += 1 }
         pending.request.heldResults += 1
     }
@@ -204,11 +204,11 @@ struct Destinations: ~Copyable {
         guard pending.isHeld else { return }
         pending.isHeld = false
         let destination = pending.destination
-        guard pending.hasNextWay else { return destination.waiting.removeAll { $0 === pending } }
-        if destination.held.last === pending {
-            destination.held.removeLast()
-        } else if let index = destination.held.firstIndex(where: { $0 === pending }) {
-            destination.held.remove(at: index)
+        guard pending.isDispensable else { return destination.heldCopies.removeAll { $0 === pending } }
+        if destination.heldResults.last === pending {
+            destination.heldResults.removeLast()
+        } else if let index = destination.heldResults.firstIndex(where: { $0 === pending }) {
+            destination.heldResults.remove(at: index)
         }
         pending.request.heldResults -= 1
         if pending.request.heldResults == 0 { heldRequests -= 1 }
@@ -216,7 +216,7 @@ struct Destinations: ~Copyable {
 
     /// Nothing could be published from `start` to `end`: the time does not count for what waits.
     func skip(from start: Instant, to end: Instant) {
-        for pending in troubled.flatMap(\.held) where !pending.isUnderway {
+        for pending in troubled.flatMap(\.heldResults) where !pending.isUnderway {
             pending.since = pending.since + (end - max(start, pending.since))
         }
     }
@@ -229,7 +229,7 @@ struct Destinations: ~Copyable {
 
     var excess: PendingPublication? {
         guard heldRequests > limit else { return nil }
-        return troubled.max { $0.held.count < $1.held.count }?.held.last
+        return troubled.max { $0.heldResults.count < $1.heldResults.count }?.heldResults.last
     }
 
     /// From now on, results do not wait for destinations.
@@ -237,11 +237,11 @@ struct Destinations: ~Copyable {
     /// - Returns: those that wait now.
     mutating func stop() -> [PendingPublication] {
         isStopped = true
-        return troubled.flatMap { Array($0.held) }
+        return troubled.flatMap { Array($0.heldResults) }
     }
 
-    func overdue(at now: Instant) -> [PendingPublication] {
-        troubled.flatMap { $0.held.prefix { $0.since + Self.timeLimit <= now } }
+    func timedOut(at now: Instant) -> [PendingPublication] {
+        troubled.flatMap { $0.heldResults.prefix { $0.since + Self.timeLimit <= now } }
     }
 
     func attempts(at now: Instant) -> [PendingPublication] {
@@ -250,14 +250,14 @@ struct Destinations: ~Copyable {
 
     var nextDeadline: Instant {
         troubled.reduce(.distantFuture) { earliest, destination in
-            let overdue = destination.held.first.map { $0.since + Self.timeLimit } ?? .distantFuture
+            let overdue = destination.heldResults.first.map { $0.since + Self.timeLimit } ?? .distantFuture
             guard destination.attempt == nil, destination.nextPublish != nil else { return min(earliest, overdue) }
             return min(earliest, overdue, destination.nextAttempt)
         }
     }
 
     var elements: [PendingPublication] {
-        troubled.flatMap { $0.waiting + $0.held }.filter { !$0.isUnderway }
+        troubled.flatMap { $0.heldCopies + $0.heldResults }.filter { !$0.isUnderway }
     }
 }
 

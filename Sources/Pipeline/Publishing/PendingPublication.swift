@@ -65,8 +65,8 @@ package final class PendingPublication {
         if case .result(_, isReply: true) = kind { true } else { false }
     }
 
-    /// Whether the request can end without it. Dead letters and copies for retry queues wait for their destination.
-    var hasNextWay: Bool {
+    /// Whether the request can end without it: results go elsewhere, feedback is dropped. Others wait for their queue.
+    var isDispensable: Bool {
         switch kind {
         case .result, .feedback: true
         case .deadLetter, .retry, .postpone: false

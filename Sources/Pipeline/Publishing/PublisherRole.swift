@@ -43,7 +43,7 @@ struct PublishOutlet {
         stoppedSince = stoppedSince ?? now
     }
 
-    /// Publishes that are not written yet.
+    /// The number of publishes that are not written yet.
     @inline(__always)
     var waiting: Int { unpublished.count + suspects.count }
 

@@ -15,7 +15,7 @@ extension RequestPipeline {
     /// A publish waits until its destination is open; a result not for long.
     mutating func hold(_ pending: PendingPublication, at now: Moment) {
         destinations.hold(pending, at: now.instant)
-        guard pending.hasNextWay else { return }
+        guard pending.isDispensable else { return }
         if destinations.isOverdue(pending, at: now.instant) { return giveUp(pending, at: now) }
         relieve(at: now)
     }
@@ -127,7 +127,7 @@ extension RequestPipeline {
     /// After this long without any confirm, the connection counts as stopped.
     private static let longestSilence = Duration.seconds(7)
     /// Each replacement repeats unconfirmed publishes. If it has not helped, the next one comes after twice the time.
-    private static let mostDoublings = 4
+    private static let maximumDoublings = 4
     /// A publish that is older than the last confirm by this much was overtaken by others.
     private static let overtaking = Duration.milliseconds(100)
 
@@ -153,11 +153,11 @@ extension RequestPipeline {
         if isSuspectSilent || destinations.isStopped || now.instant < lastConfirm + Destinations.silence {
             for pending in silent { slow(pending, open, at: now) }
         }
-        let patience = Self.longestSilence * (1 << min(outlets[index].replacements, Self.mostDoublings))
+        let patience = Self.longestSilence * (1 << min(outlets[index].replacements, Self.maximumDoublings))
         if now.instant >= max(lastConfirm, open[0].writtenAt) + patience {
             replace(role, silent, open, at: now)
         }
-        for pending in open where pending.hasNextWay {
+        for pending in open where pending.isDispensable {
             let since = pending.isHeld ? pending.since : pending.writtenAt
             if since + Destinations.timeLimit <= now.instant { giveUp(pending, at: now) }
         }
@@ -176,7 +176,7 @@ extension RequestPipeline {
     private mutating func slow(_ pending: PendingPublication, _ open: [PendingPublication], at now: Moment) {
         if pending.destination.state != .slow { failed(pending, .slow, at: now) }
         for result in open
-        where result.destination === pending.destination && result.hasNextWay && !result.isAbandoned {
+        where result.destination === pending.destination && result.isDispensable && !result.isAbandoned {
             hold(result, at: now)
         }
     }

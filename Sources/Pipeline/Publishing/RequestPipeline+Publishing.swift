@@ -17,7 +17,7 @@ extension RequestPipeline {
         _ publication: consuming Publication, for request: InFlightRequest, _ kind: consuming PendingPublication.Kind,
         at now: Moment
     ) {
-        request.begin()
+        request.addParts()
         counters.unconfirmed += 1
         let destination = destinations.destination(of: publication)
         let isDirect = destination.route.isDirectReply
@@ -41,7 +41,7 @@ extension RequestPipeline {
         guard pending.destination.state == .open else { return hold(pending, at: now) }
         guard pending.role == .queues || !isFull(outlets[index]) else { return giveUp(pending, at: now) }
         pending.since = now.instant
-        write(pending)
+        queueForWriting(pending)
     }
 
     /// The only publish for now to a destination that is not open.
@@ -50,10 +50,10 @@ extension RequestPipeline {
         if pending.role == .queues { pending.role = .attempts }
         // One more close is proof.
         if pending.destination.state == .harmful { pending.closes = Self.closesUntilHarmful - 1 }
-        write(pending)
+        queueForWriting(pending)
     }
 
-    private mutating func write(_ pending: PendingPublication) {
+    private mutating func queueForWriting(_ pending: PendingPublication) {
         let index = pending.role.rawValue
         pending.isUnderway = true
         if pending.closes > 0 {
@@ -103,8 +103,8 @@ extension RequestPipeline {
         return isOpen && outlets[role.rawValue].waiting > 0
     }
 
-    /// The broker stopped reading from a publishing connection, or reads it or another one: the time between does not
-    /// count.
+    /// The broker blocks a publishing connection, or reads again from it or from its successor. What waits is not
+    /// charged for the time between.
     package mutating func publisher(_ role: PublisherRole, isBlocked: Bool, at now: Moment) {
         // Without a connection for attempts the time counts: the broker may close it at each attempt.
         let endsStop = role == .queues || role == .attempts && outlets[role.rawValue].isBlocked
@@ -256,7 +256,7 @@ extension RequestPipeline {
             return isolate(pending, error.message, at: now)
         }
         failed(pending, .harmful, error.message, at: now)
-        for held in pending.destination.held where destinations.isOverdue(held, at: now.instant) {
+        for held in pending.destination.heldResults where destinations.isOverdue(held, at: now.instant) {
             giveUp(held, at: now)
         }
     }

@@ -21,7 +21,7 @@ extension RequestPipeline {
     package mutating func refuse(
         _ request: InFlightRequest, _ failure: DecodingFailure, id: NotificationID?, at now: Moment
     ) {
-        request.begin()
+        request.addParts()
         if let limit = failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
         conclude(Conclusion(request, failure, id: id), at: now)
     }
@@ -75,7 +75,7 @@ extension RequestPipeline {
         }
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
-        request.begin()
+        request.addParts()
         // A reload may have removed the route.
         if let route = resultRoute(of: request, outcome: note.report.outcome) {
             let result = encoder.encode(results, of: request.delivery, to: route)
@@ -106,7 +106,7 @@ extension RequestPipeline {
     ///
     /// - Parameter requeues: whether unsent notifications return to their queue instead of a retry queue.
     mutating func partEnded(of request: InFlightRequest, requeues: Bool = false, at now: Moment) {
-        switch request.end(mayReturn: requeues && mayReturn(request)) {
+        switch request.endPart(mayReturn: requeues && mayReturn(request)) {
         case .wait: break
         case .results(let results): publish(results, of: request, at: now)
         case .deadLetter(let failures): deadLetter(request, failures, at: now)
@@ -121,9 +121,9 @@ extension RequestPipeline {
     private mutating func deadLetter(_ request: InFlightRequest, _ failures: InFlightRequest.Failures, at now: Moment) {
         counters[.deadLetters] += 1
         var report = failures.report
-        if request.notifications > 1 {
+        if request.notificationCount > 1 {
             let first = report.detail.map { ", first: \($0)" } ?? ""
-            report.detail = "\(failures.count) of \(request.notifications) notifications failed\(first)"
+            report.detail = "\(failures.count) of \(request.notificationCount) notifications failed\(first)"
         }
         let publication = settings.deadLetters.encode(
             request.delivery, report: report, results: failures.results, id: failures.id,

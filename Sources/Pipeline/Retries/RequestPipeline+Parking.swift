@@ -41,7 +41,7 @@ extension RequestPipeline {
         note.processed = request.history.processed
         note.expiresAt = request.expiresAt
         note.isPostponed = true
-        request.isDueSince = now.instant + min(pause, settings.longestDeferral)
+        request.dueSince = now.instant + min(pause, settings.longestDeferral)
         guard let delay = settings.ladder.level(within: pause), let copy = copy(of: request, note, delay: delay) else {
             return decodeLater(request, for: pause, at: now)
         }
@@ -105,7 +105,7 @@ extension RequestPipeline {
     ) -> Duration? {
         guard !entry.isNowOrNever else { return nil }
         return settings.ladder.delay(
-            for: cause, parkings: entry.request.history.failureCount, within: lifetime(of: entry, at: now))
+            for: cause, failures: entry.request.history.failureCount, within: lifetime(of: entry, at: now))
     }
 
     /// The time until a notification expires; `nil` if it does not expire.
@@ -156,7 +156,7 @@ extension RequestPipeline {
         at now: Moment, _ report: (ParkedNotification) -> Report
     ) {
         request.parked = rest
-        request.begin(ended.count)
+        request.addParts(ended.count)
         for parked in ended { conclude(parked.entry.conclusion(report(parked)), at: now) }
     }
 }

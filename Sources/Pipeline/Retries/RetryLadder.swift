@@ -35,10 +35,10 @@ package struct RetryLadder: Sendable {
     /// The delay of the next level, or the longest shorter one that ends before the request expires.
     ///
     /// - Parameters:
-    ///   - parkings: how often the request was parked before.
+    ///   - failures: how often the request was parked before because of a failure.
     ///   - lifetime: the time until it expires; `nil` if it does not expire.
     /// - Returns: `nil` if no level ends before it expires.
-    package func delay(for cause: Cause, parkings: Int, within lifetime: Duration?) -> Duration? {
+    package func delay(for cause: Cause, failures: Int, within lifetime: Duration?) -> Duration? {
         let levels =
             switch cause {
             case .untried: all
@@ -46,7 +46,7 @@ package struct RetryLadder: Sendable {
             case .throttled: retry.throttledDelays
             case .service: retry.delays
             }
-        let next = levels[min(parkings, levels.count - 1)]
+        let next = levels[min(failures, levels.count - 1)]
         guard let lifetime, next >= lifetime else { return next }
         return levels.filter { $0 < lifetime && $0 < next }.max()
     }

@@ -9,8 +9,8 @@ package struct Lane {
     package var gate = LaneGate()
     /// Notifications that wait for the gate, oldest first.
     package var held = HandleQueue()
-    /// Of a topic's device tokens.
-    package var refusals = TokenRefusalShare()
+    /// How many of the topic's device tokens APNs has refused recently.
+    package var tokenRefusals = TokenRefusalShare()
     /// Whether APNs has ever responded to one of its notifications without refusing the app or the topic.
     var hasResponded = false
 

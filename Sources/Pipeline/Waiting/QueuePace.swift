@@ -13,7 +13,7 @@ struct QueuePace {
     }
 
     /// When the next permit for the head of the queue is due; `nil` if none waits.
-    mutating func nextTurn(at now: Instant) -> Instant? {
+    mutating func nextPermit(at now: Instant) -> Instant? {
         backlog.isEmpty ? nil : limiter.nextPermit(at: now)
     }
 
@@ -28,41 +28,41 @@ struct QueuePace {
 extension RequestPipeline {
     /// Whether a notification may be sent now. If not, it waits for the rate limit of its queue.
     ///
-    /// - Parameter hasTurn: whether it was the head of the queue.
-    mutating func takesPermit(_ handle: Handle, _ entry: InFlightNotification, hasTurn: Bool, at now: Moment) -> Bool {
+    /// - Parameter isDue: whether it was the head of the queue.
+    mutating func takesPermit(_ handle: Handle, _ entry: InFlightNotification, isDue: Bool, at now: Moment) -> Bool {
         let index = entry.request.delivery.queue.index
         guard paces[index] != nil else { return true }
-        if hasTurn || paces[index]?.backlog.isEmpty == true, paces[index]?.take(at: now.instant) == true { return true }
+        if isDue || paces[index]?.backlog.isEmpty == true, paces[index]?.take(at: now.instant) == true { return true }
         paces[index]?.backlog.append(handle, rank: entry.request.delivery.priority)
         entry.place = .pace
         startWaiting(entry, at: now)
-        planTurn(ofQueue: index, at: now.instant)
+        planPermit(ofQueue: index, at: now.instant)
         return false
     }
 
     /// Sends the waiting notifications for which permits are available.
     ///
     /// - Returns: the rest of `budget`.
-    mutating func takeTurns(_ budget: Int, at now: Moment) -> Int {
+    mutating func sendPaced(_ budget: Int, at now: Moment) -> Int {
         var budget = budget
-        nextTurn = .distantFuture
+        nextPermit = .distantFuture
         for index in paces.indices {
-            while budget > 0, let turn = paces[index]?.nextTurn(at: now.instant), turn <= now.instant,
+            while budget > 0, let permit = paces[index]?.nextPermit(at: now.instant), permit <= now.instant,
                 let handle = paces[index]?.backlog.popFirst()
             {
                 budget -= 1
                 notifications[handle].place = .none
                 waiting.releaseProbes(handle, notifications[handle])
-                send(handle, hasTurn: true, at: now)
+                send(handle, isDue: true, at: now)
             }
-            planTurn(ofQueue: index, at: now.instant)
+            planPermit(ofQueue: index, at: now.instant)
         }
         return budget
     }
 
-    private mutating func planTurn(ofQueue index: Int, at now: Instant) {
-        guard let turn = paces[index]?.nextTurn(at: now) else { return }
-        nextTurn = min(nextTurn, turn)
+    private mutating func planPermit(ofQueue index: Int, at now: Instant) {
+        guard let permit = paces[index]?.nextPermit(at: now) else { return }
+        nextPermit = min(nextPermit, permit)
     }
 
     /// The notifications that wait for a queue's rate limit; `nil` without a limit.
@@ -73,8 +73,8 @@ extension RequestPipeline {
     /// Removes all notifications that wait for a rate limit. Requests return to their queue, or are parked if another
     /// of their notifications has ended.
     package mutating func requeuePaced(at now: Moment) {
-        guard nextTurn != .distantFuture else { return }
+        guard nextPermit != .distantFuture else { return }
         stopWaiting(.requeue, notifications.handles.filter { notifications[$0].place == .pace }, at: now)
-        nextTurn = .distantFuture
+        nextPermit = .distantFuture
     }
 }

@@ -19,7 +19,7 @@ package struct Reachability {
     }
 
     /// How long a pool may be without a connection before it counts as unusable. A reconnect takes less.
-    private static let patience = Duration.seconds(5)
+    private static let unusableAfter = Duration.seconds(5)
     /// How long no app may be able to send before the worker stops consuming.
     static let longestStandstill = Duration.seconds(5)
 
@@ -60,7 +60,7 @@ package struct Reachability {
 
     func isUsable(_ id: PoolID, at now: Instant) -> Bool {
         let pool = self[id]
-        return pool.isKnown && pool.unusableSince.map { now - $0 < Self.patience } ?? true
+        return pool.isKnown && pool.unusableSince.map { now - $0 < Self.unusableAfter } ?? true
     }
 
     /// The pools that cannot send.

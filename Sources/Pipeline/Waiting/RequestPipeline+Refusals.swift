@@ -4,7 +4,7 @@ package import Core
 extension RequestPipeline {
     /// The cause of refusals, such as a credential, may have changed: a paused app sends a probe now.
     mutating func probeSoon(_ app: AppID, at now: Moment) {
-        if waiting.probeSoon(app, at: now.instant) { mayRecover(at: now) }
+        if waiting.probeSoon(app, at: now.instant) { checkIfSuspended(at: now) }
     }
 
     // MARK: Refusals by APNs
@@ -46,7 +46,7 @@ extension RequestPipeline {
             let credential = Waiting.Place.app(app, Lane.credential)
             guard waiting.pause(of: credential)?.cause == .credential(.badCertificate) else { continue }
             waiting.open(credential, at: now.instant)
-            mayRecover(at: now)
+            checkIfSuspended(at: now)
         }
     }
 
@@ -95,7 +95,7 @@ extension RequestPipeline {
         }
         recordProof(handle, entry, showing: .topic, at: now)
         let isLimit = recordTokenResponse(entry, isRefusal: true)
-        let refusals = waiting.table.apps[entry.app.index].lanes[entry.lane.index].refusals
+        let refusals = waiting.table.apps[entry.app.index].lanes[entry.lane.index].tokenRefusals
         let cause = LaneGate.Cause.deviceTokens(refused: refusals.refused, responses: refusals.responses)
         if isLimit {
             laneRefused(handle, topic, cause, at: now)
@@ -121,7 +121,7 @@ extension RequestPipeline {
     mutating func recordTokenResponse(_ entry: InFlightNotification, isRefusal: Bool) -> Bool {
         guard let limit = settings.tokenRefusals, case .device = entry.notification.target, !isOutdated(entry)
         else { return false }
-        return waiting.table.apps[entry.app.index].lanes[entry.lane.index].refusals.responded(
+        return waiting.table.apps[entry.app.index].lanes[entry.lane.index].tokenRefusals.responded(
             isRefusal: isRefusal, limit: limit)
     }
 

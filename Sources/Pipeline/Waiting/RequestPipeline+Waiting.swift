@@ -76,7 +76,7 @@ extension RequestPipeline {
     // MARK: The hold time
 
     /// Conditions may have improved: a suspended worker checks them now.
-    package mutating func mayRecover(at now: Moment) {
+    package mutating func checkIfSuspended(at now: Moment) {
         if reachability.isSuspended { reachability.nextCheck = now.instant }
     }
 
@@ -191,7 +191,7 @@ extension RequestPipeline {
         case .drop:
             waiting.releaseProbes(handle, entry)
             let request = remove(handle).request
-            if case .complete = request.end() { drop(request) }
+            if case .complete = request.endPart() { drop(request) }
         }
     }
 
@@ -256,8 +256,8 @@ extension RequestPipeline {
 
     /// Whether waiting longer changes nothing: only deferred requests are left, and notifications of closed lanes and
     /// their probes.
-    package var holdsOnly: Bool {
-        counters.unconfirmed == 0 && asked.count == 0 && backlog.isEmpty && retries.count == 0
+    package var onlyWaits: Bool {
+        counters.unconfirmed == 0 && decoding.count == 0 && backlog.isEmpty && retries.count == 0
             && notifications.count == waiting.count + unsentProbes
     }
 

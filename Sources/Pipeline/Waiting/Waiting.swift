@@ -201,7 +201,7 @@ package struct Waiting {
     /// Other pools may accept what APNs refused before: nothing in flight counts as a probe of the app.
     mutating func forgetProbes(_ app: AppID) {
         for lane in Lane.all {
-            table.apps[app.index].lanes[lane.index].refusals.reset()
+            table.apps[app.index].lanes[lane.index].tokenRefusals.reset()
             let place = Place.app(app, lane)
             if let probe = self[place].gate.pause?.probe { self[place].gate.withdrawn(probe) }
         }
@@ -211,7 +211,7 @@ package struct Waiting {
         pausesHaveChanged = true
         if case .app(let app, let lane) = place {
             log.notice("APNs accepts this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
-            table.apps[app.index].lanes[lane.index].refusals.reset()
+            table.apps[app.index].lanes[lane.index].tokenRefusals.reset()
         }
         release(place, at: now)
     }

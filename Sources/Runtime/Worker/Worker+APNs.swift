@@ -34,7 +34,7 @@ extension Worker {
     private mutating func take(_ event: consuming APNsPool.Event, from number: PoolID) {
         switch consume event {
         case .responded(let handle, let response, let sentAt):
-            pipeline.timed(handle, sentAt: sentAt, at: now)
+            pipeline.recordDurations(handle, sentAt: sentAt, at: now)
             traceAttempt(handle, .responded(response), by: number, sentAt: sentAt, endedAt: now.instant)
             pipeline.responded(handle, response, at: now)
         case .lost(let handle, let loss, let sentAt):
@@ -47,7 +47,7 @@ extension Worker {
             pools.roster.connected(number)
             log.info("connected to APNs", metadata: metadata(number))
             pools.opened.insert(number)
-            pipeline.mayRecover(at: now)
+            pipeline.checkIfSuspended(at: now)
             if pools.refused.remove(number) != nil { pipeline.certificateAccepted(pool: number, at: now) }
         case .disconnected(let error?) where error.code == .certificateRefused && !pools[number].isConnected:
             pools.opened.remove(number)

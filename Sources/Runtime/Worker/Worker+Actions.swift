@@ -13,8 +13,8 @@ extension Worker {
 
     private mutating func perform(_ action: consuming PipelineAction) {
         switch consume action {
-        case .take(let intake): take(intake)
-        case .ask(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
+        case .setIntake(let intake): setIntake(intake)
+        case .decode(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
         case .submit(let handle, let notification, let pool, let isProbe):
             pools[pool].submit(notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
@@ -31,7 +31,7 @@ extension Worker {
         }
     }
 
-    private mutating func take(_ level: Intake) {
+    private mutating func setIntake(_ level: Intake) {
         guard drain.stage == .running else { return }
         intakeLevel = level
         guard level != .none else { return consumer.cancelConsumers(at: now.instant) }

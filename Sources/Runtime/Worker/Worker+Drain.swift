@@ -24,7 +24,7 @@ struct Drain {
     /// Whether the shutdown ended with unsettled deliveries, which the broker requeues.
     var wasCutShort = false
 
-    func isOver(at now: Instant) -> Bool {
+    func isDeadlineOver(at now: Instant) -> Bool {
         deadline.map { now >= $0 } ?? false
     }
 }
@@ -66,10 +66,10 @@ extension Worker {
         case .running, .ended: return
         case .finishing:
             pipeline.requeuePaced(at: now)
-            if pipeline.holdsOnly { pipeline.requeueWaiting(at: now) }
+            if pipeline.onlyWaits { pipeline.requeueWaiting(at: now) }
             performActions()
             if pipeline.counters.unsettled > 0 {
-                guard drain.isOver(at: now.instant) else { return }
+                guard drain.isDeadlineOver(at: now.instant) else { return }
                 warnOfUnconfirmed()
                 drain.wasCutShort = true
             }
@@ -83,7 +83,7 @@ extension Worker {
             flush = AcknowledgementFlush(delivered.map(QueueID.init), on: consumer, at: now.instant)
             advanceDrain()
         case .flushing:
-            guard flush?.isOver ?? true || drain.isOver(at: now.instant) else { return }
+            guard flush?.isOver ?? true || drain.isDeadlineOver(at: now.instant) else { return }
             drain.stage = .closing
             drain.deadline = now.instant + Self.closeTimeout
             consumer.close(at: now.instant)
@@ -94,7 +94,7 @@ extension Worker {
                 consumer.isClosed && publishers.allSatisfy(\.isClosed) && inquiries.isClosed
                 && decoders.allSatisfy(\.hasStopped)
                 && (drain.wasCutShort || pools.roster.numbers.allSatisfy { pools[$0].isDrained })
-            guard isClosed || drain.isOver(at: now.instant) else { return }
+            guard isClosed || drain.isDeadlineOver(at: now.instant) else { return }
             end()
         }
     }

@@ -19,6 +19,7 @@ package struct Worker: ~Copyable {
     let publishers: [AMQPConnection]
     /// Asks whether a queue is a stream. Opened on demand.
     let inquiries: AMQPConnection
+    /// The queue of the pending question; `nil` for none.
     var inquiry: QueueID?
     var pools: WorkerPools
     let logThrottle: LogThrottle
@@ -26,7 +27,7 @@ package struct Worker: ~Copyable {
     var opened: Set<BrokerPurpose> = []
     /// The broker connections that are lost or could not be opened, by their purpose.
     var outages: [BrokerPurpose: Outage] = [:]
-    /// Why the broker blocks publishing; `nil` while it does not.
+    /// Why the broker last blocked publishing; see ``isBlocked`` for whether it does.
     var blocked: String?
     var events = Deque<WorkerReport.Event>()
     /// By ``QueueID``.
@@ -37,7 +38,7 @@ package struct Worker: ~Copyable {
     var pace: TurnPace
     private var nextCount = Instant.distantPast
     private(set) var isPublisherOpen = false
-    /// What the owner was told, and whether that was ever so.
+    /// Whether the last event said that the worker is ready, and whether any has.
     private var isReady = false
     private var wasReady = false
     var drain = Drain()
@@ -80,6 +81,7 @@ package struct Worker: ~Copyable {
         // During the close no pool takes over from another.
         if isWorking, pools.roster.isChanging { applyChanges() }
         takeConfirms()
+        updateReadiness()
         if inquiries.mayHaveEvents { takeInquiries() }
         inquire()
         if drain.stage != .running { advanceDrain() }
@@ -251,7 +253,6 @@ package struct Worker: ~Copyable {
         for index in publishers.indices where publishers[index].mayHaveEvents {
             takeConfirms(PublisherRole(rawValue: index)!)
         }
-        updateReadiness()
     }
 
     private mutating func takeConfirms(_ role: PublisherRole) {
@@ -269,7 +270,7 @@ package struct Worker: ~Copyable {
             case .engine(.blocked(let reason)):
                 pipeline.publisher(role, isOpen: false)
                 pipeline.publisher(role, isBlocked: true, at: now)
-                blocked = "\(reason)"
+                blocked = reason
                 log.warning("the broker blocks publishing: results wait", metadata: ["reason": "\(reason)"])
             case .engine(.unblocked):
                 pipeline.publisher(role, isBlocked: false, at: now)

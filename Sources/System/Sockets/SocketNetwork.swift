@@ -31,7 +31,7 @@ package final class SocketNetwork: Network {
     let agenda = SocketAgenda()
     private var flushed: [Int] = []
     /// Connections whose engines do not announce changes, flushed in every turn.
-    private var asked: [Int] = []
+    private var polled: [Int] = []
     private var lastQuery: UInt64 = 0
 
     /// Joins `loop`, which then owns the network.
@@ -89,7 +89,7 @@ package final class SocketNetwork: Network {
         let announces = connection.engine?.announceChanges { [agenda, number = connection.number] in
             agenda.members.wake(number)
         }
-        if announces != true { asked.append(connection.number) }
+        if announces != true { polled.append(connection.number) }
         connection.wake()
         loop.requestTurn()
     }
@@ -99,7 +99,7 @@ package final class SocketNetwork: Network {
         members[number] = nil
         freeNumbers.append(number)
         agenda.members.remove(number)
-        asked.removeAll { $0 == number }
+        polled.removeAll { $0 == number }
     }
 
     private func connection(of engine: any Engine) -> SocketConnection? {
@@ -139,7 +139,7 @@ extension SocketNetwork: LoopParticipant {
     }
 
     package func flush(at now: Moment) {
-        for number in asked { agenda.members.wake(number) }
+        for number in polled { agenda.members.wake(number) }
         guard agenda.members.hasWoken else { return }
         agenda.members.takeWoken(into: &flushed)
         for number in flushed {

@@ -69,7 +69,7 @@ package struct TLSSession: ~Copyable {
         var address = in6_addr()
         if unsafe inet_pton(AF_INET, serverName, &address) == 1 || inet_pton(AF_INET6, serverName, &address) == 1 {
             let done = unsafe X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), serverName)
-            precondition(done == 1, "an address is an address")
+            precondition(done == 1, "OpenSSL must accept what inet_pton accepts")
         } else {
             // Certificates and the server name extension have no final dot (RFC 6066 section 3).
             let name = serverName.hasSuffix(".") ? String(serverName.dropLast()) : serverName

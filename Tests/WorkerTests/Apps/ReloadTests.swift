@@ -123,7 +123,7 @@ struct ReloadTests {
         var hasPaused = false
         world.check = { [unowned world] in if world.worker?.paused != [] { hasPaused = true } }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
-        #expect(!hasPaused && world.worker?.worker.pipeline.waiting.table.apps[0].lanes[0].refusals.refused == 0)
+        #expect(!hasPaused && world.worker?.worker.pipeline.waiting.table.apps[0].lanes[0].tokenRefusals.refused == 0)
         let results = world.published(in: "push.results")
         #expect(results.count == 6 && world.sent == 11)
         #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
