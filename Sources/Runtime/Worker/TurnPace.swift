@@ -7,15 +7,17 @@ import Configuration
 /// acknowledgement.
 package struct TurnPace {
     /// The number of unsettled deliveries, held ones included, from which a worker is busy. Below it turns are not
-    /// spaced.
+    /// paced.
     package static let busyDeliveries = 64
     package static let interval = Duration.milliseconds(2)
+    /// From so many on, each waits for many others anyway, and turns are twice as far apart.
+    package static let floodDeliveries = 512
 
-    private let interval: Duration
+    /// The time that a token bucket takes to fill; a full one discards permits.
+    private let longest: Duration
 
-    /// A full token bucket discards permits, so the interval is at most the time that the bucket takes to fill.
     package init(permitsPerSecond: Int, burst: Int) {
-        interval = min(Self.interval, Duration.seconds(1) * burst / permitsPerSecond)
+        longest = Duration.seconds(1) * burst / permitsPerSecond
     }
 
     init(_ configuration: Configuration) {
@@ -23,6 +25,7 @@ package struct TurnPace {
     }
 
     package func interval(unsettled: Int) -> Duration {
-        unsettled >= Self.busyDeliveries ? interval : .zero
+        guard unsettled >= Self.busyDeliveries else { return .zero }
+        return min(longest, unsettled < Self.floodDeliveries ? Self.interval : Self.interval * 2)
     }
 }
