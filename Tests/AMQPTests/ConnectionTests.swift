@@ -87,8 +87,7 @@ struct ConnectionTests {
         #expect(!setup.connection.ack(epoch: 1, tag: 2, at: setup.network.now), "nobody is there to hear it")
         setup.advance(by: .seconds(1))
         let second = setup.takeDeliveries()
-        #expect(second.map(\.epoch) == [2, 2])
-        #expect(second.map(\.redelivered) == [true, true])
+        #expect(second.map(\.epoch) == [2, 2] && second.map(\.redelivered) == [true, true])
         #expect(!setup.connection.ack(epoch: 1, tag: 1, at: setup.network.now))
         #expect(setup.connection.ack(epoch: 2, tag: 1, at: setup.network.now))
         setup.advance(by: .seconds(1))
@@ -120,8 +119,7 @@ struct ConnectionTests {
                 nil
             }
         }
-        #expect(ends.map(\.0) == [1, 2, 3])
-        #expect(ends.map(\.1) == [.lost, .lost, .acked])
+        #expect(ends.map(\.0) == [1, 2, 3] && ends.map(\.1) == [.lost, .lost, .acked])
     }
 
     @Test("The brokers are tried in random order; when one is down, the others are tried at once in turn")

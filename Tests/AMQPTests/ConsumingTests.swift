@@ -42,8 +42,7 @@ struct ConsumingTests {
             try broker.put(pattern(3000), properties: properties, exchange: "in", into: "work")
             let pair = Self.consumer(broker, chunk: chunk)
             let delivery = try #require(pair.takeDeliveries().first)
-            #expect(delivery.epoch == 7)
-            #expect(delivery.tag == 1)
+            #expect(delivery.epoch == 7 && delivery.tag == 1)
             #expect(delivery.queue == 0)
             #expect(delivery.body.elementsEqual(pattern(3000)))
             #expect(delivery.routingKey.equals("work"))
@@ -101,8 +100,7 @@ struct ConsumingTests {
             Issue.record("unexpected \(events.names)")
             return
         }
-        #expect(delivery.oversizeBody == 10 << 20)
-        #expect(delivery.body.isEmpty)
+        #expect(delivery.oversizeBody == 10 << 20 && delivery.body.isEmpty)
         #expect(delivery.messageID?.equals("large") == true)
         #expect(next.body.equals("next"))
         pair.engine.nack(tag: delivery.tag, requeue: false, at: pair.now)

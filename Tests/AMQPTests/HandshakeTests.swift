@@ -51,8 +51,7 @@ struct HandshakeTests {
         broker.loginRefusal = hangsUp ? .hangUp : .closeFrame
         let pair = Pair(.publisher, broker: broker)
         let error = try #require(pair.takeError())
-        #expect(error.code == .accessRefused)
-        #expect(error.isTransient == hangsUp)
+        #expect(error.code == .accessRefused && error.isTransient == hangsUp)
         #expect(pair.engine.isEstablished == true, "its address is a broker's")
         #expect(!error.description.contains("secret"))
     }
@@ -118,8 +117,7 @@ struct HandshakeTests {
             Issue.record("not recognised")
             return
         }
-        #expect(error.code == .protocolMismatch)
-        #expect(!error.isTransient)
+        #expect(error.code == .protocolMismatch && !error.isTransient)
         #expect(engine.isEstablished == false)
         var output = ByteQueue()
         engine.drain(into: &output)
@@ -137,8 +135,7 @@ struct HandshakeTests {
         #expect(pair.engine.isOpen == true)
         pair.advance(by: .seconds(9))
         let error = try #require(pair.takeError())
-        #expect(error.code == .heartbeatTimeout)
-        #expect(error.isTransient)
+        #expect(error.code == .heartbeatTimeout && error.isTransient)
     }
 
     @Test(
@@ -149,8 +146,7 @@ struct HandshakeTests {
         pair.server.closeConnection(code: UInt16(code), text: "because")
         pair.settle()
         let error = try #require(pair.takeError())
-        #expect(error.replyCode == UInt16(code))
-        #expect(error.isTransient == isTransient)
+        #expect(error.replyCode == UInt16(code) && error.isTransient == isTransient)
         #expect(error.message.contains("because"))
     }
 }

@@ -23,15 +23,13 @@ struct ConfigurationTests {
             #expect(found.broker.endpoints.map { $0.reveal() } == ["amqp://guest:guest@127.0.0.1:5672/%2f"])
             #expect(found.broker.heartbeat == .seconds(15))
             #expect(found.queues == [Configuration.Queue(name: "push.requests", decoder: "auto", prefetch: 1000)])
-            #expect(found.results.route == nil)
-            #expect(found.feedback == nil)
+            #expect(found.results.route == nil && found.feedback == nil)
             #expect(found.deadLetter == Configuration.Route(exchange: "", routingKey: "push.dead"))
             #expect(found.retry.delays == [.seconds(900), .seconds(1800), .seconds(3600)])
             #expect(found.retry.throttledDelays == [.seconds(5), .seconds(30), .seconds(120)])
             #expect(found.retry.maximumAttempts == 6)
             #expect(found.apns.connections == 1...8)
-            #expect(found.apns.permitsPerSecond == 4000)
-            #expect(found.apns.burst == 500)
+            #expect(found.apns.permitsPerSecond == 4000 && found.apns.burst == 500)
             #expect(found.apns.requestTimeout == .seconds(30))
             #expect(found.apns.pingIdle == .seconds(3600))
             #expect(found.apns.badTokenPause == TokenRefusalShare.Limit())
@@ -191,9 +189,7 @@ struct ConfigurationTests {
                 found.apps.map(\.endpoint)
                     == [Endpoint(host: "::1", port: 8443), Endpoint(host: "localhost", port: 443)])
             #expect(found.apps[0].caFile == "apple.pem")
-            #expect(
-                found.apps[0].credential
-                    == .pem(certificateFile: "legacy.pem", privateKeyFile: "legacy.key"))
+            #expect(found.apps[0].credential == .pem(certificateFile: "legacy.pem", privateKeyFile: "legacy.key"))
             #expect(found.apps[1].credential == .p12(file: "both.p12", password: nil))
             #expect(found.workers == 2)
             #expect(found.drainDeadline == .seconds(5))
@@ -280,8 +276,7 @@ struct ConfigurationTests {
             ).configuration
             #expect(found.broker.password?.reveal() == "p@ss")
             #expect(found.admin?.token?.reveal() == "bearer")
-            #expect(
-                found.apps[0].credential == .p12(file: "/etc/a.p12", password: Secret("  x ")))
+            #expect(found.apps[0].credential == .p12(file: "/etc/a.p12", password: Secret("  x ")))
         }
     }
 

@@ -23,8 +23,7 @@ struct MessageFormatTests {
             types.append(first.pushType)
             var isBroadcast = false
             if case .channel = first.target { isBroadcast = true }
-            let findings = PayloadCheck.findings(
-                in: first.payload, for: first.pushType, isBroadcast: isBroadcast)
+            let findings = PayloadCheck.findings(in: first.payload, for: first.pushType, isBroadcast: isBroadcast)
             #expect(findings.texts == [], "\(body)")
             #expect(request.notifications.count == (body.contains("device-tokens") ? 2 : 1))
         }

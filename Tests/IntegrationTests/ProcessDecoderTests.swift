@@ -81,8 +81,7 @@ extension ProcessTests {
             #expect(none.exit == .exited(69) && none.text(.errors).contains("it ended with status 1"), "\(none.report)")
             let check = try ChildProcess.harebell(["check", "--config", try write("no-such-program")])
             #expect(check.exit == .exited(78))
-            #expect(
-                check.text().contains(":2:") && check.text().contains("not an executable program: no-such-program"))
+            #expect(check.text().contains(":2:") && check.text().contains("not an executable program: no-such-program"))
         }
     }
 }

@@ -14,8 +14,7 @@ extension ProcessTests {
 
         @Test(
             "A collector with TLS gets spans if SSL_CERT_FILE has its authority; otherwise they are dropped",
-            .enabled(
-                if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): opentelemetry-proto"),
+            .enabled(if: TestEnvironment.foreignClientsPython != nil, "\(TestEnvironment.hint): opentelemetry-proto"),
             arguments: [true, false])
         func tls(isTrusted: Bool) throws {
             let stage = try Stage()

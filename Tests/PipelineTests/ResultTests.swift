@@ -58,8 +58,7 @@ struct ResultTests {
                     + "\"apns-topic\":\"com.example.app\",\"environment\":\"production\",\"outcome\":\"accepted\","
                     + "\"status\":200,\"reason\":null,\"action\":\"none\",\"timestamp\":null,\"apns-unique-id\":null,"
                     + "\"attempts\":1,\"processed\":\"yes\",\"message-id\":\"m-1\",\"detail\":null}")
-            #expect(result.mandatory)
-            #expect(result.properties.deliveryMode == 2)
+            #expect(result.mandatory && result.properties.deliveryMode == 2)
             #expect(result.exchange.isEmpty)
             #expect(string(result.routingKey) == "replies")
             #expect(string(result.properties.contentType) == "application/json")

@@ -19,9 +19,7 @@ struct PoolRosterTests {
     }
 
     private static func app(_ number: PoolID, _ topic: String = "com.example.app") -> PipelineApp {
-        PipelineApp(
-            topic: topic, environment: .production,
-            pools: .init(notifications: number, management: number))
+        PipelineApp(topic: topic, environment: .production, pools: .init(notifications: number, management: number))
     }
 
     private func second(_ seconds: Double) -> Instant {

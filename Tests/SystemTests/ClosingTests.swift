@@ -41,9 +41,7 @@ struct ClosingTests {
         served.peer.close()
         try served.fixture.run { served.engine.hasEnded }
         #expect(served.engine.failure?.code.rawValue == "ECONNRESET")
-        #expect(
-            served.engine.failure?.message
-                == "lost the connection to 127.0.0.1:\(port): Connection reset by peer")
+        #expect(served.engine.failure?.message == "lost the connection to 127.0.0.1:\(port): Connection reset by peer")
     }
 
     @Test("bytes that a peer sent before its reset are received before the failure is reported")

@@ -37,8 +37,7 @@ struct ProgramRunnerTests {
         program.output = Array("go\n".utf8)
         // The program ends at once; its child writes a little later.
         let end = "(sleep 0.1; echo last >&2; : > \(directory.file("done"))) & exit 3"
-        host.start(
-            Program(command: ["/bin/sh", "-c", "read line; exec </dev/null >/dev/null; \(end)"]), program)
+        host.start(Program(command: ["/bin/sh", "-c", "read line; exec </dev/null >/dev/null; \(end)"]), program)
         while program.drains == 0, !program.hasEnded { try fixture.runOneTurn() }
         try eventually("the child has written") { unsafe access(directory.file("done"), F_OK) == 0 ? true : nil }
         try fixture.runOneTurn()

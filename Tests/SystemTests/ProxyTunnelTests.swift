@@ -102,19 +102,16 @@ struct ProxyTunnelTests {
         #expect(
             failure("HTTP/1.1 407 Denied\r\n\r\n", from: proxy)?.message
                 == "the proxy 10.0.0.1:3128 refuses the user or the password (HTTP 407 Denied)")
-        #expect(
-            failure("HTTP/1.1 401 Unauthorized\r\n\r\n", from: proxy)?.message.contains("refuses the user") == true)
+        #expect(failure("HTTP/1.1 401 Unauthorized\r\n\r\n", from: proxy)?.message.contains("refuses the user") == true)
     }
 
     @Test("Input that is not HTTP, and an endless response, are reported")
     func unreadable() {
         let other = failure("220 mail.example ESMTP\r\n")
         #expect(other?.code.rawValue == "EPROTO")
-        #expect(
-            other?.message == "10.0.0.1:3128 does not respond as an HTTP proxy: check the proxy's host and port")
+        #expect(other?.message == "10.0.0.1:3128 does not respond as an HTTP proxy: check the proxy's host and port")
         let endless = failure(String(repeating: "HTTP/1.1 100 Continue\r\n\r\n", count: 1000))
         #expect(endless?.code.rawValue == "EMSGSIZE")
-        #expect(
-            endless?.message == "the response of the proxy 10.0.0.1:3128 has more than 16384 bytes of header")
+        #expect(endless?.message == "the response of the proxy 10.0.0.1:3128 has more than 16384 bytes of header")
     }
 }

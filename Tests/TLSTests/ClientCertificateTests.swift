@@ -82,7 +82,6 @@ struct ClientCertificateTests {
     }
 
     private func server(_ versions: ClosedRange<TLSContext.Version>) throws(TLSError) -> TLSContext {
-        try Pair.server(
-            trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true, versions: versions)
+        try Pair.server(trust: .pem(Pair.authority.certificatePEM), requiresPeerCertificate: true, versions: versions)
     }
 }

@@ -129,8 +129,7 @@ struct TransferTests {
         session.receive([21, 3, 3, 0, 2, 1, 0].span)
         let failure = #expect(throws: TLSError.self) { try session.handshake() }
         #expect(failure?.code == .closedInHandshake)
-        #expect(
-            failure?.message == "the server server.example closed the connection during the TLS handshake")
+        #expect(failure?.message == "the server server.example closed the connection during the TLS handshake")
     }
 
     @Test("a failure of the system inside OpenSSL has the system's words")

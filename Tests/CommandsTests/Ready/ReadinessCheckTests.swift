@@ -41,9 +41,7 @@ struct ReadinessCheckTests {
         let response = try #require(check(peer, token: "open-sesame").response)
         #expect(response.status == status)
         #expect(String(decoding: response.body, as: UTF8.self) == "{\"ready\": 1}\r\n\r\n")
-        #expect(
-            peer.request
-                == "GET /readyz HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer open-sesame\r\n\r\n")
+        #expect(peer.request == "GET /readyz HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer open-sesame\r\n\r\n")
     }
 
     @Test(

@@ -173,9 +173,7 @@ struct CeleryDecoderTests {
                 "eta: expected a date and time in ISO 8601, or seconds since 1970"
             ), (Self.sample(body: "[[],{}]"), "body: expected [args, kwargs, embed], found 2 elements"),
             (Self.sample(body: "[[],{},{}]"), "/kwargs/push: \(missing)"),
-            (
-                Self.sample(body: "[[{}],{},{}]"), "/kwargs/push: \(missing); it has 1 in /args, such as /args/0"
-            ),
+            (Self.sample(body: "[[{}],{},{}]"), "/kwargs/push: \(missing); it has 1 in /args, such as /args/0"),
             (
                 Self.sample(task: "app.tasks.raw", body: #"[[],{"push":{}},{}]"#),
                 "/args/1: \(missing); it has arguments in /kwargs, such as /kwargs/push"

@@ -142,12 +142,10 @@ struct DecoderTests {
             ]
             let found = try notification(envelope(changes))
             #expect(found.target == .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)))
-            #expect(found.expiration == 0)
-            #expect(found.priority == .immediate)
+            #expect(found.expiration == 0 && found.priority == .immediate)
             let given = try notification(
                 envelope(changes + [("apns-expiration", "1795300000"), ("apns-priority", "1")]))
-            #expect(given.expiration == 1_795_300_000)
-            #expect(given.priority == .low)
+            #expect(given.expiration == 1_795_300_000 && given.priority == .low)
             let findings = [found, given].map { PayloadCheck.findings(in: $0)?.detail.contains("apns-priority") }
             #expect(findings == [false, false])
         }
@@ -448,8 +446,7 @@ struct DecoderTests {
             #expect(string(found.topic) == "com.example.app")
             #expect(found.pushType == .alert)
             #expect(found.id?.description == "123e4567-e89b-12d3-a456-426655440000")
-            #expect(found.priority == .immediate)
-            #expect(found.expiration == 0)
+            #expect(found.priority == .immediate && found.expiration == 0)
             #expect(string(found.collapseID) == "c")
             #expect(found.environment == .production)
             #expect(Array(found.payload) == body)
@@ -463,8 +460,7 @@ struct DecoderTests {
             ]
             let found = try #require(
                 try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
-            #expect(found.priority == .considerate)
-            #expect(found.expiration == 1_795_300_000)
+            #expect(found.priority == .considerate && found.expiration == 1_795_300_000)
         }
 
         @Test("not-before is an integer or digits, and a key of the envelope", arguments: [Int64(0), 1_795_300_000])
@@ -620,8 +616,7 @@ struct DecoderTests {
         func foreign(contentType: String) {
             let body = delivery(Array(envelope().utf8), contentType: contentType)
             let failure = AutoDecoder().decode(body, at: WallTime(milliseconds: 0)).failure
-            #expect(
-                failure?.detail == "content-type: \"\(contentType)\" is another format, expected application/json")
+            #expect(failure?.detail == "content-type: \"\(contentType)\" is another format, expected application/json")
         }
     }
 

@@ -49,8 +49,7 @@ struct MappingDecoderTests {
         #expect(found.expiration == 1_795_300_000)
         #expect(string(found.collapseID) == "order-4711-7")
         #expect(found.environment == .development)
-        #expect(
-            string(found.payload) == #"{"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}"#)
+        #expect(string(found.payload) == #"{"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}"#)
         #expect(try string(sample.request().key) == "4711")
     }
 
@@ -80,9 +79,7 @@ struct MappingDecoderTests {
     @Test("The body is the payload, even if it is not parsed, and a string may hold it")
     func payloads() throws {
         let payload = #"{"aps":{"badge":1}}"#
-        let headers: [(String, OneOffDelivery.HeaderValue)] = [
-            ("to", .text("\(Self.token), \(DecoderSample.token2)"))
-        ]
+        let headers: [(String, OneOffDelivery.HeaderValue)] = [("to", .text("\(Self.token), \(DecoderSample.token2)"))]
         let request = try Self.sample(payload, "device-tokens: header:to\npayload: body", headers: headers).request()
         #expect(request.notifications.map(\.hex) == [Self.token, DecoderSample.token2])
         #expect(request.notifications.map { string($0.payload) } == [payload, payload])

@@ -72,8 +72,7 @@ extension ProcessTests {
             // Probes follow after 15 and 45 s.
             let script = "topic \(Self.refused), first 2 requests: 403 TopicMismatch"
             let stage = try Stage(broker: broker.url, script: script)
-            let worker = try stage.start(
-                Stage.Settings(queues: [stage.quorumQueue], moreApps: stage.app(Self.refused)))
+            let worker = try stage.start(Stage.Settings(queues: [stage.quorumQueue], moreApps: stage.app(Self.refused)))
             // The last one follows what is answered while its channel is closed, which is redelivered and settled.
             for numbers in [0..<30, 30..<31] {
                 try stage.client.publish(

@@ -41,9 +41,7 @@ extension ProcessTests {
 
         // MARK: Usage
 
-        @Test(
-            "no command is 64 with the help on standard error",
-            arguments: [[], ["dead-letters"], ["channels"]])
+        @Test("no command is 64 with the help on standard error", arguments: [[], ["dead-letters"], ["channels"]])
         func noCommand(arguments: [String]) throws {
             let process = try run(arguments)
             #expect(process.exit == .exited(64), "\(process.report)")
@@ -252,8 +250,7 @@ extension ProcessTests {
                 ["simulate", "--port", "0"],
             ] {
                 // One more than standard input, output and errors: enough to read a file.
-                let process = try ChildProcess(
-                    "/bin/sh", ["-c", "ulimit -n 4; exec \"$@\"", "sh", binary] + arguments)
+                let process = try ChildProcess("/bin/sh", ["-c", "ulimit -n 4; exec \"$@\"", "sh", binary] + arguments)
                 #expect(try process.waitForExit() == .exited(70), "\(arguments): \(process.report)")
                 #expect(process.text(.errors).contains("(EMFILE)"), "\(arguments): \(process.report)")
                 #expect(process.text().isEmpty, "\(arguments): \(process.report)")

@@ -16,9 +16,7 @@ extension ProcessTests {
             try stage.collect(numbers, worker: worker)
         }
 
-        @Test(
-            "A14 to A16: a deleted, purged or redeclared queue is consumed again, the other throughout"
-        )
+        @Test("A14 to A16: a deleted, purged or redeclared queue is consumed again, the other throughout")
         func queues() throws {
             let stage = try Stage()
             let worker = try stage.start()
@@ -40,9 +38,7 @@ extension ProcessTests {
             #expect(!worker.text(.errors).contains("the consuming connection is lost"), "\(worker.report)")
         }
 
-        @Test(
-            "A17 to A19: without permissions, password or virtual host the worker waits, and then resumes"
-        )
+        @Test("A17 to A19: without permissions, password or virtual host the worker waits, and then resumes")
         func users() throws {
             let broker = try PrivateBroker()
             let host = "tenant"

@@ -33,8 +33,7 @@ extension ProcessTests {
                 try ChildProcess.run(stage.binary, ["topology", "--config", file, "--apply"])
                 try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "x-consistent-hash")))
                 for queue in queues {
-                    try stage.client.ask(
-                        .bindQueue(queue, exchange: exchange, routingKey: "10"))
+                    try stage.client.ask(.bindQueue(queue, exchange: exchange, routingKey: "10"))
                 }
             }
 

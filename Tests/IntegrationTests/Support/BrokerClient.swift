@@ -125,8 +125,7 @@ final class BrokerClient: LoopOwner {
                     switch event {
                     case .engine(.delivery(let delivery)):
                         hasDelivered = true
-                        consumer.ack(
-                            epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: self.now)
+                        consumer.ack(epoch: delivery.epoch, queue: delivery.queue, tag: delivery.tag, at: self.now)
                         if try take(delivery) { return true }
                     case .engine(.channelClosed(_, let error)), .disconnected(_, let error, _):
                         guard error.isTransient, !hasDelivered else { throw error }

@@ -141,7 +141,6 @@ final class FaultScene {
 
     /// The delivery timeout of channels opened from now on.
     func setConsumerTimeout(_ limit: Duration) throws {
-        try broker.control(
-            "eval", "application:set_env(rabbit, consumer_timeout, \(limit.components.seconds * 1000)).")
+        try broker.control("eval", "application:set_env(rabbit, consumer_timeout, \(limit.components.seconds * 1000)).")
     }
 }

@@ -230,8 +230,7 @@ struct HealthTests {
         let world = try World.started(script: "token *: 403 BadEnvironmentKeyIdInToken")
         try world.request(World.body())
         world.pass(.seconds(2))
-        let object = try #require(
-            JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)
+        let object = try #require(JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)
         let explanation = "APNs refuses the credential (BadEnvironmentKeyIdInToken)"
         let expected: NSDictionary = [
             "ready": true, "missing": [],

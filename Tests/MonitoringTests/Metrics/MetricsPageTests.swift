@@ -16,8 +16,7 @@ struct MetricsPageTests {
             .init(
                 AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil,
                 tokenAge: .seconds(90)),
-            .init(
-                AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: -5, tokenAge: nil),
+            .init(AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: -5, tokenAge: nil),
         ])
     }
 
@@ -309,9 +308,7 @@ struct MetricsPageTests {
             for app in configuration.apps.indices { configuration.apps[app].credential = key }
         }
         world.pass(.seconds(60))
-        #expect(
-            world.worker?.worker.pools.roster.numbers.count
-                == world.worker?.snapshot(at: world.moment).pools.count)
+        #expect(world.worker?.worker.pools.roster.numbers.count == world.worker?.snapshot(at: world.moment).pools.count)
         let after = try #require(try page(world).sum("harebell_goaways_total"))
         #expect(after >= before)
     }

@@ -75,8 +75,7 @@ struct ThrottledDeviceTests {
 
     @Test("A notification that is now or never, or expires before the delay is over, is expired and not parked")
     func nowOrNever() throws {
-        let world = try World.started(
-            script: "token aa*, first 1 requests: 429 TooManyRequests\ntoken bb*: delay 10s")
+        let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests\ntoken bb*: delay 10s")
         try world.request(Self.body("aa"), id: "m1")
         let soon = Int(World.start.wall.seconds) + 3
         try world.request(Self.body("aa", badge: 2, expiration: 0), id: "never")
