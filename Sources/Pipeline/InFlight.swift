@@ -29,6 +29,8 @@ package final class InFlightRequest {
     let namedKey: RedeliveryKey?
     /// Results that are published in one message.
     var results: [ResultNote] = []
+    /// The positions of those in the message.
+    var joinedPositions: [Int] = []
     /// What the results of a fan-out have in common; `nil` before the first one.
     var sharedResult: SharedResult?
     /// `nil` unless the request is traced.

@@ -28,8 +28,7 @@ struct PublishingTests {
         #expect(sequence == 1)
         pair.settle()
         let confirmations = pair.takeConfirmations()
-        #expect(confirmations.map(\.0) == [1])
-        #expect(confirmations.map(\.1) == [.acked])
+        #expect(confirmations.map(\.0) == [1] && confirmations.map(\.1) == [.acked])
         let message = try #require(pair.broker.messages(in: "results").first)
         #expect(message.body == pattern(300_000))
         // Published as persistent.

@@ -138,19 +138,19 @@ struct DeadlineQueueTests {
 
 @Suite("InProcessRetry")
 struct InProcessRetryTests {
-    @Test("it gives up after its attempts or at its horizon, and never waits beyond either")
+    @Test("it gives up after its tries or at its horizon, and never waits beyond either")
     func bounds() throws {
         typealias Policy = InProcessRetry
         var random = SplitMix64(seed: 5)
         var longest = Duration.zero
         for _ in 0..<1000 {
             let elapsed = Duration.milliseconds(Int64.random(in: 0...40_000, using: &random))
-            for attempts in 1...5 {
-                let pause = Policy.pause(afterTries: attempts, elapsed: elapsed, using: &random)
-                if attempts >= Policy.maximumTries || elapsed >= Policy.horizon { try #require(pause == nil) }
+            for tries in 1...5 {
+                let pause = Policy.pause(afterTries: tries, elapsed: elapsed, using: &random)
+                if tries >= Policy.maximumTries || elapsed >= Policy.horizon { try #require(pause == nil) }
                 if let pause {
-                    if attempts == 2 { longest = max(longest, pause) }
-                    try #require(pause <= Policy.firstPause * (1 << (attempts - 1)))
+                    if tries == 2 { longest = max(longest, pause) }
+                    try #require(pause <= Policy.firstPause * (1 << (tries - 1)))
                     try #require(elapsed + pause <= Policy.horizon)
                 }
             }

@@ -118,7 +118,8 @@ extension APNsPool {
         events.append(.alarm(.silent))
     }
 
-    /// How often a request that was not processed is sent again before all others.
+    /// How often a request that was not processed is sent again before all others, and how often at all because of
+    /// a response.
     private static let resendsAhead = 2
 
     mutating func enqueueAgain(_ handle: Handle) {

@@ -95,17 +95,27 @@ struct DeadLetterView {
         }
         return table.entries.map { entry in
             let name = String(decoding: entry.name, as: UTF8.self)
-            guard !showsPayloads, case .text(let text) = entry.value else { return (name, JSONOutput(entry.value)) }
-            // A result names its device.
-            if name == "harebell-result" { return (name, omitted(text)) }
-            // Names have any case, and a mapping reads tokens from headers of any name.
-            let isNamed = ["device-token", "device-tokens"].contains(name.lowercased())
-            let words = String(decoding: text, as: UTF8.self).split { $0 == "," || $0 == " " }
-            func isToken(_ word: Substring) -> Bool { isNamed || word.count >= 64 && word.allSatisfy(\.isHexDigit) }
-            guard words.contains(where: isToken) else { return (name, JSONOutput(entry.value)) }
-            let shown = words.map { isToken($0) ? "\($0.prefix(8))…" : String($0) }
-            return (name, .text(shown.joined(separator: isNamed ? ", " : " ")))
+            return (name, showsPayloads ? JSONOutput(entry.value) : shortened(entry.value, of: name))
         }
+    }
+
+    /// A header's value with shortened device tokens, also those in an array.
+    private static func shortened(_ value: FieldValue, of name: String) -> JSONOutput {
+        let text: [UInt8]
+        switch value {
+        case .array(let values): return .array(values.map { shortened($0, of: name) })
+        case .text(let bytes), .bytes(let bytes): text = bytes
+        default: return JSONOutput(value)
+        }
+        // A result names its device.
+        if name == "harebell-result" { return omitted(text) }
+        // Names have any case, and a mapping reads tokens from headers of any name.
+        let isNamed = ["device-token", "device-tokens"].contains(name.lowercased())
+        let words = String(decoding: text, as: UTF8.self).split { $0 == "," || $0 == " " }
+        func isToken(_ word: Substring) -> Bool { isNamed || word.count >= 64 && word.allSatisfy(\.isHexDigit) }
+        guard words.contains(where: isToken) else { return JSONOutput(value) }
+        let shown = words.map { isToken($0) ? "\($0.prefix(8))…" : String($0) }
+        return .text(shown.joined(separator: isNamed ? ", " : " "))
     }
 
     var json: JSONOutput {

@@ -18,12 +18,12 @@ package enum Substitution {
             } else if rest.hasPrefix("${") {
                 guard let end = rest.firstIndex(of: "}") else { throw Complaint("\"${\" without \"}\"; \(plain)") }
                 let inside = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
-                guard !inside.contains("${") else { throw Complaint("a default cannot contain \"${\"") }
                 let separator = inside.firstRange(of: ":-")
                 let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
                 guard isName(name) else {
                     throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)")
                 }
+                guard !inside.contains("${") else { throw Complaint("a default cannot contain \"${\"") }
                 let value = environment(String(name))
                 if let separator, value?.isEmpty ?? true {
                     result += inside[separator.upperBound...]

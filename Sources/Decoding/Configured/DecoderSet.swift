@@ -57,7 +57,7 @@ package struct DecoderSet: Sendable {
             } else if decoders[name] is ProcessDecoder {
                 report(path, "\"\(name)\" is a process, which is asynchronous: it cannot be part of another decoder")
             } else if let decoder = decoders[name] {
-                // The headers of the message belong to the outer format.
+                // Headers that look like fields may belong to the outer format.
                 if decoder is AutoDecoder { return AutoDecoder(takesEvents: false) }
                 return decoder
             }

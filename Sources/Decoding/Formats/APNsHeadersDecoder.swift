@@ -53,10 +53,15 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         case .missing: break
         case .text(let text): fields.setDeviceTokens(split(text), else: "")
         default:
-            let tokens = delivery.texts { RequestFields.Name(header: $0) == .deviceTokens }
-            fields.setDeviceTokens(tokens, else: "an array of texts, or a text with commas between the tokens")
+            fields.setDeviceTokens(
+                tokenArray(of: delivery), else: "an array of texts, or a text with commas between the tokens")
         }
         return fields
+    }
+
+    /// The header `device-tokens` if it is an array of texts.
+    package static func tokenArray(of delivery: Delivery) -> [ArraySlice<UInt8>]? {
+        delivery.texts { RequestFields.Name(header: $0) == .deviceTokens }
     }
 
     static func split(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {

@@ -7,7 +7,7 @@ package struct AutoDecoder: RefusingDecoder {
     private let headers = APNsHeadersDecoder()
     private let takesEvents: Bool
 
-    /// - Parameter takesEvents: false for the data of an event, because events cannot be nested.
+    /// - Parameter takesEvents: false inside another decoder: events cannot be nested, and the headers are its own.
     package init(takesEvents: Bool = true) {
         self.takesEvents = takesEvents
     }
@@ -46,8 +46,8 @@ package struct AutoDecoder: RefusingDecoder {
         return try headers.decoded(delivery, at: now)
     }
 
-    /// Names headers that are nearly right: one may be that of the target, which makes the body a payload. Those of an
-    /// event are its attributes.
+    /// Names headers that are nearly right: one may be that of the target, which makes the body a payload. Inside
+    /// another decoder they are that one's, such as the attributes of an event.
     private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
         let remark = takesEvents ? APNsHeadersDecoder.remark(about: delivery) : nil
         guard let remark else { return .request(try APNsJSONDecoder.request(delivery.body)) }

@@ -71,14 +71,14 @@ package struct JSONPart: Sendable {
         return elements
     }
 
-    /// The texts of an array's elements; an element that is not a string is empty. None for any other type.
+    /// The texts of an array's elements, unwrapped from ``KombuValue``; an element of another type is empty. None for
+    /// any other type of the whole.
     var texts: [ArraySlice<UInt8>] {
         var texts: [ArraySlice<UInt8>] = []
         walk("[") { bytes, scanner throws(JSONFailure) in
             while try scanner.nextElement(bytes) {
-                let value = try scanner.value(bytes, depth: 0)
-                let part = JSONPart(value, of: document)
-                if value.kind == .object, case .text(let text)? = KombuValue.plain(part) {
+                let part = JSONPart(try scanner.value(bytes, depth: 0), of: document)
+                if part.kind == .object, case .text(let text)? = KombuValue.plain(part) {
                     texts.append(text)
                 } else {
                     texts.append(part.text ?? [])

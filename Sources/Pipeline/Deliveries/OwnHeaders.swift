@@ -79,8 +79,8 @@ package struct OwnHeaders {
     private func isTrusted(_ name: String, _ value: Delivery.HeaderValue, _ source: Source) -> Bool {
         switch name {
         case "parked", "deferred": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
-        // `retry.max_attempts` may have been higher.
-        case "attempts": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
+        // `retry.max_attempts` may have been higher, but not more than 100.
+        case "attempts": source.isRetry && isInteger(value, from: 0, to: 99)
         case "processed": source.isRetry && [Processed.yes, .unknown].contains { isText(value, $0.name) }
         case "expires-at": source.isRetry && isInteger(value, from: 0, to: Self.latestTime)
         default: (source.isRetry || source.isReplay) && isOfReplay(name, value)

@@ -25,8 +25,8 @@ struct PublishOutlet {
     var candidate: PendingPublication?
     /// Unconfirmed publishes of a lost connection whose close reason is not processed yet.
     var lost: [PendingPublication] = []
-    /// Whether the connection accepted publishes when it was last asked, which is in each turn while one waits, and was
-    /// neither lost nor blocked since.
+    /// Whether the connection accepted publishes when it was last asked, which is when it opens and in each turn while
+    /// one waits, and was neither lost nor blocked since.
     var isOpen = false
     var isBlocked = false
     /// Since when it is lost or blocked; `nil` while it is not.

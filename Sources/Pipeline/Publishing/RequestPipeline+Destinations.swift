@@ -112,7 +112,7 @@ extension RequestPipeline {
         let failures = pending.request.failures ?? InFlightRequest.Failures(id: note.id, report: report)
         failures.join(id: note.id, report: report)
         failures.count += note.unfailed
-        if let position = note.position { failures.unrouted.append(position) }
+        failures.unrouted += note.position.map { [$0] } ?? pending.request.joinedPositions
         let body = pending.publication.body
         // The results of one request are an array.
         let several = (try? JSONPart(body))?.elements.map(\.raw) ?? []

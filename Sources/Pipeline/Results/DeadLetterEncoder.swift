@@ -23,8 +23,8 @@ package struct DeadLetterEncoder: Sendable {
     ///   - queue: the name of the queue that the delivery came from.
     ///   - decoder: the name of the decoder that decoded it.
     ///   - firstSeen: its arrival; an earlier time in its headers, from a previous failure, is kept.
-    ///   - done: the notifications that a replay omits because they did not fail; `nil` for those that the delivery
-    ///     omits.
+    ///   - done: the notifications that a replay omits, because they did not fail, or if none did, because their
+    ///     results reached a queue; `nil` for those that the delivery omits.
     package func encode(
         _ delivery: Delivery, report: Report, results: [ArraySlice<UInt8>] = [], id: NotificationID?, queue: String,
         decoder: String, firstSeen: WallTime,

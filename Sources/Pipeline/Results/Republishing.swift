@@ -1,5 +1,6 @@
 package import AMQP
 package import Core
+import Decoding
 
 /// The properties of the original that a copy of a message keeps.
 ///
@@ -82,7 +83,7 @@ package enum Republishing {
                 }
             if let value { headers.entries.append(FieldTable.Entry(name: Array(name), value: value)) }
         }
-        if let tokens = delivery.texts(inHeader: { $0.equals("device-tokens") }) {
+        if let tokens = APNsHeadersDecoder.tokenArray(of: delivery) {
             headers["device-tokens"] = .array(tokens.map { .text(Array($0)) })
         }
         properties.headers = headers

@@ -75,18 +75,21 @@ extension RequestPipeline {
         }
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
         let note = note(on: results)
+        request.joinedPositions = results.compactMap(\.position)
         request.addParts()
+        let outcome = results.first { $0.report.outcome != .accepted }?.report.outcome ?? .accepted
         // A reload may have removed the route.
-        if let route = resultRoute(of: request, outcome: note.report.outcome) {
+        if let route = resultRoute(of: request, outcome: outcome) {
             let result = encoder.encode(results, of: request.delivery, to: route)
             publish(result, for: request, .result(note, isReply: request.namesReplyQueue), at: now)
         }
         partEnded(of: request, at: now)
     }
 
-    /// The first result that is not accepted represents all.
+    /// The first result that is accepted represents all in a dead letter without a failure: a replay would notify
+    /// again.
     private func note(on results: [ResultNote]) -> ResultNote {
-        var note = results[results.indices.first { results[$0].report.outcome != .accepted } ?? 0]
+        var note = results[results.indices.first { results[$0].report.outcome == .accepted } ?? 0]
         note.unfailed = results.indices.reduce(0) { $0 + results[$1].unfailed }
         note.json = []
         note.position = nil

@@ -13,8 +13,8 @@ package struct TurnPace {
     /// From so many on, each waits for many others anyway, and turns are twice as far apart.
     package static let floodDeliveries = 512
 
-    /// The time that a token bucket takes to fill; a full one discards permits.
-    private let longest: Duration
+    /// The time that the fastest token bucket takes to fill; a full one discards permits.
+    private var longest: Duration
 
     package init(permitsPerSecond: Int, burst: Int) {
         longest = Duration.seconds(1) * burst / permitsPerSecond
@@ -22,6 +22,9 @@ package struct TurnPace {
 
     init(_ configuration: Configuration) {
         self.init(permitsPerSecond: configuration.apns.permitsPerSecond, burst: configuration.apns.burst)
+        for case let limit? in configuration.queues.map(\.rateLimit) {
+            longest = min(longest, Duration.seconds(1) * limit.burst / limit.perSecond)
+        }
     }
 
     package func interval(unsettled: Int) -> Duration {

@@ -118,9 +118,7 @@ package struct Worker: ~Copyable {
             for decoder in decoders { consider(decoder.nextDeadline) }
             consider(drain.deadline)
             // A connection that is not open closes without an event of the network.
-            if drain.stage == .closing, ([consumer, inquiries] + publishers).contains(where: { $0.mayHaveEvents }) {
-                consider(now.instant)
-            }
+            if drain.stage == .closing, hasEvents() { consider(now.instant) }
             consider(tracer?.nextDeadline)
             consider(logThrottle.nextDeadline)
             return earliest
@@ -265,6 +263,8 @@ package struct Worker: ~Copyable {
                 performActions()
             case .engine(.opened):
                 connectionOpened(role.purpose)
+                // It is not asked again before a publish waits, and direct replies beyond a limit would not.
+                pipeline.publisher(role, isOpen: publisher.canPublish)
                 pipeline.publisher(role, isBlocked: false, at: now)
                 if role == .queues { isPublisherOpen = true }
             case .engine(.blocked(let reason)):

@@ -7,7 +7,7 @@ import System
 /// take 16 ms and 768 KiB.
 @safe
 final class TrustStore: Sendable {
-    /// The maximum number of kept stores; a further one replaces all but the system's, which is by far the largest.
+    /// The maximum number of kept stores; then the next read drops all but the system's, which is by far the largest.
     private static let maximumKept = 16
 
     /// The newest store of each trust, and the versions of its files.

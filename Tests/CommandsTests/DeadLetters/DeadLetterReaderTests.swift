@@ -81,6 +81,7 @@ struct DeadLetterReaderTests {
         var headers = DeadLetterSamples.ours
         headers[name] = .string("\(token), \(token)")
         headers["x-note"] = .string("sent to \(token) again")
+        headers["x-list"] = .array([.string(token), .bytes(Array(token.utf8))])
         headers["x-digits"] = .string(String(token.dropLast()))
         let delivery = try DeadLetterSamples.delivery(headers)
         let letter = DeadLetter(delivery, in: DeadLetterSamples.queue)

@@ -59,7 +59,7 @@ struct OwnHeadersTests {
     @Test("Our headers are believed in a retry copy or a replay, and nowhere else")
     func plausible() throws {
         let ofRetries: FieldTable = [
-            "harebell-parked": .int32(3), "harebell-deferred": .int32(2), "harebell-attempts": .int32(7),
+            "harebell-parked": .int32(3), "harebell-deferred": .int32(2), "harebell-attempts": .int32(99),
             "harebell-processed": .string("unknown"), "harebell-expires-at": .int64(1_795_300_000_000),
         ]
         let ofBoth: FieldTable = [
@@ -82,7 +82,7 @@ struct OwnHeadersTests {
     @Test("A value that none of our copies can have is not believed, whatever origin it claims")
     func implausible() throws {
         let values: [(String, [FieldValue])] = [
-            ("harebell-attempts", [.int64(.max), .int64(.min), .int32(-1), .string("3"), .boolean(true)]),
+            ("harebell-attempts", [.int64(.max), .int64(.min), .int32(-1), .int32(100), .string("3"), .boolean(true)]),
             ("harebell-deferred", [.int64(.max), .int32(-1), .string("1")]),
             ("harebell-processed", [.string("no"), .string("perhaps"), .int32(1)]),
             ("harebell-expires-at", [.int64(.min), .int64(.max), .int32(-1), .string("5")]),

@@ -51,6 +51,9 @@ struct QueuePaceTests {
         let order = world.ledger.records.map { String(decoding: $0.deviceToken, as: UTF8.self) }
         #expect(order == (0..<200).map { World.token($0) })
         #expect(world.published(in: "push.results").allSatisfy { $0.outcome == "accepted" })
+        let fast = try Self.world(Configuration.RateLimit(perSecond: 1000, burst: 1))
+        try fast.put(0..<200)
+        #expect(fast.worker?.turnInterval == Duration.milliseconds(1), "a longer one would waste permits")
     }
 
     @Test("What waits at a drain and must not wait in a retry queue expires")

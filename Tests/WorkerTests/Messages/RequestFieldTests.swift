@@ -91,7 +91,7 @@ struct RequestFieldTests {
         }
         #expect(string(record.map { Array($0.deviceToken) }) == "7abc")
         let deep = (0..<20).reduce(FieldValue.array([])) { inner, _ in .array([inner]) }
-        let headers: FieldTable = ["device-tokens": tokens, "apns-topic": .string("com.example.app"), "deep": deep]
+        let headers: FieldTable = ["Device-Tokens": tokens, "apns-topic": .string("com.example.app"), "deep": deep]
         let world = try World.started(script: "token *: 503 ServiceUnavailable")
         try world.request(#"{"aps":{"badge":1}}"#) { ($0.priority, $0.headers) = (3, headers) }
         let copy = world.parked.first?.decodedProperties

@@ -51,6 +51,10 @@ struct DirectReplyTests {
         try world.request(World.body(2), id: "m2", replyTo: other)
         try world.request(World.body(3), id: "m3", replyTo: name)
         #expect(world.published(in: name).count == 2 && world.broker.engines.count == 3)
+        world.cut(consuming: false)
+        world.pass(.seconds(3))
+        try world.put(4..<24, topic: "other", replyTo: name)
+        #expect(world.published(in: name).count == 22, "the next connection takes as many at once")
         #expect(try !world.drain(within: .seconds(5)).wasCutShort)
     }
 

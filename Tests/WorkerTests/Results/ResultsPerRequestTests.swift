@@ -79,13 +79,18 @@ struct ResultsPerRequestTests {
 
     @Test("An unroutable array becomes a part of the dead letter, which counts its results once")
     func unroutable() throws {
-        let world = try Self.world(script: "token e4e4*: 400 BadCollapseId") { $0.results.route = nil }
+        let script = "token e4e4*: 400 BadCollapseId\ntoken 73*, attempt 1: 503 ServiceUnavailable"
+        let world = try Self.world(script: script) { $0.results.route = nil }
         try world.request(World.fanOut(["71", "e4e4"]), id: "m1", replyTo: "nowhere")
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         let letters = world.published(in: "push.dead")
         try #require(letters.count == 1)
         #expect(letters[0].headers["harebell-result"].map(Self.outcomes) == ["accepted", "rejected"])
         #expect(letters[0].headers["harebell-detail"]?.hasPrefix("2 of 2 notifications failed") == true)
+        try world.request(World.fanOut(["dead", "71", "73"]), id: "m3", replyTo: "nowhere")
+        #expect(world.pass(atMost: .seconds(10)) { world.published(in: "push.dead").count == 2 })
+        let waits = try #require(world.published(in: "push.dead").last)
+        #expect(waits.outcome == "accepted" && waits.headers["harebell-done"] == "04")
         let large = try Self.world { ($0.results.route, $0.broker.maximumMessage) = (nil, 65_536) }
         try large.request(World.fanOut((100..<500).map { "7\($0)" }), id: "m2", replyTo: "nowhere")
         #expect(large.pass(atMost: .seconds(60)) { large.isQuiet })
