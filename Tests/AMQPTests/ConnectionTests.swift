@@ -106,7 +106,8 @@ struct ConnectionTests {
         #expect(try setup.connection.publish(publication) == 1)
         #expect(try setup.connection.publish(publication) == 2)
         setup.settle()
-        setup.broker.closeAll()
+        setup.connection.replace(at: setup.network.now)
+        #expect(setup.network.links.isEmpty, "closed at once")
         setup.advance(by: .seconds(1))
         #expect(try setup.connection.publish(publication) == 3)
         setup.settle()
@@ -168,6 +169,9 @@ struct ConnectionTests {
             setup.down = []
             setup.advance(by: AMQPConnection.longestPause)
             #expect(setup.connection.isOpen)
+            setup.broker.closeAll(code: 541, text: "INTERNAL_ERROR")
+            setup.advance(by: .milliseconds(500))
+            #expect(setup.connection.isOpen, "a publish may be the cause")
         }
     }
 

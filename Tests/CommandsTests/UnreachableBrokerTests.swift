@@ -48,13 +48,16 @@ struct UnreachableBrokerTests {
         }
     }
 
-    @Test("A broker whose handshake takes eight seconds is used")
+    @Test("A broker whose handshake takes eight seconds is used, unless the run is stopped")
     func slow() throws {
         network.accept = { [broker] _ in BrokerEngine(broker: broker) }
         network.latency = .milliseconds(900)
         let run = try topology()
         network.advance(by: .seconds(60), run)
         #expect(run.isFinished && run.failure == nil && run.answers.allSatisfy { $0 == nil })
+        let stopped = try topology()
+        stopped.stop(at: network.moment)
+        #expect(stopped.failure == "stopped")
     }
 
     @Test("Each of several brokers has the time to respond", arguments: 1...4)

@@ -65,6 +65,7 @@ struct PoolRosterTests {
         let slow = roster.add(try Self.plan(1), opens: true, at: second(0))
         let fast = roster.add(try Self.plan(2), opens: true, at: second(0))
         roster.connected(fast)
+        roster.scheduleChange(0, to: Self.app(fast))
         roster.scheduleChange(
             0,
             to: PipelineApp(

@@ -278,11 +278,11 @@ struct BehaviourTests {
         #expect(idle.goaways.map(\.text) == ["{\"reason\":\"IdleTimeout\"}"])
         #expect(idle.isClosed)
 
-        let again = try Provider(script: "idle 10s: ping 1")
+        let again = try Provider(script: "idle 10s: ping 100")
         for round in 1...2 {
-            try again.send()
+            #expect(again.status(try again.send()) == 200)
             try again.advance(by: .seconds(10))
-            #expect(again.context.ledger.statistics.pongs == round)
+            #expect(again.context.ledger.statistics.pongs == 100 * round)
         }
     }
 

@@ -130,10 +130,4 @@ struct BroadcastRulesTests {
         #expect(manage(.create, Self.create).status == 201)
         #expect(manage(.create, Self.create) == SimulatedResponse(400, "CannotCreateChannelConfig"))
     }
-
-    @Test("A channel request without its channel is refused as such")
-    func missingChannel() {
-        #expect(manage(.read) == SimulatedResponse(400, "MissingChannelId"))
-        #expect(manage(.delete, channel: Array("*".utf8)) == SimulatedResponse(400, "BadChannelId"))
-    }
 }

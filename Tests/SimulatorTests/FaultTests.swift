@@ -73,14 +73,6 @@ struct FaultTests {
         #expect(requests.allSatisfy { provider.status($0) == 200 })
     }
 
-    @Test("Any number of PINGs can be sent")
-    func pings() throws {
-        let provider = try Provider(script: "token 01*: ping 100")
-        try provider.send(token: "01")
-        #expect(provider.context.ledger.statistics.pongs == 100)
-        #expect(provider.status(try provider.send()) == 200)
-    }
-
     @Test("A header table can be of any size, and frames can be larger", arguments: [0, 4096, 65536])
     func sizes(table: Int) throws {
         let provider = try Provider(

@@ -59,12 +59,14 @@ struct ProviderTokenRulesTests {
     mutating func malformedCause(header: String, claims: String, cause: String) throws {
         let parts = [header, claims, "x"].map { Base64.url.encode(Array($0.utf8)) }
         #expect(try self.cause("bearer \(parts.joined(separator: "."))") == cause)
+        #expect(!binding.isBound)
     }
 
     @Test("The cause of a refusal names the mismatch: header, key, team, signature or clock")
     mutating func cause() throws {
         #expect(try cause(nil) == "authorization is missing")
         #expect(try cause("bearer a.b") == "the provider token has 2 parts between dots instead of 3")
+        #expect(try cause("bearer a.b.c") == "the header of the provider token is not base64url")
         let keys = [Self.key]
         #expect(try cause(Samples.bearer(key: "OTHERKEY12"), keys: keys) == "kid \"OTHERKEY12\" is not a known key")
         #expect(
@@ -85,12 +87,6 @@ struct ProviderTokenRulesTests {
     @Test("Every form of no token is refused as missing", arguments: [nil, "", "bearer", "bearer ", "Basic abcdef"])
     mutating func missing(header: String?) throws {
         #expect(try check(header) == refused(403, "MissingProviderToken"))
-    }
-
-    @Test("A malformed token is invalid", arguments: ["bearer x", "bearer a.b.c", "bearer ..", "bearer e30.e30.e30"])
-    mutating func malformed(header: String) throws {
-        #expect(try check(header) == refused(403, "InvalidProviderToken"))
-        #expect(!binding.isBound)
     }
 
     @Test("A token of a known key is accepted, and its header must not change")
@@ -129,8 +125,6 @@ struct ProviderTokenRulesTests {
         #expect(try check(bearer) == valid)
         #expect(try check(bearer, at: .seconds(3600)) == valid)
         #expect(try check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
-        var other = ProviderTokenRulesTests()
-        #expect(try other.check(bearer, at: .seconds(3601)) == refused(403, "ExpiredProviderToken"))
     }
 
     @Test("A token from the future is invalid beyond the permitted clock difference")

@@ -74,15 +74,17 @@ struct ProgramRunnerTests {
         #expect(code == "EMFILE")
     }
 
-    @Test("A program does not inherit that SIGPIPE is ignored")
-    func ignoredSignals() throws {
+    @Test(
+        "A program does not inherit that SIGPIPE is ignored, and is killed when it has closed its output",
+        arguments: [("kill -PIPE $$", "SIGPIPE"), ("exec </dev/null >/dev/null; sleep 60", "SIGKILL")])
+    func signals(script: String, signal: String) throws {
         SignalSource.ignoreBrokenPipes()
         let fixture = try LoopFixture()
         let host = ProgramRunner(fixture.network)
         let program = TestEngine()
-        host.start(Program(command: ["/bin/sh", "-c", "kill -PIPE $$"]), program)
+        host.start(Program(command: ["/bin/sh", "-c", script]), program)
         try fixture.run { program.hasEnded }
-        #expect(program.failure?.code.rawValue == "SIGPIPE")
+        #expect(program.failure?.code.rawValue == signal)
     }
 
     @Test("A released host kills its programs, even one that ignores SIGTERM")
@@ -112,6 +114,10 @@ struct ProgramRunnerTests {
         #expect(process != nil)
         host.stop(program, within: .milliseconds(grace))
         #expect((host.nextDeadline == nil) == (grace == 0))
+        var due = fixture.loop.now
+        due.instant = host.nextDeadline ?? due.instant
+        if action.isEmpty { host.expire(at: due) }
+        #expect((host.nextDeadline == nil) == action.isEmpty, "it is killed once")
         try fixture.run { program.hasEnded }
         #expect(program.failure?.code.rawValue == ending)
         #expect(process == nil, "its descriptors are closed")

@@ -126,7 +126,7 @@ struct SocketListenerTests {
     @Test("out of descriptors it pauses without spinning, and accepts again once some are free")
     func outOfDescriptors() throws {
         // A thread with a separate descriptor table, so that exhausting it affects no other test.
-        let (pauses, turns, accepted) = try Thread.run("out of files") {
+        let (pauses, turns, accepted, deadline) = try Thread.run("out of files") {
             try DescriptorTable.becomePrivate()
             let fixture = try LoopFixture()
             let server = TestEngine()
@@ -140,12 +140,17 @@ struct SocketListenerTests {
             let (pauses, turns) = (listener.pauses, fixture.loop.turns - before)
             for number in extra { Glibc.close(number) }
             try fixture.run { server.isOpen }
-            withExtendedLifetime(peer) {}
-            return (pauses, turns, server.openings)
+            let second = try RawSocket.connected(to: listener.port)
+            while dup(0) >= 0 {}
+            try fixture.run { listener.pauses > pauses }
+            listener.close()
+            withExtendedLifetime((peer, second)) {}
+            return (pauses, turns, server.openings, listener.nextDeadline)
         }
         #expect(pauses == 3)
         #expect(turns < 20)
         #expect(accepted == 1)
+        #expect(deadline == nil, "once closed, it wakes nobody")
     }
 }
 

@@ -22,11 +22,11 @@ struct WholeFileTests {
     @Test("A file is read line by line, however long they are, and the last one may lack its newline")
     func lines() throws {
         let folder = try TemporaryDirectory()
-        let lines = [[], [UInt8](repeating: 65, count: 70_000), Array("last".utf8)]
+        let lines = [[], [], [UInt8](repeating: 65, count: 70_000), Array("last".utf8)]
         try folder.write(Array(lines.joined(separator: [10])), to: "a")
         let reader = try LineReader(folder.file("a"), longestLine: 70_000)
         for line in lines { #expect(try reader.next().map { Array($0) } == line) }
-        #expect(try reader.next() == nil && reader.line == 3)
+        #expect(try reader.next() == nil && reader.line == 4)
     }
 
     @Test("A failed line is removed again, all synced ones stay, and the file can be removed")
@@ -42,14 +42,14 @@ struct WholeFileTests {
         #expect(unsafe access(folder.file("a"), F_OK) != 0)
     }
 
-    @Test("A missing file, or a folder to write to, has the system's error text")
+    @Test("A missing file, a folder to write to, or a full disk has the system's error text")
     func failures() throws {
         let folder = try TemporaryDirectory()
         #expect(throws: WholeFile.Failure.system("No such file or directory")) {
             try WholeFile.read(folder.file("a"), upTo: 1)
         }
-        #expect(throws: WholeFile.Failure.system("Is a directory")) {
-            try WholeFile.write([], to: folder.path)
+        for (path, text) in [(folder.path, "Is a directory"), ("/dev/full", "No space left on device")] {
+            #expect(throws: WholeFile.Failure.system(text)) { try WholeFile.write("a".utf8, to: path) }
         }
     }
 

@@ -80,7 +80,7 @@ extension APNsPool {
             if let next = replaceCut(at: now) { due = min(due, next) }
             ready = connections.count(where: \.isServing)
         } else if ready > minimumConnections {
-            if shrink(ready, at: now) { ready -= 1 }
+            shrink(ready, at: now)
             due = min(due, surplus.deadline)
         }
         var wanted = minimumConnections
@@ -198,17 +198,16 @@ extension APNsPool {
 
     // MARK: Shrinking
 
-    /// - Returns: Whether a connection was retired because the others have sufficient capacity.
-    private mutating func shrink(_ ready: Int, at now: Instant) -> Bool {
-        guard surplus.deadline <= now else { return false }
+    /// Retires a connection if the others have sufficient capacity.
+    private mutating func shrink(_ ready: Int, at now: Instant) {
+        guard surplus.deadline <= now else { return }
         let open = connections.filter(\.isServing)
         let isSurplus = surplus.check(
             (ready, minimumConnections), inFlight: inFlight,
             streams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
             permits: configuration.permitsPerSecond, at: now)
-        guard isSurplus, let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight }) else { return false }
+        guard isSurplus, let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight }) else { return }
         retire(leastBusy, at: now)
-        return true
     }
 
     // MARK: Falling stream limits

@@ -24,10 +24,10 @@ package struct APNsPool: ~Copyable {
         package var proxy: ProxyAddress?
         /// The minimum and maximum number of connections. The pool opens more than the minimum only when requests
         /// wait.
-        package var connections = 1...8
+        package var connections: ClosedRange<Int>
         /// Each connection's token bucket.
-        package var permitsPerSecond = 4000
-        package var burst = 500
+        package var permitsPerSecond: Int
+        package var burst: Int
         /// Apple treats rapid reconnects as an attack.
         package var maximumConnectsPerMinute = 30
         package var backoff = Backoff(base: .milliseconds(500), limit: .seconds(30))
@@ -44,8 +44,11 @@ package struct APNsPool: ~Copyable {
         /// The number of consecutive `InternalServerError` responses after which a connection is replaced.
         package var maximumServerErrors = 5
 
-        package init(engine: APNsEngine.Configuration) {
-            self.engine = engine
+        package init(
+            engine: APNsEngine.Configuration, connections: ClosedRange<Int>, permitsPerSecond: Int, burst: Int
+        ) {
+            (self.engine, self.connections) = (engine, connections)
+            (self.permitsPerSecond, self.burst) = (permitsPerSecond, burst)
         }
     }
 

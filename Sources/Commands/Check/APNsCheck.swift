@@ -35,8 +35,6 @@ final class APNsCheck: PlaceCheck {
         token = target.judgesToken ? tokens.source(for: target.identity.credential) : nil
         var configuration = APNsEngine.Configuration(endpoint: target.endpoint, usesProviderToken: token != nil)
         configuration.requestTimeout = Self.timeLimit
-        // No request waits, so a slow drain has no benefit.
-        configuration.drainTimeout = .seconds(1)
         link = APNsLink(try APNsEngine(configuration: configuration, tls: context))
         self.network = network
         // Each stage has a limit; this limit covers all of them, including a proxy.

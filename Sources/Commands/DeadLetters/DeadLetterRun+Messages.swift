@@ -199,7 +199,7 @@ extension DeadLetterRun {
         unconfirmed = []
         guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
             tally.uncertain += items.count
-            return lost(error, isFatal: tally.seen > 0 && isOver)
+            return lost(error, isFatal: isOver)
         }
         closes += 1
         if items.count == 1 { items[0].closes += 1 }

@@ -281,7 +281,6 @@ final class DeadLetterRun: Run {
         self.end = end
         closeDeadline = now + Self.lastWait
         tally.uncertain += suspects
-        suspects = 0
         backlog = []
         stopConsuming()
     }

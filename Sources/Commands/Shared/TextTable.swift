@@ -14,8 +14,7 @@ struct TextTable {
     }
 
     var lines: [String] {
-        let columns = rows.first?.indices ?? 0..<0
-        let widths = columns.map { column in rows.map { $0[column].count }.max() ?? 0 }
+        let widths = (rows.first ?? []).indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in
             let line = zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
             // A pattern takes quadratic time for spaces within a line, which may come from a peer.

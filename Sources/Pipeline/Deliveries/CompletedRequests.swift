@@ -53,7 +53,7 @@ package struct CompletedRequests {
     package init(prefetch: Int) {
         // Before a delivery is acknowledged, all earlier deliveries can complete, and all that arrive until then: two
         // prefetches. If the broker cancels a consumer, it does not count the old deliveries: two more.
-        capacity = max(1, prefetch) * 4
+        capacity = prefetch * 4
         ring.reserveCapacity(capacity)
     }
 

@@ -92,12 +92,11 @@ package struct PoolPlan: Sendable {
             engine.maximumResponseBody = APNsEngine.Configuration.maximumChannelList
             engine.maximumStreams = Self.managementStreams
         }
-        var pool = APNsPool.Configuration(engine: engine)
-        pool.proxy = proxy
         // Channel management is rare: a connection is opened on demand.
-        pool.connections = connections ?? (managesChannels ? 0...1 : limits.connections)
-        pool.permitsPerSecond = limits.permitsPerSecond
-        pool.burst = limits.burst
+        var pool = APNsPool.Configuration(
+            engine: engine, connections: connections ?? (managesChannels ? 0...1 : limits.connections),
+            permitsPerSecond: limits.permitsPerSecond, burst: limits.burst)
+        pool.proxy = proxy
         return APNsPool(
             configuration: pool, context: context, tokens: source, network: network, random: SplitMix64(seed: seed),
             at: now)

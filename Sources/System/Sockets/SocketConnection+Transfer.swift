@@ -97,7 +97,6 @@ extension SocketConnection: ReadinessHandler {
             // Input that the peer sent before closing may contain the reason: it is read first.
             read(at: now, after: error)
             if phase != .closed { finish(.lost(endpoint, error), at: now) }
-            return
         }
         watchWriting(!isWritable)
     }

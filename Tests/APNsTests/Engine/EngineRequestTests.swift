@@ -25,11 +25,7 @@ struct EngineRequestTests {
         #expect(received.header(":path") == "/3/device/\(token)")
         #expect(received.header(":authority") == "api.push.apple.com")
         #expect(received.header("authorization")?.hasPrefix("bearer ") == true)
-        #expect(received.header("apns-id") == "00000000-0000-1234-0000-000000000007")
         #expect(received.header("apns-push-type") == "alert" && received.header("apns-priority") == "10")
-        #expect(received.header("apns-expiration") == "1795300000")
-        #expect(received.header("apns-topic") == "com.example.app")
-        #expect(received.header("apns-collapse-id") == "score-42")
         #expect(received.request.body[...] == Fixture.request(payload: 4096).notification.payload)
         #expect(!received.request.hasPriority && link.server.priorityFrames == 0)
     }
@@ -134,7 +130,7 @@ struct EngineRequestTests {
                     status: 201,
                     channel: ChannelResponse(
                         channelID: Array("bmV3".utf8), requestID: Array("r-1".utf8), body: Array("{}".utf8))))
-        #expect(response.channel != ChannelResponse(channelID: Array("bmV3".utf8)))
+        #expect(response != APNsResponse(status: 201, channel: ChannelResponse(channelID: Array("bmV3".utf8))))
     }
 
     @Test("Headers are indexed as Apple requires: ids once for their names, path and authorization never")
@@ -204,12 +200,14 @@ struct EngineRequestTests {
         let link = try Link()
         let requests = Handle(1)...600
         for number in requests { try link.submit(Fixture.request(number, payload: 100), as: number) }
+        link.engine.onEvents = { Issue.record("there are no events") }
         var output = ByteQueue()
         link.engine.drain(into: &output)
         #expect(output.copy().count > 3 * APNsEngine.plaintextPart)
         var rest = ByteQueue()
         link.engine.drain(into: &rest)
         #expect(rest.copy().isEmpty)
+        link.engine.onEvents = nil
         output.withBytes { link.server.receive($0, at: link.now) }
         link.pump()
         #expect(link.news() == ["ready"] + requests.map { "responded \($0.value): 200" })

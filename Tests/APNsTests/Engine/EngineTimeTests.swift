@@ -38,11 +38,11 @@ struct EngineTimeTests {
     @Test("A peer that is silent with open requests gets a PING, and is given up when it does not respond")
     func stall() throws {
         let link = try Link(responds: false)
-        link.pass(.seconds(100))
+        link.pass(.milliseconds(3_599_900))
         try link.submit()
         link.pump()
         link.pass(.milliseconds(9900))
-        #expect(link.server.pings == 0)
+        #expect(link.server.pings == 0, "an idle one gets none for an hour")
         link.pass(.milliseconds(100))
         #expect(link.server.pings == 1)
         link.server.ignoresInput = true

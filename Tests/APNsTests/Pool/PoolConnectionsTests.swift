@@ -220,13 +220,15 @@ struct PoolConnectionsTests {
         #expect(world.dialledAt.count == 2)
     }
 
-    @Test("A connection that starts without streams, until the next SETTINGS, was not cut")
+    @Test("A connection that starts without streams, until the next SETTINGS, was not cut, nor one with a third left")
     func startsWithoutStreams() throws {
         let world = try World()
         world.settings.initial.maxConcurrentStreams = 0
         world.submit(0..<3)
         world.pass(.milliseconds(500))
         world.servers[0].allow(streams: 10)
+        world.pass(.seconds(1))
+        world.servers[0].allow(streams: 3)
         world.pass(.seconds(1))
         #expect(world.responses.count == 3 && world.servers.count == 1 && world.alarms.isEmpty)
     }

@@ -11,7 +11,7 @@ struct PoolTests {
     func spread() throws {
         let world = try World { $0.connections = 4...4 }
         world.pass(.seconds(1))
-        #expect(world.servers.count == 4)
+        #expect(world.servers.count == 4 && Set(world.dialledAt).count == 1)
         world.submit(0..<100)
         world.pass(.seconds(1))
         #expect(world.servers.map(\.received.count) == [25, 25, 25, 25])
@@ -272,7 +272,7 @@ struct PoolTests {
         let world = try World()
         world.pool.step(at: world.now)
         world.pool.drain(at: world.now.instant)
-        #expect(!world.isDrained)
+        #expect(!world.isDrained && world.statistics.connections.map(\.maximumStreams) == [0])
         world.pass(.seconds(1))
         #expect(world.isDrained)
     }

@@ -50,8 +50,8 @@ final class World {
     ) throws {
         serverContext = try Fixture.serverContext()
         let engine = APNsEngine.Configuration(endpoint: Fixture.endpoint, usesProviderToken: tokens != nil)
-        var configuration = APNsPool.Configuration(engine: engine)
-        configuration.connections = 1...1
+        var configuration = APNsPool.Configuration(
+            engine: engine, connections: 1...1, permitsPerSecond: 4000, burst: 500)
         configure(&configuration)
         network = MemoryNetwork(start: Fixture.start) { _ in nil }
         network.latency = .milliseconds(5)

@@ -74,7 +74,7 @@ struct APNsDiagnosisTests {
         let reply = APNsResponse(status: status, reason: reason.map { RejectionReason(rawValue: $0) })
         let found = try diagnosis(Self.key, channels: true).findings(about: reply)
         #expect(found.map(\.subject) == ["answer", "credential"])
-        #expect(found.map(\.severity) == [.ok, severity])
+        #expect(found.map(\.severity) == [.ok, severity] && found[1].text.contains(": APNs ") == (severity != .note))
     }
 
     @Test("Another response only shows that APNs is reachable, and a foreign one is doubted")

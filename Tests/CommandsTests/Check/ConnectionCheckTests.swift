@@ -44,6 +44,7 @@ struct ConnectionCheckTests {
         let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
         #expect(!world.finish(check, within: .seconds(10)))
         #expect(world.broker.engines.flatMap(\.heldConfirms).count == 1, "one message is enough")
+        #expect(world.finish(check) && check.places[0].findings.last?.text == BrokerProgress.silence)
     }
 
     @Test("A missing queue is reported, and is not created")
@@ -174,6 +175,7 @@ struct ConnectionCheckTests {
         let interrupted = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
         interrupted.stop(at: world.moment)
         #expect(interrupted.isFinished && interrupted.places.allSatisfy { $0.findings.map(\.text) == ["stopped"] })
+        #expect(!world.network.links.contains { $0.endpoint == World.broker })
     }
 }
 

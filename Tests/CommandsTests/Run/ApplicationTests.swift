@@ -116,6 +116,7 @@ struct ApplicationTests {
     func missingFile(name: String) throws {
         let folder = try TemporaryDirectory()
         let text = """
+            broker: { endpoints: ["amqp://harebell@broker/%2f"], password_file: password }
             admin: { token_file: admin-token }
             apps:
               - topic: com.example.app
@@ -125,6 +126,7 @@ struct ApplicationTests {
             """
         let contents = ["AuthKey.p8": SigningKey.generate().pkcs8PEM, "admin-token": "as-long-as-a-token-has-to-be"]
         for (name, content) in contents { try folder.write(content, to: name) }
+        try folder.write("old", to: "password")
         let file = try folder.write(text, to: "harebell.yaml")
         let lines = LogLines()
         let application = try Self.application(
@@ -154,7 +156,9 @@ struct ApplicationTests {
         }
         // A file that may not be complete yet is not read, although a reload has failed.
         try folder.write("apps: [", to: "harebell.yaml")
+        try folder.write("new", to: "password")
         application.reload(at: now)
+        #expect(lines.all.count { $0.message.hasPrefix("the broker's password has changed") } == 1)
         application.file.problems = ["one", "another"]
         try folder.write(text, to: "harebell.yaml")
         look()

@@ -60,6 +60,8 @@ struct OneOffExchangeTests {
         let log = Logger(label: "test") { _ in lines }
         for record in world.ledger.records { log.log(record) }
         #expect(lines.all.map { $0.metadata["method"]?.description } == ["DELETE"], "the others are of level info")
+        try world.setScript("operation create: 500 InternalServerError")
+        #expect(try ask(.create(.none)).processed == .unknown)
     }
 
     @Test("A stopped exchange says whether APNs may have processed its request")

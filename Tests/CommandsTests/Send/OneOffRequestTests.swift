@@ -58,6 +58,7 @@ struct OneOffRequestTests {
         let result = try #require(try Self.send(world, Self.request(["device-token": .text(token)])))
         let (text, shown) = (Self.text(result), reason.map { "\"\($0)\"" } ?? "null")
         #expect(result.outcome == outcome && text.contains("\"reason\":\(shown),"), "\(text)")
+        #expect(result.lines.contains { $0.hasPrefix("outcome  ") && $0.hasSuffix("  \(outcome.name)") })
     }
 
     @Test("It is one result, even where a worker publishes an array for each request")
@@ -160,10 +161,8 @@ struct OneOffRequestTests {
 
     @Test("It is encoded in each built-in format")
     func forms() {
-        for decoder in ["auto", "apns-json", "apns-headers"] {
-            #expect(OneOffRequest.Form(decoder: decoder) != nil, "\(decoder)")
-        }
-        #expect(OneOffRequest.Form(decoder: "celery") == nil)
+        let forms = ["auto", "apns-json", "apns-headers", "celery"].map(OneOffRequest.Form.init)
+        #expect(forms == [.headers, .envelope, .headers, nil])
     }
 
     @Test("A missing queue, and one without a consumer, are reported as such")

@@ -95,6 +95,7 @@ extension ProcessTests {
             #expect(try process.waitForExit() == .exited(0), "\(process.report)")
             #expect(process.text() == (try run(["schema", "asyncapi"]).text()))
             #expect(process.text().contains("\"request\": { \"schemaFormat\": "), "with the schemas")
+            #expect(!process.text().contains(".schema.json"), "and without references to files")
         }
 
         /// Fills a non-blocking pipe, runs a command that writes to it, then prints what the command wrote.
@@ -130,7 +131,7 @@ extension ProcessTests {
 
         @Test("a load for an app of Apple's is refused, and former names of options are accepted with a warning")
         func options() throws {
-            let file = try configuration()
+            let file = try configuration(moreBroker: "max_message_bytes: 4194304")
             let load = try run(["load", "--config", file, "--count", "1", "--patience", "1"])
             #expect(load.exit == .exited(64), "\(load.report)")
             #expect(load.text(.errors).contains("com.example.app (production) has no endpoint"), "\(load.report)")
@@ -151,9 +152,10 @@ extension ProcessTests {
             let reason = try run(["dead-letters", "list", "--config", file, "--reason", "badtopic"])
             #expect(reason.exit == .exited(64), "\(reason.report)")
             #expect(reason.text(.errors).contains("did you mean \"BadTopic\"?"), "\(reason.report)")
-            let letters = try directory.write("", to: "letters.jsonl")
+            let letter = #"{"properties":"AAA=","body":""# + String(repeating: "A", count: 5_500_000) + "\"}\n"
+            let letters = try directory.write(letter, to: "letters.jsonl")
             let dry = try run(["dead-letters", "import", "--config", file, "--file", letters, "--dry-run"]).text()
-            #expect(dry == "0 messages can be imported into push.dead\n")
+            #expect(dry == "1 messages can be imported into push.dead\n")
         }
 
         @Test("a usage error shows the command's usage, whichever layer reports it")
@@ -286,6 +288,8 @@ extension ProcessTests {
             #expect(bar.lowerBound < end.lowerBound && end.lowerBound < report.lowerBound)
             let dumb = try runAtTerminal(["check", "--connect", "--config", file], environment: ["TERM": "dumb"])
             #expect(!dumb.contains("░") && !dumb.contains(Self.escape), "\(dumb)")
+            let busy = try runAtTerminal(["load", "--config", file, "--count", "1", "--timeout", "4"])
+            #expect(busy.contains("\r\u{1B}[Kthe connection to 127.0.0.1:1 failed"), "\(busy)")
             // Without a terminal there is neither.
             let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
             #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")

@@ -14,7 +14,8 @@ extension ProcessTests {
                 apps: [{ topic: com.example.app, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
                 decoders:
                   - name: orders
-                    mapping: { device-token: "header:to", apns-priority: "header:p", payload: '{"aps":{"badge":{/n}}}' }
+                    mapping: { device-token: "header:to", apns-priority: "header:p",
+                               payload: '{"aps":{"badge":{/n}},"b":{header:b}}' }
                 """, to: "harebell.yaml")
         }
 
@@ -32,7 +33,7 @@ extension ProcessTests {
                     "p:=5", "--header", "b:=true", "--property", "message-id=m1", "--json",
                 ])
             #expect(process.exit == .exited(0))
-            #expect(process.text().contains(#""payload":{"aps":{"badge":1.50}}"#))
+            #expect(process.text().contains(#""payload":{"aps":{"badge":1.50},"b":true}"#))
             let response = try process.object()
             let head = ["decoder", "answer", "version"].map { response[$0] as? String }
             #expect(head == ["orders", "request", "1.0.0"], "\(process.report)")

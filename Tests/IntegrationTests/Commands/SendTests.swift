@@ -61,11 +61,7 @@ extension ProcessTests {
                 stage, ["--device-token", "00aa", "--queue", stage.quorumQueue, "--timeout", "2"])
             #expect(unread.exit == .exited(69), "\(unread.report)")
             #expect(unread.errors.contains("no result came in time"), "\(unread.report)")
-            let missing = try Self.send(stage, ["--device-token", "00aa", "--queue", "\(stage.name).none"])
-            #expect(missing.exit == .exited(69), "\(missing.report)")
-            #expect(missing.errors.contains("does not receive messages"), "\(missing.report)")
-            for end in [unread, missing] { #expect(end.text().isEmpty) }
-            #expect(!(unread.errors + missing.errors).contains("00aa"))
+            #expect(unread.text().isEmpty && !unread.errors.contains("00aa"))
         }
 
         @Test("an alert needs no file, and its text is sent unchanged")

@@ -80,6 +80,11 @@ struct HealthTests {
         world.pass(.seconds(5))
         world.isBrokerDown = false
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
+        let slow = try World.started()
+        slow.network.latency = .seconds(1)
+        try slow.request(World.body(), id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
+        slow.pass(.seconds(2))
+        #expect(health(slow).problems.isEmpty && !slow.isQuiet, "while the broker is asked")
     }
 
     @Test("Without APNs no app is usable")
@@ -143,6 +148,11 @@ struct HealthTests {
         let health = health(world)
         #expect(health.apps.map { $0.pauses.map(\.isForDevices) } == [[false]])
         #expect(health.isReady && health.apps[0].isUsable && health.problems.map(\.runbook) == [.appPaused])
+        let other = try World.started(script: "token *: 403 BadEnvironmentKeyIdInToken")
+        try other.request(World.body())
+        other.pass(.seconds(1))
+        let both = self.health(world) { $0.workers += other.processSnapshot().workers }
+        #expect(both.apps[0].pauses.map(\.isForDevices) == [false, true])
         try world.request(World.body(extra: "\"apns-push-type\":\"voip\","))
         world.pass(.seconds(1))
         #expect(self.health(world).apps[0].pauses.map(\.held) == [1, 1] && self.health(world).isReady, "of both")
@@ -193,6 +203,10 @@ struct HealthTests {
             #expect(health.isBlocked)
             #expect(health.missing == ["the broker blocks publishing: low on memory"], "\(health.missing)")
         }
+        try world.request(World.body())
+        world.worker?.startDrain(deadline: world.network.now + .seconds(30))
+        world.pass(.seconds(1))
+        #expect(health(world).missing == ["draining", "the broker blocks publishing: low on memory"])
     }
 
     @Test("A dead-letter queue that is missing makes it not ready, and a missing results queue does not")

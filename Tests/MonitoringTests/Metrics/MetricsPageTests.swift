@@ -110,15 +110,17 @@ struct MetricsPageTests {
                 token 71*, attempt 1: rst REFUSED_STREAM
                 token 72*, attempt 1: rst INTERNAL_ERROR
                 token 73*, attempt 1: 503 ServiceUnavailable
+                token 74*, attempt 1: 403 ExpiredProviderToken
                 """)
-        for prefix in ["7", "71", "72", "73"] {
+        for prefix in ["7", "71", "74", "72", "73"] {
             try world.request(World.body(token: prefix), id: prefix)
             #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
+            world.pass(.seconds(1200))
         }
         let page = try page(world)
-        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 4)
-        for kind in ["token", "resend", "backoff", "parked"] {
-            #expect(page.sum("harebell_retries_total", ["kind": kind]) == 1, "\(kind)")
+        #expect(page.sum("harebell_notifications_total", ["outcome": "accepted"]) == 5)
+        for (kind, count) in [("token", 2.0), ("resend", 1), ("backoff", 1), ("parked", 1)] {
+            #expect(page.sum("harebell_retries_total", ["kind": kind]) == count, "\(kind)")
         }
         #expect(page.sum("harebell_uncertain_total") == 1)
     }

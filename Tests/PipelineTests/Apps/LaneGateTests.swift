@@ -51,20 +51,6 @@ struct LaneGateTests {
         if !opens { #expect(gate.nextProbe == now + LaneGate.firstPause) }
     }
 
-    @Test("After it was open, the next refusal starts with the first pause again")
-    func anew() {
-        var gate = LaneGate()
-        gate.refused(0, Self.cause, at: Self.start)
-        _ = gate.admit(1, at: Self.start + .seconds(15))
-        gate.refused(1, Self.cause, at: Self.start + .seconds(15))
-        _ = gate.admit(2, at: Self.start + .seconds(45))
-        gate.ended(2, showing: .topic, at: Self.start + .seconds(45))
-        let now = Self.start + .seconds(50)
-        gate.refused(2, Self.tokens, at: now)
-        #expect(gate.nextProbe == now + LaneGate.firstPause)
-        #expect(gate.pause?.cause == Self.tokens)
-    }
-
     @Test("After a change the next probe may be sent at once, but not beside another one")
     func probeSoon() {
         var gate = LaneGate()

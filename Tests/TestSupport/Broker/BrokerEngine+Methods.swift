@@ -127,6 +127,7 @@ extension BrokerEngine {
             broker.declareExchange(name)
             writeMethod(40, 11) { _ in }
         case 20:
+            guard fields.number(UInt8.self) == 0 else { return nil }
             broker.deleteExchange(name)
             writeMethod(40, 21) { _ in }
         default: return false

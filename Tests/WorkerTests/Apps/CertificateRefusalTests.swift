@@ -122,6 +122,13 @@ struct CertificateRefusalTests {
         try world.setScript(taken)
         #expect(world.pass(atMost: .seconds(35)) { world.isQuiet })
         #expect(world.worker?.paused.isEmpty == true)
+        let lines = LogLines()
+        let other = try self.world("\(taken)\ntopic com.example.app: 403 BadCertificate", log: lines)
+        try other.request(World.body(0), id: "m0")
+        other.pass(.seconds(2))
+        try other.reload { $0.apps[0].credential = credential("renewed") }
+        other.pass(.seconds(1))
+        #expect(other.sent > 1 && !lines.all.contains { $0.message.contains("resumed") })
     }
 
     @Test("A refusal may come after SETTINGS: the next failure is not the end of a connection")

@@ -230,13 +230,13 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
     }
 
-    @Test("A suspended worker drains at once, and a draining one does not start to consume")
-    func drain() throws {
-        let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
+    @Test("A suspended worker drains at once, and a draining one does not start to consume", arguments: [25, 90])
+    func drain(after seconds: Int) throws {
+        let world = try World.started(configure: { $0.hold = .seconds(60) }, before: { $0.isAPNsDown = true })
         try world.request(World.body(1), id: "m1")
-        world.pass(.seconds(60))
+        world.pass(.seconds(seconds))
         #expect(world.worker?.isSuspended == true)
-        world.isAPNsDown = false
+        world.isAPNsDown = seconds == 25
         try world.drain(within: .seconds(10))
         #expect(world.sent == 0 && world.broker.messages(in: "push.requests").count == 1)
     }

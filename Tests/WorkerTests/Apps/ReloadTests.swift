@@ -98,12 +98,12 @@ struct ReloadTests {
         world.pass(.milliseconds(500))
         #expect(outcomes(world) == ["accepted": 1])
         world.pass(.seconds(1))
-        try publish(1..<2, to: world)
+        try publish(1..<3, to: world)
         world.pass(.seconds(20))
-        #expect(outcomes(world) == ["accepted": 1] && world.broker.unsettledCount == 1)
+        #expect(outcomes(world) == ["accepted": 1] && world.broker.unsettledCount == 2)
         try world.reload { $0.apps[0].endpoint = World.apns }
         #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
-        #expect(outcomes(world) == ["accepted": 2])
+        #expect(outcomes(world) == ["accepted": 3])
         #expect(world.worker?.counters[.retries] == 0)
     }
 
@@ -117,6 +117,7 @@ struct ReloadTests {
         let script = "token 75*, attempt 1: \(response)\ntoken 75*, attempt 1: delay 2s"
         let world = try World.started(script: Self.keys + script)
         try publish(0..<1, to: world)
+        try world.request(World.body(token: "bad0"), id: "refused before")
         try publish(50..<55, to: world)
         world.pass(.seconds(1))
         try world.reload { $0.apps[0].credential = world.otherKey }
@@ -125,8 +126,8 @@ struct ReloadTests {
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         #expect(!hasPaused && world.worker?.worker.pipeline.waiting.table.apps[0].lanes[0].tokenRefusals.refused == 0)
         let results = world.published(in: "push.results")
-        #expect(results.count == 6 && world.sent == 11)
-        #expect(results.allSatisfy { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") })
+        #expect(results.count == 7 && world.sent == 12)
+        #expect(results.count { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") } == 6)
     }
 
     @Test("GOAWAY for the old credential does not pause either", arguments: ["", "close=now", "last=none"])

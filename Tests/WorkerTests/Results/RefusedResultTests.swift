@@ -207,6 +207,7 @@ struct RefusedResultTests {
         #expect(world.broker.unsettledCount == 5)
         #expect(world.published(in: "push.dead").count == 15)
         #expect(lines.all.contains { $0.message.contains("a queue of the configuration refuses publishes") })
+        #expect(lines.all.contains { $0.message.hasPrefix("a result cannot reach its destination") })
         #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
         let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
         #expect(page.contains("harebell_queue_refusing{destination=\"push.results\",cause=\"refuses\"} 1\n"))

@@ -233,9 +233,10 @@ struct SlowDestinationTests {
         #expect(line.flatMap { Int($0.metadata["unconfirmed"]?.description ?? "") } ?? 0 >= 19)
     }
 
-    @Test("A broker that confirms nothing to anybody for six seconds blames no destination")
+    @Test("A broker that confirms nothing to anybody for six seconds blames no destination, later one at a time")
     func wholeBroker() throws {
-        let world = try Self.world()
+        let lines = LogLines()
+        let world = try Self.world(log: lines)
         for round in 1...2 {
             let attempts = world.network.attempts
             world.broker.holdsConfirms = true
@@ -248,6 +249,12 @@ struct SlowDestinationTests {
             #expect(world.network.attempts == attempts)
             #expect(world.published(in: "replies").count == round * 20)
             #expect(world.published(in: "push.results").count == round * 20)
+        }
+        world.broker.holdsConfirms = true
+        for queue in ["replies", "push.results", "push.feedback"] { try world.put(0..<1, replyTo: queue) }
+        for seconds in [7.5, 11] {
+            world.pass(.seconds(seconds))
+            #expect(lines.all.count { $0.message.contains("the connection is replaced") } == 1)
         }
     }
 

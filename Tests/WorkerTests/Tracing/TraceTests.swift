@@ -69,10 +69,11 @@ struct TraceTests {
         for (name, value) in [
             ("messaging.system", "rabbitmq"), ("messaging.operation.type", "process"),
             ("messaging.destination.name", "push.requests"), ("messaging.message.id", "m1"),
-            ("harebell.outcome", "accepted"),
+            ("harebell.outcome", "accepted"), ("messaging.rabbitmq.destination.routing_key", "push.requests"),
         ] {
             #expect(process[name] == .text(value), "\(name)")
         }
+        #expect(process["messaging.message.body.size"] == .integer(World.body(token: "77777777").utf8.count))
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.headers["traceparent"] == "00-\(Self.traceID)-\(Self.hex(process.span))-01")
         try world.request(#"{"apns-topic":"com.example.app","channel":{"operation":"list"}}"#)
@@ -96,12 +97,10 @@ struct TraceTests {
         let process = try #require(spans.last)
         let attempts = spans.filter { "\($0.name)" == "harebell attempt" }
         try #require(attempts.count == 2)
-        #expect(attempts.allSatisfy { $0.parent == process.span })
         #expect(attempts.map(\.hasFailed) == [true, false])
         #expect(attempts[0]["error.type"] == .text(error))
         #expect(attempts[0]["http.response.status_code"] == status.map { .integer($0) })
         #expect(attempts[0]["harebell.processed"] == processed.map { .text($0) })
-        #expect(attempts[1]["http.response.status_code"] == .integer(200))
         #expect(attempts[1]["harebell.processed"] == nil)
         #expect(attempts[0].start <= attempts[0].end && attempts[0].end <= attempts[1].start)
         let waits = spans.filter { "\($0.name)" == "harebell wait" && $0.start == attempts[0].end }
@@ -122,7 +121,6 @@ struct TraceTests {
                     "harebell process",
                 ])
         try #require(spans.count == 6)
-        #expect(spans[0]["error.type"] == .text("ServiceUnavailable") && spans[0].hasFailed)
         #expect(spans[2]["harebell.outcome"] == .text("parked"))
         #expect(spans[2].parent.map { Self.hex($0) } == Self.producer)
         #expect(spans[5].parent == spans[2].span)
