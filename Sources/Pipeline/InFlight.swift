@@ -49,7 +49,7 @@ package final class InFlightRequest {
         var positions: [Int] = []
         /// The positions of results that only reached no queue.
         var unrouted: [Int] = []
-        /// A replay does not send what has not failed, unless nothing has.
+        /// A replay sends these. If no notification failed, it sends those whose results reached no queue.
         var replayed: [Int] { positions.isEmpty ? unrouted : positions }
         /// Those of the first failure, else of the first result that reached no queue.
         private(set) var id: NotificationID?

@@ -115,7 +115,7 @@ struct ProgramRunnerTests {
         host.stop(program, within: .milliseconds(grace))
         #expect((host.nextDeadline == nil) == (grace == 0))
         var due = fixture.loop.now
-        due.instant = host.nextDeadline ?? due.instant
+        due.instant = due.instant + .milliseconds(grace)
         if action.isEmpty { host.expire(at: due) }
         #expect((host.nextDeadline == nil) == action.isEmpty, "it is killed once")
         try fixture.run { program.hasEnded }

@@ -150,7 +150,7 @@ struct SocketListenerTests {
         #expect(pauses == 3)
         #expect(turns < 20)
         #expect(accepted == 1)
-        #expect(deadline == nil, "once closed, it wakes nobody")
+        #expect(deadline == nil, "a closed listener has no deadline")
     }
 }
 

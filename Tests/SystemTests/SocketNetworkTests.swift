@@ -12,7 +12,7 @@ struct SocketNetworkTests {
         let listener = try fixture.listen { server }
         let client = fixture.connect(port: listener.port)
         try fixture.run { client.isOpen && server.isOpen }
-        // A readable socket without input, as Linux may report it, keeps nobody.
+        // Linux may report a socket as readable that has no input. Reading it must end.
         for connection in fixture.network.connections { connection.ready(.readable, at: fixture.loop.now) }
 
         let turns = fixture.loop.turns

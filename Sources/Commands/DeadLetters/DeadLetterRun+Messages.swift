@@ -164,7 +164,7 @@ extension DeadLetterRun {
             broker.took(event, at: now)
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
-            case .disconnected(_, let error, let retryAt): publisherLost(error, isOver: retryAt > now)
+            case .disconnected(_, let error, let retryAt): publisherLost(error, isFatal: retryAt > now)
             case .closed:
                 tally.uncertain += unconfirmed.count
                 unconfirmed = []
@@ -193,13 +193,13 @@ extension DeadLetterRun {
     /// next connection. A publish is skipped after ``closesUntilRefusal`` closes alone. A pipeline finds the cause in
     /// the same way, see ``RequestPipeline``.
     ///
-    /// - Parameter isOver: `false` if the next broker is tried at once.
-    private func publisherLost(_ error: AMQPError, isOver: Bool) {
+    /// - Parameter isFatal: `false` if the next broker is tried at once.
+    private func publisherLost(_ error: AMQPError, isFatal: Bool) {
         var items = unconfirmed
         unconfirmed = []
         guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
             tally.uncertain += items.count
-            return lost(error, isFatal: isOver)
+            return lost(error, isFatal: isFatal)
         }
         closes += 1
         if items.count == 1 { items[0].closes += 1 }

@@ -7,7 +7,7 @@ import DequeModule
 /// Sans-IO like a worker. It ends with the messages that the queue contained at the start. A chosen message is
 /// acknowledged only after its copy is safe, so a crash leaves at worst a duplicate. All others stay unacknowledged and
 /// return to their places when the consumers close. A lost connection ends the run; another run continues from the
-/// queue. If the broker closes the connection over a publish, the run skips that message, see ``publisherLost(_:)``.
+/// queue. If the broker closes the connection over a publish, the run skips that message: `publisherLost`.
 final class DeadLetterRun: Run {
     /// The run's questions to the broker about the queue.
     enum Question {

@@ -31,7 +31,7 @@ final class ProgressBar {
         guard isShown, progress.of > 0, now >= nextDraw else { return }
         nextDraw = now + Self.pause
         let filled = Self.width * min(progress.done, progress.of) / progress.of
-        let bar = String(repeating: "█", count: filled).padded(to: Self.width).replacing(" ", with: "░")
+        let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
         draw("\r\(bar) \(progress.done) of \(progress.of)\u{1B}[K")
     }
 

@@ -154,8 +154,8 @@ extension SocketNetwork: LoopParticipant {
 
 /// Which connections of a network have work, by ``SocketConnection/number``.
 ///
-/// An object of its own, because engines and connections refer to it: a weak reference to a network or a
-/// connection would slow down every use of its target.
+/// Engines and connections refer to this object. Weak references to a network or a connection would make each of its
+/// reference counts slower.
 final class SocketAgenda {
     var members = Agenda()
 }

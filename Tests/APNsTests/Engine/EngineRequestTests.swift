@@ -200,7 +200,7 @@ struct EngineRequestTests {
         let link = try Link()
         let requests = Handle(1)...600
         for number in requests { try link.submit(Fixture.request(number, payload: 100), as: number) }
-        link.engine.onEvents = { Issue.record("there are no events") }
+        link.engine.onEvents = { Issue.record("a write causes no events") }
         var output = ByteQueue()
         link.engine.drain(into: &output)
         #expect(output.copy().count > 3 * APNsEngine.plaintextPart)
