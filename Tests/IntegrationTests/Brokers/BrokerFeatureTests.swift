@@ -93,7 +93,8 @@ extension ProcessTests {
             for delivery in try stage.client.takeAll(stage.resultQueue) { try conservation.addResult(delivery) }
             try stage.client.waitUntilLeft(stage.quorumQueue)
             for delivery in try stage.client.takeAll(stage.quorumQueue) { conservation.addQueued(delivery) }
-            #expect(conservation.lost.isEmpty && conservation.duplicateResults == 0)
+            let pushes = conservation.pushes(stage.simulator.ledger)
+            #expect(conservation.lost.isEmpty && conservation.duplicateResults == 0, "\(pushes) \(worker.report)")
             #expect(conservation.responded <= Self.streamed)
             for record in stage.simulator.ledger.records {
                 let index = try #require(Requests.index(ofDeviceToken: record.deviceToken))

@@ -135,6 +135,13 @@ final class BrokerClient: LoopOwner {
                 return false
             }
         }
+        // The broker may hold acks back for a busy quorum queue, and would drop them with the connection.
+        consumer.cancelConsumers(at: now)
+        var flush = AcknowledgementFlush(queues.indices.map { QueueID($0) }, on: consumer, at: now)
+        try wait(for: "the queues' answers after the acks") {
+            while let event = consumer.nextEvent(at: self.now) { flush.took(event, on: consumer, at: self.now) }
+            return flush.isOver
+        }
     }
 
     /// Takes all messages of a queue.
