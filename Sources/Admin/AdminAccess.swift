@@ -14,9 +14,9 @@ struct AdminAccess {
     private func hasToken(_ authorization: String?) -> Bool {
         guard let token else { return true }
         guard let authorization else { return false }
-        let parts = authorization.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+        let parts = authorization.split(separator: " ")
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return false }
-        return Self.isEqual(Array(parts[1].drop { $0 == " " }.utf8), token)
+        return Self.isEqual(Array(parts[1].utf8), token)
     }
 
     /// Checks a request's `Host`.

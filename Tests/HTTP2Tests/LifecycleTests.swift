@@ -83,8 +83,7 @@ struct LifecycleTests {
         #expect(pair.server.openStreams == 0 && pair.client.openStreams == 2)
         try pair.server.goaway(lastStreamID: 0)
         try pair.settle()
-        let endings = pair.endings()
-        #expect(endings.map(\.code) == [.refusedStream, .refusedStream])
+        #expect(pair.endings().map(\.code) == [.refusedStream, .refusedStream])
         #expect(pair.client.openStreams == 0)
     }
 
@@ -98,13 +97,12 @@ struct LifecycleTests {
         pair.client.cancel(stream: waiting, code: .internalError)
         pair.client.cancel(stream: waiting)
         pair.client.cancel(stream: 99)
-        var endings = pair.endings()
+        let endings = pair.endings()
         #expect(endings.map(\.handle) == [1, 2])
         #expect(endings.map(\.code) == [.cancel, .internalError])
         try pair.server.respond(stream: written, status: 200)
         try pair.settle()
-        endings = pair.endings()
-        #expect(endings.isEmpty)
+        #expect(pair.endings().isEmpty)
         #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
         let closed = pair.serverEvents().compactMap { event in
             if case .closed(let stream, let code) = event { (stream, code) } else { nil }

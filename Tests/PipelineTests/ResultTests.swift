@@ -32,11 +32,10 @@ private func headers(_ properties: MessageProperties) -> FieldTable {
 private let id = NotificationID(high: 0x123e_4567_e89b_12d3, low: 0xa456_4266_5544_0000)
 
 private func notification(
-    target: Core.Notification.Target? = nil, id: NotificationID? = nil, topic: String = "com.example.app",
-    environment: Environment = .production
+    id: NotificationID? = nil, topic: String = "com.example.app", environment: Environment = .production
 ) throws -> Core.Notification {
     Core.Notification(
-        target: try target ?? .device(#require(DeviceToken("00fc"))),
+        target: .device(try #require(DeviceToken("00fc"))),
         Core.Notification.Content(
             topic: ArraySlice(topic.utf8), pushType: .alert, id: id, environment: environment,
             payload: ArraySlice("{}".utf8)))
@@ -107,16 +106,6 @@ struct ResultTests {
             #expect(headers(result.properties) == ["harebell-outcome": .string("invalid")])
             #expect(string(result.properties.correlationID) == "m-1")
             #expect(result.properties.messageID == nil)
-        }
-
-        @Test("A broadcast names its channel instead of a device token")
-        func broadcast() throws {
-            let result = ResultEncoder.encode(
-                Report(outcome: .accepted, status: 200), id: id,
-                notification: try notification(target: .channel(ArraySlice("YQ==".utf8))), delivery: try delivery())
-            #expect(
-                string(result.body)?.contains(",\"device-token\":null,\"apns-channel-id\":\"YQ==\",\"apns-topic\"")
-                    == true)
         }
 
         @Test("Trace headers are copied, others are not")

@@ -102,6 +102,7 @@ struct SharedResultTests {
             (499, "39f551e3-dd5b-51e7-ba16-83d1fb355aa4"), (0, "e1885a1c-1430-57dd-82ed-15ebef16db47"),
             (10, "221f8f62-53ad-5e32-a3c5-7866a4ab0c7c"),
         ] {
+            _ = key.notificationID(own: Self.id, position: position, of: delivery, queue: "q")
             let id = key.notificationID(own: nil, position: position, of: delivery, queue: "q")
             #expect("\(id)" == expected)
         }

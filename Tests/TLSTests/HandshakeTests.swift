@@ -74,7 +74,7 @@ struct HandshakeTests {
         }
     }
 
-    @Test("a client offers no session ticket, because sessions are not resumed")
+    @Test("a client names its server, and offers no session ticket, because sessions are not resumed")
     func noTicket() throws {
         var session = try TLSSession(context: Pair.client(), serverName: "server.example")
         try session.handshake()
@@ -82,6 +82,7 @@ struct HandshakeTests {
         session.drain(into: &hello)
         // The extension session_ticket, empty (RFC 5077, section 3.2).
         #expect(hello.copy().firstRange(of: [0, 35, 0, 0]) == nil)
+        #expect(hello.copy().firstRange(of: Array("server.example".utf8)) != nil)
     }
 
     @Test("a chain with an intermediate authority is accepted, even if another authority has the root's name")

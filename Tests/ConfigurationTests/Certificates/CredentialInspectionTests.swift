@@ -244,7 +244,7 @@ struct CredentialInspectionTests {
         let topics = [
             ProviderExtensions.Topic("com.example.app", kinds: ["app"]), .init("com.example.app.voip", kinds: ["voip"]),
         ]
-        let issued = authority.issueProvider(bundleID: "com.example.app", topics: topics)
+        let issued = authority.issueProvider(bundleID: "com.example.app", topics: topics, validFrom: Self.now)
         let (problems, found, _) = try inspect(
             Self.certificate, files: ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM])
         #expect(problems.isEmpty)

@@ -335,6 +335,9 @@ struct LibraryDecoderTests {
                 let decoded = decoder.decode(sample("memory").delivery, at: DecoderSample.now)
                 #expect(decoded.ignored == "4194 none")
             }
+            var addresses: Set<UInt> = []
+            for _ in 0..<100 { addresses.insert(UInt(bitPattern: unsafe LibraryCall().allocate(4_000_000))) }
+            #expect(addresses.count < 100, "it is freed with its call")
         }
 
         @Test func `where a library makes no decoder any more, its messages wait`() throws {

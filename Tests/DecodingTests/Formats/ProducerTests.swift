@@ -50,7 +50,6 @@ struct ProducerTests {
                 name: "MassTransit", properties: [("content-type", "application/json")],
                 headers: [("Content-Type", .text("application/json")), ("publishId", .text("1"))]),
             Client(name: "AMQP 1.0", properties: [("type", "amqp-1.0")], body: section(0xB1, ok)),
-            Client(name: "AMQP 1.0", body: section(0xA0, #"{"device-token":"00","payload":{"aps":{"badge":1}}}"#)),
         ]
 
         /// A value section of AMQP 1.0.

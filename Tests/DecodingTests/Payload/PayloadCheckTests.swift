@@ -27,7 +27,8 @@ private let rules = cases(
         payload.aps.order-id: not a key of Apple's; move custom keys out of aps, where APNs ignores them
     alert {"aps":{"badge":1,"mutable_content":1}} → \#
         payload.aps.mutable_content: not a key of Apple's; did you mean "mutable-content"?
-    alert {"aps":{"alert":{"titel":"x"}}} → payload.aps.alert.titel: not a key of Apple's; did you mean "title"?
+    alert {"aps":{"alert":{"titel":\#(String(repeating: "[", count: 61))\#(String(repeating: "]", count: 61))}}} → \#
+        payload.aps.alert.titel: not a key of Apple's; did you mean "title"?
     alert {"aps":{"badge":1,"Bob said \"hi\"":1}} → \#
         payload.aps[…]: not a key of Apple's; move custom keys out of aps, where APNs ignores them
     alert {"aps":{"badge":1,"\#(String(repeating: "a", count: 41))":1}} → \#
@@ -122,6 +123,7 @@ struct PayloadCheckTests {
         #expect(found.texts.count == PayloadFindings.maximumKept)
         #expect(found.detail.hasPrefix("payload.aps.badge: expected a number, found a string; payload.aps.category: "))
         #expect(found.detail.hasSuffix("; and 1 more"))
+        #expect(findings(#"{"aps":{"badge":{"__type__":"decimal","__value__":"1"}}}"#).count == 2, "of Python")
     }
 
     @Test("No finding shows a value")

@@ -48,7 +48,7 @@ struct ProcessFrameTests {
         #expect(reason.hasPrefix("it wrote the text \"\(output.prefix(2))"))
     }
 
-    @Test("A line of its errors is cut at the limit, and the next one is whole")
+    @Test("A line of its errors is cut at the limit, and the next one is whole; a frame may have 4 MiB")
     func longLine() {
         let conversation = ProcessConversation()
         let bytes = Array((String(repeating: "x", count: 1000) + "\nnext\n").utf8)
@@ -58,6 +58,7 @@ struct ProcessFrameTests {
             return
         }
         #expect(long.utf8.count == 500 && next == "next")
+        #expect(Self.events("\0@\0\0").isEmpty)
     }
 
     @Test("A program that asks to be asked again at once is asked after a second")

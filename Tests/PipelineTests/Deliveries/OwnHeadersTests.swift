@@ -180,7 +180,7 @@ struct OwnHeadersTests {
 
     @Test("A delivery without our headers is unchanged")
     func untouched() throws {
-        let headers: FieldTable = ["apns-topic": .string("com.example.app"), "harebell": .int32(1), "x": .void]
+        let headers: FieldTable = ["topic": .string("com.example.app"), "harebell": .int32(1), "x": .void]
         let delivery = try DeadLetterSamples.delivery(headers)
         #expect(own.screened(delivery).storage.count == delivery.storage.count)
         #expect(try left(headers) == headers)

@@ -157,12 +157,15 @@ struct AppShareTests {
         try world.request(
             #"{"apns-channel-id":"dHN0LXNyY2gtY2hubA==","apns-topic":"com.example.app","apns-expiration":0,"#
                 + #""payload":{"aps":{"event":"update","timestamp":1,"content-state":{"a":1}}}}"#, id: "broadcast")
+        let later = "\"apns-expiration\":0,\"not-before\":\(World.start.wall.seconds + 12),"
+        try world.request(World.body(3, topic: "com.example.other", extra: later), id: "later")
         world.pass(.seconds(25))
         #expect(world.published(in: "push.results").count == 2)
         world.pass(.seconds(10))
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["expired", "expired", "expired"])
         #expect(results[0].body.contains("\"status\":503") && world.worker?.counters[.parked] == 0)
+        world.pass(.seconds(10))
         #expect(world.published(in: "push.dead").isEmpty && world.broker.unsettledCount == 0)
     }
 

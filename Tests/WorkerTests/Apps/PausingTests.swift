@@ -66,6 +66,10 @@ struct PausingTests {
         for number in 0..<30 { try world.request(Self.body("bad0", number), id: "m\(number)") }
         #expect(world.worker?.paused.first?.held == 11)
         let start = world.network.now
+        // The first probe pauses the credential; that of both pauses shows that it is accepted again.
+        try world.restartAPNs("topic *: 403 InvalidProviderToken")
+        world.pass(.seconds(20))
+        try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(3600)) { world.isQuiet })
         #expect(world.network.now - start > .seconds(900))
         let results = world.published(in: "push.results")

@@ -104,7 +104,7 @@ struct ReloadTests {
         try world.reload { $0.apps[0].endpoint = World.apns }
         #expect(world.pass(atMost: .seconds(20)) { world.isQuiet })
         #expect(outcomes(world) == ["accepted": 3])
-        #expect(world.worker?.counters[.retries] == 0)
+        #expect(world.worker?.counters[.retries] == 0 && world.worker?.worker.pipeline.waiting.count == 0)
     }
 
     @Test(

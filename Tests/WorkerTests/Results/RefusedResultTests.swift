@@ -151,9 +151,9 @@ struct RefusedResultTests {
         #expect(world.worker?.worker.pipeline.destinations.heldRequests == 1)
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         let letters = world.published(in: "push.dead")
-        #expect(letters.count == 1)
-        let results = try #require(letters.first?.headers["harebell-result"])
-        #expect(results.hasPrefix("[{") && results.hasSuffix("}]"))
+        try #require(letters.count == 1)
+        let (id, results) = (letters[0].headers["harebell-apns-id"], letters[0].headers["harebell-result"] ?? "")
+        #expect(results.hasPrefix("[{\"apns-id\":\"\(id ?? "?")\",") && results.hasSuffix("}]"))
         #expect(results.ranges(of: "\"outcome\":\"accepted\"").count == 3)
     }
 
@@ -181,6 +181,9 @@ struct RefusedResultTests {
         #expect(results.count == 2)
         for (result, id) in zip(results, ["m0", "m2"]) { #expect(result.body.contains("\"message-id\":\"\(id)\"")) }
         #expect(world.published(in: "push.dead").isEmpty && world.worker?.counters[.returned] == 1)
+        world.broker.delete("push.results")
+        try world.request(World.body(3), id: "m3", replyTo: "amq.rabbitmq.reply-to")
+        #expect(world.published(in: "push.dead").map(\.outcome) == ["accepted"])
     }
 
     @Test("Two full reply queues do not take each other's share")
