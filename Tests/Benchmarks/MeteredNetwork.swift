@@ -19,7 +19,7 @@ final class MeteredEngine: Engine {
     var wantsDisconnect: Bool { engine.wantsDisconnect }
     var nextDeadline: Instant? { engine.nextDeadline }
     func expire(at now: Instant) { engine.expire(at: now) }
-    func announceChanges(to wake: @escaping () -> Void) -> Bool { engine.announceChanges(to: wake) }
+    func announceChanges(to waker: Waker) -> Bool { engine.announceChanges(to: waker) }
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
         // A span cannot be captured; the copy is not measured.

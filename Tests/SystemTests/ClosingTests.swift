@@ -173,7 +173,7 @@ struct ClosingTests {
         // A small socket buffer accepts only a part; the rest exceeds the limit.
         try RawSocket.setSendBuffer(of: number, to: 4096)
         engine.output = [UInt8](repeating: 1, count: SocketNetwork.unsentLimit + 64 * 1024)
-        for connection in fixture.network.connections { connection.wake() }
+        for connection in fixture.network.connections { connection.waker.wake() }
         try fixture.runOneTurn()
         #expect(fixture.network.unsentBytes > SocketNetwork.unsentLimit)
         engine.output = [2]

@@ -122,7 +122,7 @@ final class TestEngine: Engine {
     /// The error of the single ending; `nil` also when there was none.
     var failure: TransportError? { endings.count == 1 ? endings[0] : nil }
 
-    func announceChanges(to wake: @escaping () -> Void) -> Bool { announces }
+    func announceChanges(to waker: Waker) -> Bool { announces }
 
     func transportOpened(at now: Instant) {
         openings += 1

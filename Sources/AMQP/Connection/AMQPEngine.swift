@@ -78,7 +78,7 @@ package struct AMQPEngine: ~Copyable {
     private var tls: TLSSession?
     var timers = ConnectionTimers()
     /// Makes the network drain the engine in this turn.
-    private var wake: (() -> Void)?
+    package var waker: Waker?
     /// Whether the network will drain it anyway.
     private var isAwake = false
     /// Whether the network is to disconnect it.
@@ -146,14 +146,10 @@ package struct AMQPEngine: ~Copyable {
     mutating func announceChange() {
         guard !isAwake else { return }
         isAwake = true
-        wake?()
+        waker?.wake()
     }
 
     // MARK: Engine
-
-    package mutating func announceChanges(to wake: @escaping () -> Void) {
-        self.wake = wake
-    }
 
     package mutating func transportOpened(at now: Instant) {
         self.now = now
@@ -273,7 +269,7 @@ package struct AMQPEngine: ~Copyable {
     mutating func awaitResponse(within limit: Duration) {
         timers.deadline = now + limit
         // Even while the socket is full, and so nothing is drained.
-        wake?()
+        waker?.wake()
     }
 
     /// Queues the last event. Unconfirmed publishes end before it.
@@ -283,6 +279,6 @@ package struct AMQPEngine: ~Copyable {
         machine.failed()
         endPublishes { confirms, each in confirms.connectionLost(each) }
         events.append(.closed(error))
-        wake?()
+        waker?.wake()
     }
 }

@@ -39,8 +39,8 @@ package final class AMQPLink: Engine {
         engine.expire(at: now)
     }
 
-    package func announceChanges(to wake: @escaping () -> Void) -> Bool {
-        engine.announceChanges(to: wake)
+    package func announceChanges(to waker: Waker) -> Bool {
+        engine.waker = waker
         return true
     }
 }

@@ -92,10 +92,10 @@ package struct APNsEngine: ~Copyable {
     var open = OpenRequests()
     var liveness: Liveness
     var events = UniqueDeque<Event>()
-    /// Called when the transport or a deadline calls: events may follow, and streams, window or phase may change.
-    var onEvents: (() -> Void)?
-    /// Wakes the network that drives the engine.
-    private var wake: (() -> Void)?
+    /// For the owner, when the transport or a deadline calls: events may follow, and streams, window or phase change.
+    var eventWaker: Waker?
+    /// For the network that drives the engine.
+    package var waker: Waker?
     /// Whether the network will drain it anyway, for earlier requests.
     private var isAwake = false
     /// Data between TLS and HTTP/2, in either direction; empty between calls.
@@ -174,7 +174,7 @@ package struct APNsEngine: ~Copyable {
         self.now = now
         if !isAwake {
             isAwake = true
-            wake?()
+            waker?.wake()
         }
         precondition(freeStreams > 0, "a request needs a free stream")
         precondition((authorization != nil) == configuration.usesProviderToken, "one credential per connection")
@@ -194,7 +194,7 @@ package struct APNsEngine: ~Copyable {
     /// Accepts no more requests. Closes when the open ones have ended, at the latest at the drain deadline.
     package mutating func retire(at now: Instant) {
         self.now = now
-        wake?()
+        waker?.wake()
         perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
         endIfDrained()
     }
@@ -212,7 +212,7 @@ package struct APNsEngine: ~Copyable {
 
     private mutating func calledByNetwork(at now: Instant) {
         self.now = now
-        onEvents?()
+        eventWaker?.wake()
     }
 
     package mutating func receive(_ bytes: Span<UInt8>, at now: Instant) {
@@ -240,10 +240,6 @@ package struct APNsEngine: ~Copyable {
         }
     }
 
-    package mutating func announceChanges(to wake: @escaping () -> Void) {
-        self.wake = wake
-    }
-
     package mutating func drain(into output: inout ByteQueue) {
         isAwake = false
         if machine.speaksHTTP2 {
@@ -256,7 +252,7 @@ package struct APNsEngine: ~Copyable {
             }
         }
         tls.drain(into: &output)
-        if !events.isEmpty { onEvents?() }
+        if !events.isEmpty { eventWaker?.wake() }
     }
 
     package var wantsDisconnect: Bool { ending.wantsDisconnect }

@@ -20,8 +20,8 @@ package final class APNsLink: Engine {
     package func drain(into output: inout ByteQueue) { engine.drain(into: &output) }
     package func expire(at now: Instant) { engine.expire(at: now) }
 
-    package func announceChanges(to wake: @escaping () -> Void) -> Bool {
-        engine.announceChanges(to: wake)
+    package func announceChanges(to waker: Waker) -> Bool {
+        engine.waker = waker
         return true
     }
 }

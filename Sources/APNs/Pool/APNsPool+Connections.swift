@@ -167,7 +167,7 @@ extension APNsPool {
         counters[.connects] += 1
         do throws(APNsError) {
             var engine = try APNsEngine(configuration: configuration.engine, tls: context)
-            engine.onEvents = onDue
+            engine.eventWaker = waker
             let divisor = brakeDivisor
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)

@@ -27,7 +27,7 @@ extension APNsPool {
     mutating func becomeDue() {
         guard !isStepDue else { return }
         isStepDue = true
-        onDue()
+        waker?.wake()
     }
 
     // MARK: Events

@@ -156,8 +156,8 @@ package struct APNsPool: ~Copyable {
     }
     var minimumConnections: Int { isPaused ? 0 : configuration.connections.lowerBound }
 
-    /// Called when ``step(at:)`` becomes due immediately, so that the owner need not poll. Connections call it as well.
-    package var onDue: () -> Void = {}
+    /// For the owner, when ``step(at:)`` becomes due immediately, so that it need not poll. Connections use it as well.
+    package var waker: Waker?
 
     /// When ``step(at:)`` is due: in the past if immediately, `nil` if only after an event.
     package var nextDeadline: Instant? {

@@ -1,19 +1,21 @@
 /// Tracks which members of a group have work: woken members, and those whose deadline has passed. Idle members cost
 /// nothing.
 ///
-/// Members are small numbers, which their owner may reuse after ``remove(_:)``.
+/// Members are small numbers, which their owner may reuse after ``remove(_:)``. Others wake one by its ``Waker``.
 package struct Agenda: ~Copyable {
-    private var woken: [Int] = []
-    private var isWoken: [Bool] = []
+    private let woken = WokenMembers()
     private var deadlines = DeadlineHeap()
+    /// The members that were taken last. The array is used again from turn to turn, which avoids an allocation.
+    package private(set) var taken: [Int] = []
 
     package init() {}
 
-    package mutating func wake(_ member: Int) {
-        while isWoken.count <= member { isWoken.append(false) }
-        guard !isWoken[member] else { return }
-        isWoken[member] = true
-        woken.append(member)
+    package func wake(_ member: Int) {
+        woken.insert(member)
+    }
+
+    package func waker(of member: Int) -> Waker {
+        Waker(member: member, woken: woken)
     }
 
     /// Sets a member's deadline, which replaces the previous one; `nil` for none.
@@ -23,9 +25,7 @@ package struct Agenda: ~Copyable {
 
     package mutating func remove(_ member: Int) {
         deadlines.schedule(member, at: nil)
-        guard member < isWoken.count, isWoken[member] else { return }
-        isWoken[member] = false
-        woken.removeAll { $0 == member }
+        woken.remove(member)
     }
 
     /// Removes a deadline that has passed, and wakes its member.
@@ -37,19 +37,16 @@ package struct Agenda: ~Copyable {
         return first
     }
 
-    /// Replaces the content of `members` with the woken members, in order, and clears the list of woken members.
-    ///
-    /// Reusing the array from turn to turn avoids an allocation.
-    package mutating func takeWoken(into members: inout [Int]) {
-        members.removeAll(keepingCapacity: true)
-        swap(&members, &woken)
-        for member in members { isWoken[member] = false }
+    /// Replaces the content of ``taken`` with the woken members, in order, which are then no longer woken.
+    package mutating func takeWoken() {
+        taken.removeAll(keepingCapacity: true)
+        if hasWoken { woken.take(into: &taken) }
     }
 
-    /// Replaces the content of `members` with the woken members and those whose deadline has passed.
-    package mutating func takeDue(at now: Instant, into members: inout [Int]) {
+    /// Replaces the content of ``taken`` with the woken members and those whose deadline has passed.
+    package mutating func takeDue(at now: Instant) {
         while popDue(at: now) != nil {}
-        takeWoken(into: &members)
+        takeWoken()
     }
 
     package var hasWoken: Bool { !woken.isEmpty }
@@ -58,5 +55,61 @@ package struct Agenda: ~Copyable {
     package var nextDeadline: Instant? {
         if hasWoken { return .distantPast }
         return deadlines.count == 0 ? nil : deadlines.earliest
+    }
+}
+
+/// Wakes one member of an ``Agenda``, without a callback.
+package struct Waker {
+    package let member: Int
+    fileprivate let woken: WokenMembers
+
+    package func wake() {
+        woken.insert(member)
+    }
+}
+
+/// The woken members of an agenda, each once. An object, because the agenda and every ``Waker`` use it.
+private final class WokenMembers {
+    private struct Members {
+        var inOrder: [Int] = []
+        var isWoken: [Bool] = []
+
+        mutating func insert(_ member: Int) {
+            while isWoken.count <= member { isWoken.append(false) }
+            guard !isWoken[member] else { return }
+            isWoken[member] = true
+            inOrder.append(member)
+        }
+
+        mutating func remove(_ member: Int) {
+            guard member < isWoken.count, isWoken[member] else { return }
+            isWoken[member] = false
+            inOrder.removeAll { $0 == member }
+        }
+
+        mutating func take(into taken: inout [Int]) {
+            swap(&taken, &inOrder)
+            for member in taken { isWoken[member] = false }
+        }
+    }
+
+    private var members = Members()
+    /// Stored, because a turn asks several times, and access to the members is checked at run time.
+    private(set) var isEmpty = true
+
+    func insert(_ member: Int) {
+        isEmpty = false
+        members.insert(member)
+    }
+
+    func remove(_ member: Int) {
+        members.remove(member)
+        isEmpty = members.inOrder.isEmpty
+    }
+
+    // Called from the agenda itself, Swift 6.3.1 with the thread sanitizer would find an overlapping access.
+    func take(into taken: inout [Int]) {
+        isEmpty = true
+        members.take(into: &taken)
     }
 }

@@ -33,15 +33,15 @@ package protocol Engine: AnyObject {
 
     func expire(at now: Instant)
 
-    /// Registers `wake`. The engine calls it whenever its owner's calls may have produced output or changed the
+    /// The engine wakes its driver by `waker` whenever its owner's calls may have produced output or changed the
     /// deadline, so that the driver need not poll it every turn.
     ///
     /// - Returns: `false`, the default, if the engine does not support it and must be polled.
-    func announceChanges(to wake: @escaping () -> Void) -> Bool
+    func announceChanges(to waker: Waker) -> Bool
 }
 
 extension Engine {
-    package func announceChanges(to wake: @escaping () -> Void) -> Bool { false }
+    package func announceChanges(to waker: Waker) -> Bool { false }
 }
 
 /// The target of a connection.

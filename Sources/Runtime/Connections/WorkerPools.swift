@@ -9,8 +9,8 @@ struct WorkerPools: ~Copyable {
     /// By the roster's numbers; `nil` for unused ones.
     private var pools = UniqueSlots<APNsPool>()
     /// Only pools with work are stepped.
-    private let agenda = PoolAgenda()
-    private(set) var due: [Int] = []
+    private var agenda = Agenda()
+    var due: [Int] { agenda.taken }
     /// Pools that were connected and have not been without a connection since.
     var opened: Set<PoolID> = []
     /// Pools whose certificate APNs refused and that have had no connection since.
@@ -36,7 +36,7 @@ struct WorkerPools: ~Copyable {
         let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
         while pools.count < roster.count { pools.append() }
         var pool = plan.makePool(context: context, tokens: tokens, network: network, seed: random.next(), at: now)
-        pool.onDue = { [agenda] in agenda.change { $0.wake(number.index) } }
+        pool.waker = agenda.waker(of: number.index)
         pools[number.index] = consume pool
         opened.remove(number)
         refused.remove(number)
@@ -48,7 +48,7 @@ struct WorkerPools: ~Copyable {
         for number in roster.leaving where self[number].isDrained {
             formerCounters.add(self[number].statistics(at: now).counters)
             pools[number.index] = nil
-            agenda.change { $0.remove(number.index) }
+            agenda.remove(number.index)
             roster.remove(number)
         }
     }
@@ -56,14 +56,14 @@ struct WorkerPools: ~Copyable {
     // MARK: Turns
 
     /// When the next pool has work.
-    var nextDeadline: Instant? { agenda.earliest == .distantFuture ? nil : agenda.earliest }
+    var nextDeadline: Instant? { agenda.nextDeadline }
 
     /// Whether a pool has work before the next deadline.
-    var hasWoken: Bool { agenda.earliest == .distantPast }
+    var hasWoken: Bool { agenda.nextDeadline == .distantPast }
 
     /// Moves the woken pools and those whose deadline has passed to ``due``.
     mutating func takeDue(at now: Instant) {
-        agenda.takeDue(at: now, into: &due)
+        agenda.takeDue(at: now)
     }
 
     /// - Returns: `false` if there is no such pool any more, whose connections may still have woken it.
@@ -71,32 +71,12 @@ struct WorkerPools: ~Copyable {
         guard pools[number.index] != nil else { return false }
         self[number].step(at: now)
         let deadline = self[number].nextDeadline
-        agenda.change { $0.schedule(number.index, at: deadline) }
+        agenda.schedule(number.index, at: deadline)
         return true
     }
 
     /// The pool has events that are to be taken in the next turn.
     func wake(_ number: PoolID) {
-        agenda.change { $0.wake(number.index) }
-    }
-}
-
-/// Where pools report that they have work. An object, because their connections keep a reference to it and the worker
-/// is a value.
-private final class PoolAgenda {
-    private var members = Agenda()
-    /// When the next member has work. Stored, because a turn asks several times, and exclusive access to the
-    /// members is checked at run time.
-    private(set) var earliest = Instant.distantFuture
-
-    func change(_ body: (inout Agenda) -> Void) {
-        body(&members)
-        earliest = members.nextDeadline ?? .distantFuture
-    }
-
-    // Called from a worker's pools themselves, Swift 6.3.1 with the thread sanitizer finds an overlapping access.
-    func takeDue(at now: Instant, into due: inout [Int]) {
-        guard earliest <= now || !due.isEmpty else { return }
-        change { $0.takeDue(at: now, into: &due) }
+        agenda.wake(number.index)
     }
 }

@@ -2,7 +2,7 @@ import Core
 
 extension SocketConnection: ReadinessHandler {
     func ready(_ readiness: Readiness, at now: Moment) {
-        wake()
+        waker.wake()
         switch phase {
         case .connecting: attemptEnded(at: now)
         case .lingering: discard()
@@ -74,7 +74,7 @@ extension SocketConnection: ReadinessHandler {
             guard phase == .open else { return }
             if !mayDrain, isWritable {
                 // The socket accepted everything, and no other event would drain the engine.
-                return wake()
+                return waker.wake()
             }
         }
         guard engine.wantsDisconnect else { return }

@@ -29,14 +29,15 @@ final class SocketConnection {
     /// `nil` after it got the end.
     var engine: (any Engine)?
     var query: UInt64?
+    /// Schedules it for the flush of this turn, or of the next one.
+    let waker: Waker
     /// Its number in the network; reused after it closed.
-    var number = 0
+    var number: Int { waker.member }
     /// What the socket connects to: the proxy's endpoint if there is one.
     let endpoint: Endpoint
     /// `nil` without a proxy.
     var tunnel: ProxyTunnel?
     unowned let network: SocketNetwork
-    private let agenda: SocketAgenda
     let buffer: ReadBuffer
     var socket: Descriptor?
     var registration: Registration?
@@ -63,7 +64,7 @@ final class SocketConnection {
         if let proxy { tunnel = ProxyTunnel(to: endpoint, through: proxy) }
         self.timeout = timeout
         self.network = network
-        agenda = network.agenda
+        waker = network.makeWaker()
         buffer = network.buffer
     }
 
@@ -72,14 +73,9 @@ final class SocketConnection {
         endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
         timeout = .zero
         self.network = network
-        agenda = network.agenda
+        waker = network.makeWaker()
         buffer = network.buffer
         self.socket = consume socket
-    }
-
-    /// Schedules it for the flush of this turn, or of the next one.
-    func wake() {
-        agenda.members.wake(number)
     }
 
     // MARK: Calls from the network

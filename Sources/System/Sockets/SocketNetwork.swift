@@ -28,8 +28,7 @@ package final class SocketNetwork: Network {
     /// By ``SocketConnection/number``.
     private var members: [SocketConnection?] = []
     private var freeNumbers: [Int] = []
-    let agenda = SocketAgenda()
-    private var flushed: [Int] = []
+    private var agenda = Agenda()
     /// Connections whose engines do not announce changes, flushed in every turn.
     private var polled: [Int] = []
     private var lastQuery: UInt64 = 0
@@ -78,19 +77,17 @@ package final class SocketNetwork: Network {
 
     var connections: some Sequence<SocketConnection> { members.lazy.compactMap(\.self) }
 
+    /// For a new connection: its number, which an earlier one may have had, and the way to wake it.
+    func makeWaker() -> Waker {
+        if let number = freeNumbers.popLast() { return agenda.waker(of: number) }
+        members.append(nil)
+        return agenda.waker(of: members.count - 1)
+    }
+
     private func insert(_ connection: SocketConnection) {
-        if let number = freeNumbers.popLast() {
-            connection.number = number
-            members[number] = connection
-        } else {
-            connection.number = members.count
-            members.append(connection)
-        }
-        let announces = connection.engine?.announceChanges { [agenda, number = connection.number] in
-            agenda.members.wake(number)
-        }
-        if announces != true { polled.append(connection.number) }
-        connection.wake()
+        members[connection.number] = connection
+        if connection.engine?.announceChanges(to: connection.waker) != true { polled.append(connection.number) }
+        connection.waker.wake()
         loop.requestTurn()
     }
 
@@ -98,7 +95,7 @@ package final class SocketNetwork: Network {
         let number = connection.number
         members[number] = nil
         freeNumbers.append(number)
-        agenda.members.remove(number)
+        agenda.remove(number)
         polled.removeAll { $0 == number }
     }
 
@@ -118,7 +115,7 @@ package final class SocketNetwork: Network {
     private func resolved(_ response: ResolverResponse) {
         // Connections that timed out or were disconnected no longer wait.
         guard let connection = connections.first(where: { $0.query == response.number }) else { return }
-        connection.wake()
+        connection.waker.wake()
         connection.resolved(response.result, at: loop.now)
     }
 
@@ -132,30 +129,22 @@ package final class SocketNetwork: Network {
 }
 
 extension SocketNetwork: LoopParticipant {
-    package var nextDeadline: Instant? { agenda.members.nextDeadline }
+    package var nextDeadline: Instant? { agenda.nextDeadline }
 
     package func expire(at now: Moment) {
-        while let number = agenda.members.popDue(at: now.instant) { members[number]?.expire(at: now) }
+        while let number = agenda.popDue(at: now.instant) { members[number]?.expire(at: now) }
     }
 
     package func flush(at now: Moment) {
-        for number in polled { agenda.members.wake(number) }
-        guard agenda.members.hasWoken else { return }
-        agenda.members.takeWoken(into: &flushed)
-        for number in flushed {
+        for number in polled { agenda.wake(number) }
+        guard agenda.hasWoken else { return }
+        agenda.takeWoken()
+        for number in agenda.taken {
             // Flushing one connection may close another, and reuse its number. Engines that have ended may wake
             // theirs.
             guard let connection = members[number] else { continue }
             connection.flush(at: now)
-            if connection.phase != .closed { agenda.members.schedule(number, at: connection.nextDeadline) }
+            if connection.phase != .closed { agenda.schedule(number, at: connection.nextDeadline) }
         }
     }
-}
-
-/// Which connections of a network have work, by ``SocketConnection/number``.
-///
-/// Engines and connections refer to this object. Weak references to a network or a connection would make each of its
-/// reference counts slower.
-final class SocketAgenda {
-    var members = Agenda()
 }

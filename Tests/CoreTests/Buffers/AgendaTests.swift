@@ -4,9 +4,8 @@ import Testing
 @Suite("Agenda")
 struct AgendaTests {
     private func takeWoken(_ agenda: inout Agenda) -> [Int] {
-        var members = [99]
-        agenda.takeWoken(into: &members)
-        return members
+        agenda.takeWoken()
+        return agenda.taken
     }
 
     private func instant(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * 1_000_000_000) }
@@ -14,7 +13,7 @@ struct AgendaTests {
     @Test("a member is woken once, in the order of the calls")
     func wakes() {
         var agenda = Agenda()
-        for member in [3, 1, 3] { agenda.wake(member) }
+        for member in [3, 1, 3] { agenda.waker(of: member).wake() }
         #expect(agenda.nextDeadline == .distantPast)
         #expect(takeWoken(&agenda) == [3, 1])
         #expect(takeWoken(&agenda).isEmpty)
@@ -39,10 +38,9 @@ struct AgendaTests {
         var agenda = Agenda()
         agenda.wake(2)
         for member in 0..<2 { agenda.schedule(member, at: instant(Int64(member))) }
-        var members = [99]
         for expected in [[2, 0], []] {
-            agenda.takeDue(at: instant(0), into: &members)
-            #expect(members == expected)
+            agenda.takeDue(at: instant(0))
+            #expect(agenda.taken == expected)
         }
         #expect(agenda.nextDeadline == instant(1))
     }

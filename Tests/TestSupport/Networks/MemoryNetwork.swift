@@ -33,6 +33,7 @@ package final class MemoryNetwork: Network {
         /// end is polled only after a call, which reveals missing announcements.
         fileprivate var announces = [false, false]
         fileprivate var wasCalled = [true, true]
+        private var agenda = Agenda()
         fileprivate var deadlines: [Instant?] = [nil, nil]
         /// The bytes sent by the client and by the server.
         fileprivate var pipes = [Pipe(), Pipe()]
@@ -41,13 +42,13 @@ package final class MemoryNetwork: Network {
             self.client = client
             self.server = server
             self.endpoint = endpoint
-            for end in 0...1 {
-                announces[end] = engine(end).announceChanges { [weak self] in self?.wasCalled[end] = true }
-            }
+            for end in 0...1 { announces[end] = engine(end).announceChanges(to: agenda.waker(of: end)) }
         }
 
         /// Polls an end for output and its deadline, unless it would have announced them.
         fileprivate func drain(_ end: Int, into output: inout ByteQueue) {
+            agenda.takeWoken()
+            for called in agenda.taken { wasCalled[called] = true }
             guard wasCalled[end] || !announces[end] else { return }
             wasCalled[end] = false
             engine(end).drain(into: &output)
