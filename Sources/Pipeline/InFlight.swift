@@ -157,7 +157,7 @@ package final class InFlightRequest {
 }
 
 /// A notification from its decoding to its outcome.
-package final class InFlightNotification {
+package final class InFlightNotification: APNsRequest {
     /// Where it waits: in one place.
     enum Place: Equatable {
         case none
@@ -171,11 +171,10 @@ package final class InFlightNotification {
     }
 
     let request: InFlightRequest
-    let notification: Notification
     /// The position in its request; `nil` for a single notification.
     let position: Int?
-    let id: NotificationID
-    private let match: AppTable.Match
+    let app: AppID
+    let environment: Environment
     /// The lane of the app that it passes.
     let lane: LaneID
     /// Violations of Apple's tables in the payload, for the result.
@@ -199,21 +198,12 @@ package final class InFlightNotification {
         match: AppTable.Match
     ) {
         self.request = request
-        self.notification = notification
         self.position = position
-        self.id = id
-        self.match = match
+        (app, environment) = (match.app, match.environment)
         lane = Lane.lane(of: notification)
         attempts = request.history.attempts
         processed = request.history.processed
-    }
-
-    var app: AppID { match.app }
-    var environment: Environment { match.environment }
-    var topic: ArraySlice<UInt8> { match.topic }
-
-    package var apnsRequest: APNsRequest {
-        APNsRequest(notification, topic: topic, id: id, rank: request.delivery.priority)
+        super.init(notification, topic: match.topic, id: id, rank: request.delivery.priority)
     }
 
     /// The lanes of its app that it passes: that of the credential, and that of its topic.

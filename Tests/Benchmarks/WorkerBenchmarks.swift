@@ -225,7 +225,7 @@ private struct PipelineWorld: ~Copyable {
         while let action = pipeline.nextAction() {
             switch action {
             case .submit(let handle, let notification, _, _):
-                _ = notification.apnsRequest
+                _ = notification
                 submitted.append(handle)
             case .settle: settled += 1
             default: preconditionFailure("everything is accepted")

@@ -57,8 +57,8 @@ struct RequestWriter {
                 fields.replaceValue(at: idIndex + 2, scratch.span, neverIndexed: knewExpiration)
             }
             // It is the last of the kept fields.
-            fields.replaceValue(
-                at: fields.keptCount - 1, request.topic.span, neverIndexed: !isIndexed(request.topic))
+            let topic = request.topic
+            fields.replaceValue(at: fields.keptCount - 1, topic.span, neverIndexed: !isIndexed(topic))
             if let collapseID = content.collapseID {
                 fields.add("apns-collapse-id", collapseID.span, neverIndexed: Self.note(&knowsCollapseID))
             }

@@ -38,7 +38,7 @@ final class OneOffNotification: Run {
             }
             let app = configuration.apps[pool.index]
             let exchange = try OneOffExchange(
-                notification.apnsRequest, for: app, configuration.apns, tokens: ProviderTokens([app]),
+                notification, for: app, configuration.apns, tokens: ProviderTokens([app]),
                 network: network, timeLimit: timeLimit, seed: seed, at: now)
             self.exchange = (exchange, handle)
         }

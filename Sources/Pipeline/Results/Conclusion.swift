@@ -1,3 +1,4 @@
+import APNs
 package import Core
 
 /// The end of a notification, or of a message that could not be decoded, with the content of its result.

@@ -1,4 +1,5 @@
 import AMQP
+import APNs
 import Core
 import Logging
 

@@ -16,7 +16,7 @@ extension Worker {
         case .setIntake(let intake): setIntake(intake)
         case .decode(let process, let handle, let delivery): decoders[process].ask(handle, delivery)
         case .submit(let handle, let notification, let pool, let isProbe):
-            pools[pool].submit(notification.apnsRequest, handle: handle, isProbe: isProbe, at: now.instant)
+            pools[pool].submit(notification, handle: handle, isProbe: isProbe, at: now.instant)
         case .withdraw(let handle, let pool, let purpose):
             if pools[pool].cancel(handle) {
                 pipeline.withdrawn(handle, purpose, at: now)

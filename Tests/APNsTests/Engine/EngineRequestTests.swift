@@ -41,21 +41,22 @@ struct EngineRequestTests {
             let priority = try #require([nil, Priority.immediate, .considerate].randomElement(using: &random))
             let expiration: Int64? = try #require([nil, 0, 1_795_300_000].randomElement(using: &random))
             let collapseID = !isBroadcast && Bool.random(using: &random) ? "score-\(number.value)" : nil
-            var request = Fixture.request(number)
-            request.topic = ArraySlice(topic.utf8)
+            let request = Fixture.request(number)
             let content = Notification.Content(
                 pushType: Bool.random(using: &random) ? .alert : .background, priority: priority,
                 expiration: expiration, collapseID: collapseID.map { ArraySlice($0.utf8) },
                 payload: request.notification.payload)
             let channel = Notification.Target.channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8))
-            request.notification = Notification(target: isBroadcast ? channel : request.notification.target, content)
+            let target = isBroadcast ? channel : request.notification.target
+            let notification = Notification(target: target, content)
+            let sent = APNsRequest(notification, topic: ArraySlice(topic.utf8), id: request.id)
             let fields: [String?] = [
                 "apns-push-type: \(content.pushType.name)", expiration.map { "apns-expiration: \($0)" },
                 priority.map { "apns-priority: \($0.name)" }, isBroadcast ? nil : "apns-topic: \(topic)",
                 collapseID.map { "apns-collapse-id: \($0)" },
             ]
             expected.append(fields.compactMap(\.self))
-            try link.submit(request, as: number)
+            try link.submit(sent, as: number)
             link.pump()
         }
         #expect(link.server.received.count == expected.count)
@@ -72,11 +73,11 @@ struct EngineRequestTests {
     @Test("A broadcast uses the bundle ID's path, with channel and request id, without topic and apns-id")
     func broadcast() throws {
         let link = try Link { $0.endpoint = Endpoint(host: "api.push.apple.com", port: 2197) }
-        var request = Fixture.request(7)
+        let request = Fixture.request(7)
         let content = Notification.Content(
             pushType: .liveactivity, priority: .immediate, expiration: 0, payload: request.notification.payload)
-        request.notification = Notification(target: .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), content)
-        try link.submit(request)
+        let broadcast = Notification(target: .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), content)
+        try link.submit(APNsRequest(broadcast, topic: request.topic, id: request.id))
         link.pump()
         let received = try #require(link.server.received.first)
         #expect(
@@ -161,9 +162,8 @@ struct EngineRequestTests {
         let link = try Link(usesProviderToken: true)
         let topics = (0..<40).map { "com.example.app\($0)" }
         for (number, topic) in zip(Handle(1)...80, topics + topics) {
-            var request = Fixture.request(number)
-            request.topic = ArraySlice(topic.utf8)
-            try link.submit(request)
+            let request = Fixture.request(number)
+            try link.submit(APNsRequest(request.notification, topic: ArraySlice(topic.utf8), id: request.id))
             link.pump()
         }
         let received = link.server.received

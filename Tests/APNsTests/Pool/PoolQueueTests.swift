@@ -20,8 +20,9 @@ struct PoolQueueTests {
         let before = world.responses.count
         #expect((95...101).contains(before))
         for handle in Handle(1000)..<1200 {
-            var request = Fixture.request(handle, priority: .low)
-            request.rank = handle.value % 2 == 0 ? 9 : 4
+            let low = Fixture.request(handle, priority: .low)
+            let rank: UInt8 = handle.value % 2 == 0 ? 9 : 4
+            let request = APNsRequest(low.notification, topic: low.topic, id: low.id, rank: rank)
             world.pool.submit(request, handle: handle, at: world.now.instant)
         }
         world.pass(.seconds(1))
