@@ -433,8 +433,7 @@ struct ConfigurationTests {
         @Test("Text that is not YAML is one error at the place where parsing stopped, and the text is not quoted")
         func notYAML() {
             let found = errors("broker:\n  endpoints: [\"amqp://a:hunter2@b\"\nqueues: }\n")
-            #expect(found.count == 1)
-            #expect(found[0].hasPrefix("harebell.yaml:3:1: not YAML: "))
+            #expect(found.count == 1 && found[0].hasPrefix("harebell.yaml:3:1: not YAML: "))
             #expect(!found[0].contains("hunter2") && !found[0].contains("tab"))
             #expect(errors("- a") == ["harebell.yaml:1:1: expected keys and values, found a list"])
         }
@@ -572,8 +571,7 @@ struct ConfigurationTests {
             let simulator = Endpoint(host: "127.0.0.1", port: 8443)
             #expect(simulated.managementEndpoint == simulator)
             let otherPort = try app("endpoint: \"https://api.push.apple.com:2197\", ")
-            #expect(otherPort.endpoint.port == 2197)
-            #expect(otherPort.managementEndpoint == plain.managementEndpoint)
+            #expect(otherPort.endpoint.port == 2197 && otherPort.managementEndpoint == plain.managementEndpoint)
         }
 
         @Test(
@@ -670,8 +668,7 @@ struct ConfigurationTests {
         func complete() {
             let text = Schema.configuration.settings.flatMap(\.reference).joined(separator: "\n") + "\n"
             for setting in Schema.configuration.settings {
-                #expect(text.contains("\(setting.path)\n"))
-                #expect(text.contains("    \(setting.summary)\n"))
+                #expect(text.contains("\(setting.path)\n") && text.contains("    \(setting.summary)\n"))
             }
             #expect(
                 text.contains(

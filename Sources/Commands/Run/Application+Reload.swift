@@ -67,8 +67,9 @@ extension Application {
             file.watch = FileWatch(reading: stamps.filter { watched.contains($0.key) }, at: now.instant)
         }
         let inspection = ConfigurationInspection(path: file.path, now: now.wall)
-        guard let configuration = inspection.usable else {
-            return refuse(inspection.problems.filter { $0.severity == .error }.map(\.description))
+        let errors = inspection.reloadErrors(using: plan.apps.compactMap(\.certificate))
+        guard errors.isEmpty, let configuration = inspection.document?.configuration else {
+            return refuse(errors.map(\.description))
         }
         stamps.merge(Self.stamps(configuration.files(file.path))) { before, _ in before }
         do throws(TLSError) {

@@ -25,15 +25,20 @@ package struct ConfigurationInspection: Sendable {
     package let problems: [ConfigurationProblem]
     package let apps: [App]
 
-    /// The configuration, unless there are errors.
-    package var usable: Configuration? {
-        problems.contains { $0.severity == .error } ? nil : document?.configuration
+    /// The errors that prevent a reload. That a certificate in use has expired does not: its app is paused either
+    /// way.
+    ///
+    /// - Parameter certificates: those in use.
+    package func reloadErrors(using certificates: [Certificate]) -> [ConfigurationProblem] {
+        problems.filter { problem in
+            problem.severity == .error && !certificates.contains { $0 == problem.expired }
+        }
     }
 
     /// The configuration for a start, which an expired certificate does not prevent while there are other apps.
     package var startable: Configuration? {
         let errors = problems.filter { $0.severity == .error }
-        let isServing = errors.count < max(1, apps.count) && errors.allSatisfy(\.pausesOnlyItsApp)
+        let isServing = errors.count < max(1, apps.count) && errors.allSatisfy { $0.expired != nil }
         return isServing ? document?.configuration : nil
     }
 }
@@ -221,7 +226,7 @@ extension ConfigurationReader {
         let days = certificate.secondsLeft(at: now) / 86_400
         if certificate.notAfter < now {
             error(path, "the certificate expired on \(end)")
-            problems[problems.count - 1].pausesOnlyItsApp = path.hasPrefix("apps[")
+            if path.hasPrefix("apps[") { problems[problems.count - 1].expired = certificate }
         } else if now < certificate.notBefore {
             error(path, "the certificate is not valid before \(certificate.notBefore.inUTC)")
         } else if days < 1 {

@@ -1,3 +1,5 @@
+package import TLS
+
 /// An error or a warning in a configuration file, with its location.
 package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertible {
     package enum Severity: Sendable {
@@ -21,8 +23,8 @@ package struct ConfigurationProblem: Sendable, Equatable, CustomStringConvertibl
     package var message: String
     /// A suggestion or a remedy.
     package var hint: String?
-    /// Whether APNs' refusal would pause the app that it is about, and no other.
-    package var pausesOnlyItsApp = false
+    /// The expired certificate of an app that it is about: APNs' refusal pauses this app, and no other.
+    package var expired: Certificate?
 
     /// `file:line:column: message; hint`, in the format of compilers.
     package var description: String {

@@ -122,10 +122,15 @@ struct ApplicationTests {
               - topic: com.example.app
                 environment: production
                 token: { key_file: AuthKey.p8, key_id: ABC123DEFG, team_id: DEF123GHIJ }
+              - { topic: com.example.past, certificate: { certificate_file: past, private_key_file: past } }
 
             """
         let contents = ["AuthKey.p8": SigningKey.generate().pkcs8PEM, "admin-token": "as-long-as-a-token-has-to-be"]
         for (name, content) in contents { try folder.write(content, to: name) }
+        // It has expired, which prevents no reload while it is in use.
+        let past = CertificateAuthority(commonName: "Past", now: WallTime(milliseconds: 1_000_000_000_000))
+            .issueProvider(bundleID: "com.example.past")
+        try folder.write(past.certificatePEM + past.privateKeyPEM, to: "past")
         try folder.write("old", to: "password")
         let file = try folder.write(text, to: "harebell.yaml")
         let lines = LogLines()
@@ -191,15 +196,13 @@ struct ApplicationTests {
         // Asked after 16 s, and unanswered for longer than a worker may take.
         #expect(application.workers.watch.round(at: start + .seconds(16)) == [0])
         application.sendKeepAlive(at: start + .seconds(30))
-        #expect(socket.messages().count == 2)
-        #expect(livez(20) == 200 && livez(30) == 503)
+        #expect(socket.messages().count == 2 && livez(20) == 200 && livez(30) == 503)
         let first = AdminRequest(page: AdminPage("/readyz"), query: [], receivedAt: start, isRepeated: false)
         #expect(application.respond(first, at: application.loop.now) == nil)
         #expect(application.admin.isWaitingForWorkers, "the page waits for new snapshots")
         application.workers.watch.responded(0, snapshot, at: start + .seconds(44))
         application.sendKeepAlive(at: start + .seconds(45))
-        #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"])
-        #expect(livez(45) == 200)
+        #expect(socket.messages() == ["WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"] && livez(45) == 200)
         let tokens = application.plan.tokens.source(for: world.configuration.apps[0].credential)
         let signed = try #require(tokens?.token(at: application.loop.now).issuedAt)
         let later = Moment(instant: start + .seconds(45), wall: WallTime(milliseconds: signed.milliseconds + 90_000))

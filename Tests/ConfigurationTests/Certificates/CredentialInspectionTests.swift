@@ -15,7 +15,7 @@ struct CredentialInspectionTests {
     private func inspect(
         _ credential: String, extra: String = "", environment: String = "production",
         files: [String: String] = [:]
-    ) throws -> (problems: [String], app: ConfigurationInspection.App, starts: Bool) {
+    ) throws -> (problems: [String], app: ConfigurationInspection.App, whole: ConfigurationInspection) {
         let folder = try TemporaryDirectory()
         for (name, content) in files { try folder.write(content, to: name) }
         let file = try folder.write(
@@ -28,7 +28,7 @@ struct CredentialInspectionTests {
             """ + extra, to: "harebell.yaml")
         let inspection = try ConfigurationDocument.load(path: file).inspect(now: Self.now)
         let problems = inspection.problems.map { $0.description.replacing(folder.path + "/", with: "") }
-        return (problems, try #require(inspection.apps.first), inspection.startable != nil)
+        return (problems, try #require(inspection.apps.first), inspection)
     }
 
     /// The messages of the findings for a PEM certificate.
@@ -137,10 +137,12 @@ struct CredentialInspectionTests {
         let place = days < 0 ? Self.place : Self.warningPlace
         #expect(try check(issued) == (message.map { ["\(place) \($0) \(date)"] } ?? []))
         let files = ["a.pem": issued.certificatePEM, "a.key": issued.privateKeyPEM]
-        #expect(try inspect(Self.certificate, files: files).starts == (days >= 0))
+        let whole = try inspect(Self.certificate, files: files).whole
+        #expect((whole.startable != nil) == (days >= 0) && whole.reloadErrors(using: []).isEmpty == (days >= 0))
+        #expect(try whole.reloadErrors(using: [Certificate(pem: issued.certificatePEM)]).isEmpty, "it is in use")
         let more = files.merging(["AuthKey.p8": SigningKey.generate().pkcs8PEM]) { $1 }
         let extra = "  - topic: com.example.other\n    \(Self.token)\n"
-        #expect(try inspect(Self.certificate, extra: extra, files: more).starts, "only its app pauses")
+        #expect(try inspect(Self.certificate, extra: extra, files: more).whole.startable != nil, "only its app pauses")
     }
 
     @Test("A key that does not belong to the certificate is an error")
@@ -252,8 +254,7 @@ struct CredentialInspectionTests {
             Issue.record("no certificate was found")
             return
         }
-        #expect(certificate.pushTopics == topics)
-        #expect(found.topic == "com.example.app")
+        #expect(certificate.pushTopics == topics && found.topic == "com.example.app")
 
         let key = try inspect(Self.token, files: ["AuthKey.p8": SigningKey.generate().pkcs8PEM])
         guard key.problems.isEmpty,

@@ -62,13 +62,11 @@ struct CertificateRefusalTests {
         world.pass(.seconds(900))
         let worker = try #require(world.worker)
         #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
-        #expect(worker.paused.map(\.app.topic) == ["com.example.app"])
-        #expect(worker.paused.map(\.held) == [3])
+        #expect(worker.paused.map(\.app.topic) == ["com.example.app"] && worker.paused.map(\.held) == [3])
         #expect(world.published(in: "push.results").count == 2, "the other app has a credential of its own")
         #expect(world.published(in: "push.dead").isEmpty)
         let told = lines.all.filter { $0.metadata["error.message"]?.description.contains("client certificate") == true }
-        #expect(told.map(\.level) == [.error])
-        #expect(lines.all.filter { $0.message.contains("is paused") }.count == 1)
+        #expect(told.map(\.level) == [.error] && lines.all.count { $0.message.contains("is paused") } == 1)
 
         try world.setScript(taken)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
