@@ -30,8 +30,7 @@ struct ConfigurationTests {
             #expect(found.retry.maximumAttempts == 6)
             #expect(found.apns.connections == 1...8)
             #expect(found.apns.permitsPerSecond == 4000 && found.apns.burst == 500)
-            #expect(found.apns.requestTimeout == .seconds(30))
-            #expect(found.apns.pingIdle == .seconds(3600))
+            #expect(found.apns.requestTimeout == .seconds(30) && found.apns.pingIdle == .seconds(3600))
             #expect(found.apns.badTokenPause == TokenRefusalShare.Limit())
             #expect(found.workers == 1)
             #expect(found.drainDeadline == .seconds(30))
@@ -50,8 +49,7 @@ struct ConfigurationTests {
         @Test("A file without an app is reported as such")
         func empty() {
             let expected = ["harebell.yaml:1:1: apps is missing: The apps, with one credential each."]
-            #expect(errors("") == expected)
-            #expect(errors("# nothing but a comment\n") == expected)
+            #expect(errors("") == expected && errors("# nothing but a comment\n") == expected)
             #expect(errors("apps: []") == ["harebell.yaml:1:7: apps has 0 elements; expected 1 to 1000"])
         }
 
@@ -521,6 +519,8 @@ struct ConfigurationTests {
             queues: [{ name: a, decoder: apns_jsn }] → \
                 1:30: queues[0].decoder: "apns_jsn" is not one of \(formats); did you mean "apns-json"?
             queues: [{ name: amq.a }] → 1:18: queues[0].name: names that start with amq. are reserved
+            queues: [{ name: a.retry.7s }, { name: a }] → \
+                1:18: queues[0].name: is the name of another queue's retry queue: requests would not wait there
             admin: { listen: "0.0.0.0:9464" } → 1:18: admin.listen: is not a loopback address: set admin.token_file
             admin: { listen: "example.com:9464" } → \
                 1:18: admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464

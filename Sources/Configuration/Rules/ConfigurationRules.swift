@@ -47,7 +47,12 @@ extension ConfigurationReader {
         checkPair(in: "broker.tls")
     }
 
+    private var queueNames: [String] {
+        (0..<values.count("queues")).compactMap { values.text("queues[\($0)].name") }
+    }
+
     private mutating func checkQueues() {
+        let names = queueNames
         var places: [String: String] = [:]
         let delays =
             (values.integers("retry.delays_seconds") ?? []) + (values.integers("retry.throttled_delays_seconds") ?? [])
@@ -60,6 +65,9 @@ extension ConfigurationReader {
                     error(path, "\"\(values.shown(path))\" is \(other) already")
                 }
                 if name.hasPrefix("amq.") { error(path, "names that start with amq. are reserved") }
+                if names.contains(where: { RetryQueueName.matches(name.utf8, queue: $0) }) {
+                    error(path, "is the name of another queue's retry queue: requests would not wait there")
+                }
                 if name.utf8.count + suffix.utf8.count > Setting.shortString.upperBound {
                     let limit = Setting.shortString.upperBound - suffix.utf8.count
                     error(path, "has \(name.utf8.count) bytes; with \(suffix) for its retry queue at most \(limit) fit")
@@ -126,7 +134,7 @@ extension ConfigurationReader {
     private static let concealed = "values from the environment are not shown"
 
     private mutating func checkRoutes() {
-        let queues = (0..<values.count("queues")).compactMap { values.text("queues[\($0)].name") }
+        let queues = queueNames
         for section in ["results", "feedback", "dead_letter"] {
             guard values.text("\(section).exchange") == "", let key = values.text("\(section).routing_key") else {
                 continue
