@@ -83,8 +83,10 @@ final class DeadLetterRun: Run {
     }
 
     /// An exclusive queue as a lock: only its holder may read or remove messages. It disappears with the connection.
+    ///
+    /// AMQP allows 255 bytes. The end of a long name may become a replacement character, which has three.
     static func lockName(of queue: String) -> String {
-        "\(queue).replay.lock"
+        String(decoding: queue.utf8.prefix(241), as: UTF8.self) + ".replay.lock"
     }
 
     /// In the order in which they close. The consumer with the oldest messages is the first: a quorum queue keeps the
