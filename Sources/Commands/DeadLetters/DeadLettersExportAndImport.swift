@@ -91,7 +91,7 @@ struct DeadLettersImport: ParsableCommand {
                 printLine(
                     json: [("queue", .text(access.queue)), ("messages", .integer(count)), ("imported", .integer(0))])
             } else {
-                printLine("\(count) messages can be imported into \(access.queue)")
+                printLine("\(count) message\(count == 1 ? "" : "s") can be imported into \(access.queue)")
             }
             return
         }

@@ -155,7 +155,7 @@ extension ProcessTests {
             let letter = #"{"properties":"AAA=","body":""# + String(repeating: "A", count: 5_500_000) + "\"}\n"
             let letters = try directory.write(letter, to: "letters.jsonl")
             let dry = try run(["dead-letters", "import", "--config", file, "--file", letters, "--dry-run"]).text()
-            #expect(dry == "1 messages can be imported into push.dead\n")
+            #expect(dry == "1 message can be imported into push.dead\n")
         }
 
         @Test("a usage error shows the command's usage, whichever layer reports it")
