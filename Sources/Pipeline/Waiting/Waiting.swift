@@ -210,7 +210,9 @@ package struct Waiting {
     private mutating func resume(_ place: Place, at now: Instant) {
         pausesHaveChanged = true
         if case .app(let app, let lane) = place {
-            log.notice("APNs accepts this app again: it is resumed", metadata: pauseMetadata(app, lane, nil))
+            let accepted = lane == Lane.credential ? "app" : "topic"
+            log.notice(
+                "APNs accepts this \(accepted) again: it is resumed", metadata: pauseMetadata(app, lane, nil))
             table.apps[app.index].lanes[lane.index].tokenRefusals.reset()
         }
         release(place, at: now)

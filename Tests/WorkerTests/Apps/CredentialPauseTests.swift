@@ -60,8 +60,7 @@ struct CredentialPauseTests {
         #expect(world.worker?.paused.map(\.held) == [25])
         #expect(world.worker?.paused.map(\.cause) == [.credential(RejectionReason(rawValue: "BadCertificate"))])
         // Those already in flight, and probes at 15 and 45 s.
-        let sent = world.sent
-        #expect(sent <= 4)
+        #expect(world.sent <= 4)
         try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 25)
@@ -70,9 +69,9 @@ struct CredentialPauseTests {
 
     @Test("When the credential is accepted and the topic is not, only the topic stays paused")
     func thenTheTopic() throws {
-        let world = try World.started(script: "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed") {
-            $0.queues[0].prefetch = 60
-        }
+        let lines = LogLines()
+        let script = "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed"
+        let world = try World.started(script: script, log: lines) { $0.queues[0].prefetch = 60 }
         for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
         world.pass(.seconds(16))
@@ -82,6 +81,8 @@ struct CredentialPauseTests {
         world.cut(World.apns)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 6 && world.published(in: "push.dead").isEmpty)
+        let resumed = lines.all.map(\.message).filter { $0.hasSuffix(" again: it is resumed") }
+        #expect(resumed.map { $0.contains("this topic") } == [false, true])
     }
 
     // MARK: Held requests
