@@ -27,16 +27,13 @@ struct ConfigurationTests {
             #expect(found.deadLetter == Configuration.Route(exchange: "", routingKey: "push.dead"))
             #expect(found.retry.delays == [.seconds(900), .seconds(1800), .seconds(3600)])
             #expect(found.retry.throttledDelays == [.seconds(5), .seconds(30), .seconds(120)])
-            #expect(found.retry.maximumAttempts == 6)
-            #expect(found.apns.connections == 1...8)
+            #expect(found.retry.maximumAttempts == 6 && found.apns.connections == 1...8)
             #expect(found.apns.permitsPerSecond == 4000 && found.apns.burst == 500)
             #expect(found.apns.requestTimeout == .seconds(30) && found.apns.pingIdle == .seconds(3600))
             #expect(found.apns.badTokenPause == TokenRefusalShare.Limit())
-            #expect(found.workers == 1)
-            #expect(found.drainDeadline == .seconds(30))
+            #expect(found.workers == 1 && found.drainDeadline == .seconds(30))
             #expect(found.admin?.listen == Endpoint(host: "127.0.0.1", port: 9464))
-            #expect(found.admin?.token == nil)
-            #expect(found.admin?.readyWhen == .any)
+            #expect(found.admin?.token == nil && found.admin?.readyWhen == .any)
             #expect(found.tracing == nil)
             #expect(found.log == Configuration.Log(level: .info, format: .text, showPayloads: false))
             #expect(found.apps.count == 1)
@@ -73,9 +70,7 @@ struct ConfigurationTests {
             let parts = try configuration(
                 "results: { routing_key: null }\nfeedback: { routing_key: ~ }\nadmin: { listen: null }\n" + app)
             for found in [whole, parts] {
-                #expect(found.results.route == nil)
-                #expect(found.feedback == nil)
-                #expect(found.admin == nil)
+                #expect(found.results.route == nil && found.feedback == nil && found.admin == nil)
             }
         }
 

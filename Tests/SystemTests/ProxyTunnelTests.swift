@@ -87,13 +87,17 @@ struct ProxyTunnelTests {
         HTTP/1.0 504  → cannot reach api.push.apple.com:443 (HTTP 504)
         HTTP/1.1 400 a\u{1B}[1mb → does not open a tunnel to api.push.apple.com:443 (HTTP 400 a[1mb)
         HTTP/1.1 301 Moved → does not open a tunnel to api.push.apple.com:443 (HTTP 301 Moved)
+        HTTP/1.1 408 → does not open a tunnel to api.push.apple.com:443 (HTTP 408)
+        HTTP/1.1 429 → does not open a tunnel to api.push.apple.com:443 (HTTP 429)
         """)
 
     @Test("A refusal reports its meaning", arguments: refusals)
     func refused(line: String, message: String) {
         let failure = failure(line + "\r\nServer: x\r\n\r\n<html>")
-        #expect(failure?.code.rawValue == "HTTP \(line.dropFirst(9).prefix(3))")
+        let status = String(line.dropFirst(9).prefix(3))
+        #expect(failure?.code.rawValue == "HTTP \(status)")
         #expect(failure?.message == "the proxy 10.0.0.1:3128 " + message)
+        #expect(failure?.isTransient == ["408", "429", "502", "503", "504"].contains(status))
     }
 
     @Test("Credentials that the proxy refuses are reported, and not shown")

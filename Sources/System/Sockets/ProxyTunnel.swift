@@ -84,6 +84,6 @@ package struct ProxyTunnel: Sendable {
             decoding: head.phrase.utf8.filter { 0x20...0x7E ~= $0 }.prefix(Self.maximumPhrase), as: UTF8.self)
         return TransportError(
             "HTTP \(status)", "\(what) (HTTP \(status)\(phrase.isEmpty ? "" : " \(phrase)"))",
-            isTransient: status >= 500)
+            isTransient: status >= 500 || status == 408 || status == 429)
     }
 }
