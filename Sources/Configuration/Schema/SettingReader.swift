@@ -59,6 +59,11 @@ package struct SettingReader {
                 }
                 report(
                     key, "unknown key \"\(shown)\"\(Self.within(path))", hint: hint(for: name, among: settings))
+                // So that only the name is reported, and not also what depends on the section.
+                if let meant = Self.section(for: name, entry.value, among: settings), given[meant] == nil {
+                    given[meant] = entry.value
+                    locate(Self.join(path, meant), at: entry.value)
+                }
                 continue
             }
             given[name] = entry.value
@@ -277,6 +282,16 @@ package struct SettingReader {
         let elsewhere = schema.settings.filter { Suggestion.normal($0.key) == normal }
         guard elsewhere.count == 1, let only = elsewhere.first else { return nil }
         return "did you mean \(only.path)?"
+    }
+
+    /// The section with a similar name, if the value has its form.
+    private static func section(for name: String, _ value: YAMLNode, among settings: [Setting]) -> String? {
+        let meant = Suggestion.completion(of: name, among: settings.map(\.key))
+        switch settings.first(where: { $0.key == meant })?.kind {
+        case .section?: return value.mapping == nil ? nil : meant
+        case .sections?: return value.sequence == nil ? nil : meant
+        default: return nil
+        }
     }
 
     private static func within(_ path: String) -> String {
