@@ -184,11 +184,15 @@ package struct AMQPEngine: ~Copyable {
                 }
             }
         } catch {
-            finish(
-                AMQPError(
-                    .tls, "cannot open a TLS connection with \(configuration.address.endpoint)",
-                    isTransient: error.isTransient, underlying: error))
+            failed(error)
         }
+    }
+
+    private mutating func failed(_ error: TLSError) {
+        // With TLS 1.3 a broker refuses a certificate only after the handshake.
+        let peer = "TLS connection with \(configuration.address.endpoint)"
+        let text = isEstablished ? "the \(peer) failed" : "cannot open a \(peer)"
+        finish(AMQPError(.tls, text, isTransient: error.isTransient, underlying: error))
     }
 
     private mutating func read(_ bytes: Span<UInt8>) {
@@ -224,8 +228,7 @@ package struct AMQPEngine: ~Copyable {
                 try tls!.write(from: &self.output)
                 if isFinished { tls!.close() }
             } catch {
-                finish(
-                    AMQPError(.tls, "the TLS connection failed", isTransient: error.isTransient, underlying: error))
+                failed(error)
             }
         }
         tls!.drain(into: &output)
