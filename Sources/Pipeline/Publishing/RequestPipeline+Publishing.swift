@@ -111,7 +111,13 @@ extension RequestPipeline {
         outlets[role.rawValue].isBlocked = isBlocked
         if isBlocked {
             outlets[role.rawValue].stop(at: now.instant)
-        } else if let start = outlets[role.rawValue].stoppedSince.take(), endsStop {
+        } else if var start = outlets[role.rawValue].stoppedSince.take(), endsStop {
+            // An alarm stops both connections, and its time counts once.
+            let other = (role == .queues ? PublisherRole.attempts : .queues).rawValue
+            if let since = outlets[other].stoppedSince, role == .attempts || outlets[other].isBlocked {
+                start = min(start, since)
+                outlets[other].stoppedSince = now.instant
+            }
             destinations.skip(from: start, to: now.instant)
         }
         for pending in outlets[role.rawValue].unconfirmed.elements {

@@ -29,8 +29,7 @@ struct RefusedResultTests {
         let world = try Self.world()
         try world.put(0..<300, replyTo: Self.full)
         world.pass(.seconds(2))
-        #expect(world.broker.unsettledCount == 10)
-        #expect(world.published(in: "push.results").count == 290)
+        #expect(world.broker.unsettledCount == 10 && world.published(in: "push.results").count == 290)
         let worker = try #require(world.worker)
         #expect(worker.worker.pipeline.destinations.heldRequests == 10)
         #expect(worker.counters[.divertedResults] == 290)
@@ -40,22 +39,24 @@ struct RefusedResultTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("A result is refused for 30 seconds, then it goes to the configured results", arguments: [0, 60])
-    func timeLimit(alarm: Int) throws {
+    @Test(
+        "A result is refused for 30 seconds, then it goes to the configured results",
+        arguments: [(0, 0, 10), (0, 60, 10), (9, 51, 7)] as [(unseen: Int, alarm: Int, left: Int)])
+    func timeLimit(unseen: Int, alarm: Int, left: Int) throws {
         let world = try Self.world()
         try world.put(0..<5, replyTo: Self.full)
         world.pass(.seconds(20))
         world.broker.setAlarm(true)
+        // After 3.5 seconds an attempt sees it.
+        world.pass(.seconds(unseen))
         try world.put(5..<6, replyTo: "replies")
         world.pass(.seconds(alarm))
         world.broker.setAlarm(false)
-        world.pass(.seconds(9))
+        world.pass(.seconds(left - 1))
         #expect(Health(world.processSnapshot()).missing.isEmpty, "a reply queue is its producer's affair")
-        #expect(world.broker.unsettledCount == 5)
-        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.broker.unsettledCount == 5 && world.published(in: "push.results").isEmpty)
         world.pass(.seconds(1))
-        #expect(world.isQuiet)
-        #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 5)
+        #expect(world.isQuiet && Set(world.published(in: "push.results").compactMap(\.messageID)).count == 5)
         #expect(world.worker?.worker.pipeline.destinations.heldRequests == 0)
     }
 
@@ -96,8 +97,7 @@ struct RefusedResultTests {
         world.pass(.seconds(5))
         world.broker.queues[Self.full]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(24)) { world.isQuiet })
-        #expect(world.published(in: Self.full).count == 8)
-        #expect(world.published(in: "push.results").isEmpty)
+        #expect(world.published(in: Self.full).count == 8 && world.published(in: "push.results").isEmpty)
         #expect(world.worker?.counters[.divertedResults] == 0)
         // The waiting requests no longer count: as many may wait again.
         world.broker.queues[Self.full]?.rejectsPublishes = true
