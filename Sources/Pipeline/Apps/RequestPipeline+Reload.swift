@@ -27,7 +27,8 @@ extension RequestPipeline {
             waiting.table.apps[slot.index].change(to: app)
             return (slot, false)
         }
-        let used = Set(notifications.handles.map { notifications[$0].app })
+        let parked = requests.flatMap(\.parked).map(\.entry.app)
+        let used = Set(notifications.handles.map { notifications[$0].app } + parked)
         if let free = waiting.table.all.first(where: { waiting.table.apps[$0.index].isRemoved && !used.contains($0) }) {
             waiting.table.apps[free.index] = app
             return (free, true)
