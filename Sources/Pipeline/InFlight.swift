@@ -17,6 +17,8 @@ package final class InFlightRequest {
     private var parts = 0
     /// The connection was lost, so the delivery tag is invalid; a redelivery may adopt the request.
     var isOrphan = false
+    /// Whether its notifications expire before its `not-before`.
+    var startsTooLate = false
     var notificationCount = 1
     /// The number of notifications that this delivery has to send; 0 until it is decoded.
     var started = 0

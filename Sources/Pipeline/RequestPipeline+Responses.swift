@@ -55,6 +55,7 @@ extension RequestPipeline {
 
     /// Whether its `apns-expiration` has passed; 0 means now or never.
     func isTooLate(_ entry: InFlightNotification, at now: Moment) -> Bool {
+        if entry.request.startsTooLate { return true }
         if entry.isNowOrNever, now.instant - entry.request.dueSince >= Self.nowOrNever { return true }
         return hasExpired(entry.notification, of: entry.request, at: now.wall)
     }

@@ -10,7 +10,8 @@ extension RequestPipeline {
             let start = WallTime(milliseconds: seconds * 1000)
             let expires = decoded.notifications.allSatisfy { hasExpired($0, of: request, at: start) }
             guard expires else { return wait(request, decoded, until: start, at: now) }
-            return begin(decoded, of: request, at: Moment(instant: now.instant, wall: start))
+            request.startsTooLate = true
+            return begin(decoded, of: request, at: now)
         }
         if !waitsToStart(decoded, request) { begin(decoded, of: request, at: now) }
     }

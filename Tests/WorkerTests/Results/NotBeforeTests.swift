@@ -48,18 +48,15 @@ struct NotBeforeTests {
         try world.request(Self.body(after: after), id: "m1")
         #expect((0..<0.5).contains(try Self.sentAfter(world, atMost: after + 10) - Double(after)))
         let results = world.published(in: "push.results")
-        #expect(results.map(\.outcome) == ["accepted"])
-        #expect(results[0].body.contains("\"attempts\":1,"))
+        #expect(results.map(\.outcome) == ["accepted"] && results[0].body.contains("\"attempts\":1,"))
         // As often as possible in the longest queue, then shorter ones; the last seconds pass in the worker.
         #expect(world.parkedCopies == copies)
     }
 
     @Test("If the shortest retry queue is long, a request is late rather than held", arguments: [(4, 4), (60, 100)])
     func longDelays(after: Int64, sent: Int64) throws {
-        let world = try World.started {
-            $0.retry.delays = [.seconds(100)]
-            $0.retry.throttledDelays = [.seconds(100)]
-        }
+        let delays = [Duration.seconds(100)]
+        let world = try World.started { ($0.retry.delays, $0.retry.throttledDelays) = (delays, delays) }
         try world.request(Self.body(after: after), id: "m1")
         #expect((0..<0.5).contains(try Self.sentAfter(world, atMost: 200) - Double(sent)))
     }
@@ -96,6 +93,11 @@ struct NotBeforeTests {
         #expect((20..<20.5).contains(try Self.sentAfter(world, atMost: 30)))
         let outcomes = world.published(in: "push.results").compactMap(\.outcome)
         #expect(outcomes.sorted() == ["accepted", "accepted", "invalid"])
+        // It expires before its time, and fails now.
+        let other = try World.started { $0.results.route = nil }
+        try other.request(Self.body(after: 20, expiration: 9, target: tokens), id: "m1")
+        let letter = try #require(other.published(in: "push.dead").first)
+        #expect(letter.headers["harebell-failed-at"] == World.start.wall.inUTC)
     }
 
     @Test("A time in the past, as in a replay, causes no wait", arguments: [0, -1, -86_400, -start])
