@@ -71,7 +71,7 @@ extension RequestPipeline {
     }
 
     /// The maximum distance of `not-before` from now.
-    private static let longestAhead = Duration.seconds(30 * 86_400)
+    package static let longestAhead = Duration.seconds(30 * 86_400)
     /// The longest wait for `not-before` in the worker if the shortest retry queue would end later.
     private static let longestStretch = Duration.seconds(5)
 

@@ -2,6 +2,7 @@ import Configuration
 import Core
 import Decoding
 import Pipeline
+import System
 import TLS
 
 /// How a worker would decode a message from a queue, as text or JSON.
@@ -34,6 +35,8 @@ struct DecodingReport {
         guard case .request(let request) = decoded else { return }
         notBefore = request.notBefore
         problems = request.refusals.map(\.failure.detail)
+        let latest = SystemClock.now().wall.seconds + RequestPipeline.longestAhead.components.seconds
+        if let notBefore, notBefore > latest { problems.append("not-before: more than 30 days ahead") }
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
         let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
