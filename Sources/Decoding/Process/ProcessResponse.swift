@@ -23,7 +23,7 @@ enum ProcessResponse {
             }
             self = .responses(found)
         } else {
-            throw DecodingFailure("a frame is neither hello nor responses")
+            throw DecodingFailure("a frame is neither hello nor answers")
         }
     }
 
