@@ -34,7 +34,7 @@ extension RequestPipeline {
     ) {
         if destinations.failed(pending, state, replyText, at: now.instant), pending.destination.isConfigured {
             log.error(
-                "a queue of the configuration \(pending.destination.problem): dead letters and retries wait for it",
+                "a queue of the configuration \(pending.destination.problem): publishes to it wait",
                 metadata: pending.target())
         }
         if !pending.isAbandoned { hold(pending, at: now) }
