@@ -202,7 +202,7 @@ package struct MetricsPage {
         write(
             Metric(
                 "harebell_app_paused", .gauge, by: ["topic", "environment", "cause"],
-                "1 while an app or its topic is paused; `cause`: APNs' reason or `device-tokens`."),
+                "1 while an app or its topic is paused; `cause`: APNs' reason, `unknown` or `device-tokens`."),
             samples)
         write(
             Metric(
