@@ -80,7 +80,7 @@ struct SecureTests {
         #expect(broker.engines.isEmpty && network.links.isEmpty)
     }
 
-    @Test("A broker that ends or breaks TLS has ended the connection, with its transport open", arguments: [false, true])
+    @Test("A broker that ends or breaks TLS alone has ended the connection", arguments: [false, true])
     func closeNotify(isBroken: Bool) throws {
         let link = try link()
         let peer = SecureServer(BrokerEngine(broker: Broker()), server)
