@@ -58,7 +58,7 @@ package struct Agenda: ~Copyable {
     }
 }
 
-/// Wakes one member of an ``Agenda``, without a callback.
+/// Wakes one member of an ``Agenda``.
 package struct Waker {
     package let member: Int
     fileprivate let woken: WokenMembers
@@ -107,7 +107,7 @@ private final class WokenMembers {
         isEmpty = members.inOrder.isEmpty
     }
 
-    // Called from the agenda itself, Swift 6.3.1 with the thread sanitizer would find an overlapping access.
+    // If the agenda itself called this, Swift 6.3.1 with the thread sanitizer would find an overlapping access.
     func take(into taken: inout [Int]) {
         isEmpty = true
         members.take(into: &taken)
