@@ -77,7 +77,7 @@ package final class SocketNetwork: Network {
 
     var connections: some Sequence<SocketConnection> { members.lazy.compactMap(\.self) }
 
-    /// For a new connection: its number, which an earlier one may have had, and the way to wake it.
+    /// Makes the waker of a new connection. Its number may have belonged to a connection that has closed.
     func makeWaker() -> Waker {
         if let number = freeNumbers.popLast() { return agenda.waker(of: number) }
         members.append(nil)
