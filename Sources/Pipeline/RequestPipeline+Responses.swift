@@ -95,28 +95,17 @@ extension RequestPipeline {
         case .unregister: answered(handle, entry, .unregistered, response, at: now)
         case .reject: answered(handle, entry, .rejected, response, at: now)
         // The pool has tried it three times.
-        case .resend: unsuccessful(handle, entry, response, .no, isOutdated(entry) ? nil : .service, at: now)
+        case .resend:
+            let cause: RetryLadder.Cause? = isOutdated(entry) ? nil : .service
+            tryFailed(handle, entry, report(.undelivered, entry, response), after: .no, cause, at: now)
         // APNs may have processed the request despite the error. This matters only if a repetition has side effects.
         case .retryLater where response.status >= 500 && !entry.notification.target.maySendAgain:
-            unsuccessful(handle, entry, response, .unknown, .service, at: now)
+            tryFailed(handle, entry, report(.undelivered, entry, response), after: .unknown, .service, at: now)
         case .retryLater:
             throttle(entry, response, at: now)
             let cause: RetryLadder.Cause = response.status == 429 ? .throttled : .service
-            unsuccessful(handle, entry, response, .yes, cause, at: now)
+            tryFailed(handle, entry, report(.undelivered, entry, response), after: .yes, cause, at: now)
         }
-    }
-
-    /// Handles a response that may differ on another try.
-    ///
-    /// - Parameter cause: why a retry within seconds would fail as well; `nil` if it may succeed immediately.
-    private mutating func unsuccessful(
-        _ handle: Handle, _ entry: InFlightNotification, _ response: APNsResponse, _ processed: Processed,
-        _ cause: RetryLadder.Cause?, at now: Moment
-    ) {
-        guard !retriesInProcess(handle, entry, after: processed, cause, at: now) else { return }
-        var report = report(.undelivered, entry, response)
-        report.processed = entry.processedIfFailed
-        startNextRound(handle, entry, report, after: processed, cause, at: now)
     }
 
     /// Whether the missing channel is a success: the request deletes the channel, and an earlier try may have done so.
@@ -161,40 +150,31 @@ extension RequestPipeline {
             appRefused(handle, entry, rule, reason, at: now)
             return
         }
-        guard !retriesInProcess(handle, entry, after: loss.processed, nil, at: now) else { return }
-        startNextRound(handle, entry, entry.report(.undelivered, loss.detail), after: loss.processed, nil, at: now)
+        tryFailed(handle, entry, entry.report(.undelivered, loss.detail), after: loss.processed, nil, at: now)
     }
 
     private func isRepeatable(_ entry: InFlightNotification, after processed: Processed) -> Bool {
         processed != .unknown || entry.notification.target.maySendAgain
     }
 
-    /// Records a failed try.
+    /// A try failed. It is retried in this process, or its round has ended: the next one starts from a retry queue,
+    /// unless the attempts are used up.
     ///
-    /// - Parameter cause: `nil` if a retry within seconds may succeed.
-    /// - Returns: Whether it is retried in this process.
-    private mutating func retriesInProcess(
-        _ handle: Handle, _ entry: InFlightNotification, after processed: Processed, _ cause: RetryLadder.Cause?,
-        at now: Moment
-    ) -> Bool {
-        if processed == .unknown { counters[.uncertain] += 1 }
-        entry.tryFailed(processed)
-        recordProof(handle, entry, showing: .none, at: now)
-        return cause == nil && isRepeatable(entry, after: processed) && retry(handle, entry, at: now)
-    }
-
-    /// All tries of a round failed: the next round starts from a retry queue, unless the attempts are used up.
-    private mutating func startNextRound(
+    /// - Parameter cause: why a retry within seconds would fail as well; `nil` if it may succeed immediately.
+    private mutating func tryFailed(
         _ handle: Handle, _ entry: InFlightNotification, _ report: Report, after processed: Processed,
         _ cause: RetryLadder.Cause?, at now: Moment
     ) {
+        if processed == .unknown { counters[.uncertain] += 1 }
+        entry.tryFailed(processed)
+        recordProof(handle, entry, showing: .none, at: now)
+        let isRepeatable = isRepeatable(entry, after: processed)
+        if cause == nil, isRepeatable, retry(handle, entry, at: now) { return }
+        if isRepeatable { entry.roundEnded() }
         var report = report
-        if isRepeatable(entry, after: processed) {
-            entry.roundEnded()
-            report.attempts = entry.attempts
-            if hasAttemptsLeft(entry) {
-                return park(handle, report, cause ?? retryCause(entry), at: now)
-            }
+        (report.attempts, report.processed) = (entry.attempts, entry.processedIfFailed)
+        if isRepeatable, hasAttemptsLeft(entry) {
+            return park(handle, report, cause ?? retryCause(entry), at: now)
         }
         if report.detail == nil {
             report.detail = "given up after \(entry.attempts) \(entry.attempts == 1 ? "attempt" : "attempts")"
