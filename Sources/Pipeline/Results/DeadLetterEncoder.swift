@@ -39,18 +39,7 @@ package struct DeadLetterEncoder: Sendable {
         for header in RequestHistory.Header.parkedOnly { headers[header] = nil }
         properties.headers = HeaderFit.fit(headers, limit: Self.maximumHeaders)
         return Publication(
-            exchange: route.exchange, routingKey: route.routingKey,
-            properties: properties.headers == nil ? bare(delivery, report, queue: queue) : properties,
-            body: delivery.body)
-    }
-
-    /// The minimal properties if nothing else fits.
-    private func bare(_ delivery: Delivery, _ report: Report, queue: String) -> MessageProperties {
-        var properties = Republishing.located(in: delivery)
-        properties.expiration = nil
-        properties.headers = HeaderFit.bare(
-            outcome: ArraySlice(report.outcome.name.description.utf8), queue: ArraySlice(queue.utf8))
-        return properties
+            exchange: route.exchange, routingKey: route.routingKey, properties: properties, body: delivery.body)
     }
 
     /// One result unchanged, several as a JSON array of as many as fit; `nil` for none.

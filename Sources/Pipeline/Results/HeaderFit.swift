@@ -25,20 +25,16 @@ enum HeaderFit {
         ].map { Array("harebell-\($0)".utf8) })
 
     /// - Parameter limit: the maximum size of all headers, in bytes.
-    /// - Returns: `nil` if the worker's headers do not fit, or headers cannot be encoded.
-    static func fit(_ original: FieldTable, limit: Int) -> FieldTable? {
+    static func fit(_ original: FieldTable, limit: Int) -> FieldTable {
         var headers = original
-        guard var size = size(of: headers) else { return nil }
+        guard var size = size(of: headers) else { return bare(original) }
         for name in explanations where size > limit {
             headers[name] = nil
             size = Self.size(of: headers) ?? .max
         }
         guard size > limit else { return headers }
-        var foreign: [(name: [UInt8], size: Int)] = []
-        for entry in headers.entries where !own.contains(entry.name) {
-            foreign.append((entry.name, Self.size(of: FieldTable([entry])) ?? 0))
-        }
-        foreign.sort { $0.size > $1.size }
+        let foreign = headers.entries.filter { !own.contains($0.name) }
+            .map { (name: $0.name, size: Self.size(of: FieldTable([$0])) ?? 0) }.sorted { $0.size > $1.size }
         var dropped: Set<[UInt8]> = []
         var names: [UInt8] = []
         // With its name, two lengths and the type.
@@ -50,7 +46,7 @@ enum HeaderFit {
         }
         headers.entries.removeAll { dropped.contains($0.name) }
         headers[omitted] = .text(Array(names.prefix(maximumNames)))
-        return Self.size(of: headers).flatMap { $0 <= limit ? headers : nil }
+        return Self.size(of: headers).map { $0 <= limit } == true ? headers : bare(original)
     }
 
     /// - Returns: `nil` if a header name is too long.
@@ -59,10 +55,13 @@ enum HeaderFit {
     }
 
     /// The minimal headers if nothing else fits: the outcome of the request, and the queue for a replay.
-    static func bare(outcome: ArraySlice<UInt8>, queue: ArraySlice<UInt8>) -> FieldTable {
-        [
-            "harebell-outcome": .text(Array(outcome.prefix(maximumName))),
-            "harebell-queue": .text(Array(queue.prefix(maximumName))), omitted: .string("*"),
+    private static func bare(_ headers: FieldTable) -> FieldTable {
+        func text(_ name: String) -> FieldValue {
+            if case .text(let text)? = headers[name] { .text(Array(text.prefix(maximumName))) } else { .text([]) }
+        }
+        return [
+            "harebell-outcome": text("harebell-outcome"), "harebell-queue": text("harebell-queue"),
+            omitted: .string("*"),
         ]
     }
 }
@@ -80,14 +79,7 @@ extension Publication {
         var properties = properties
         guard let headers = properties.headers, let size = HeaderFit.size(of: headers) else { return nil }
         let room = limit - Self.reserve(limit) - (propertiesSize - size)
-        if let fitting = HeaderFit.fit(headers, limit: room) {
-            properties.headers = fitting
-        } else {
-            func text(_ name: String) -> ArraySlice<UInt8> {
-                if case .text(let text)? = headers[name] { text[...] } else { [] }
-            }
-            properties.headers = HeaderFit.bare(outcome: text("harebell-outcome"), queue: text("harebell-queue"))
-        }
+        properties.headers = HeaderFit.fit(headers, limit: room)
         var publication = self
         publication.properties = properties
         return publication

@@ -59,7 +59,7 @@ package enum Republishing {
     }
 
     /// The properties that the delivery itself contains.
-    static func located(in delivery: Delivery) -> MessageProperties {
+    private static func located(in delivery: Delivery) -> MessageProperties {
         var properties = MessageProperties()
         properties.contentType = delivery.contentType.map(Array.init)
         properties.contentEncoding = delivery.contentEncoding.map(Array.init)
