@@ -43,13 +43,14 @@ extension RequestPipeline {
         let old = waiting.table.apps[slot.index].pools
         waiting.table.change(slot, to: app)
         waiting.pausesHaveChanged = true
-        guard app.pools != old else { return probeSoon(slot, at: now) }
-        withdrawAll(of: slot, .resend) { _ in true }
-        waiting.forgetProbes(slot)
-        for handle in takeHeld(of: slot, where: { if case .pool = $0 { true } else { false } }) {
-            send(handle, at: now)
+        if app.pools != old {
+            withdrawAll(of: slot, .resend) { _ in true }
+            waiting.forgetProbes(slot)
+            for handle in takeHeld(of: slot, where: { if case .pool = $0 { true } else { false } }) {
+                send(handle, at: now)
+            }
         }
-        probeSoon(slot, at: now)
+        if waiting.probeSoon(slot, at: now.instant) { checkIfSuspended(at: now) }
     }
 
     /// Removes an app. Notifications in flight end normally; waiting ones end now.

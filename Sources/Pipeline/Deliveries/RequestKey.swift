@@ -86,7 +86,8 @@ package struct RequestKey {
         append(text(delivery, "harebell-exchange") ?? delivery.exchange, to: &content)
         append(text(delivery, "harebell-routing-key") ?? delivery.routingKey, to: &content)
         append(delivery.correlationID ?? [], to: &content)
-        append(decimal: delivery.timestamp, to: &content)
+        if let timestamp = delivery.timestamp { content.append(decimal: timestamp) }
+        content.append(UInt8(ascii: ";"))
         content.append(contentsOf: delivery.body)
         name.append("digest:")
         name += Digest.sha256(content)
@@ -114,10 +115,5 @@ package struct RequestKey {
         name.append(decimal: field.count)
         name.append(UInt8(ascii: ":"))
         name.append(contentsOf: field)
-    }
-
-    private static func append(decimal value: UInt64?, to name: inout [UInt8]) {
-        if let value { name.append(decimal: value) }
-        name.append(UInt8(ascii: ";"))
     }
 }

@@ -35,7 +35,7 @@ final class Destination {
     var attempt: PendingPublication?
     fileprivate var nextAttempt = Instant.distantPast
     /// The number of failed attempts since it was last open for longer than the longest pause.
-    private(set) var failures = 0
+    fileprivate(set) var failures = 0
 
     init(_ route: PublishRoute) {
         self.route = route
@@ -56,17 +56,6 @@ final class Destination {
 
     var nextPublish: PendingPublication? {
         heldCopies.first { !$0.isUnderway } ?? heldResults.first { !$0.isUnderway }
-    }
-
-    fileprivate func failed(_ state: State, _ replyText: String, at now: Instant) {
-        if self.state == .open {
-            if since + Destinations.longestPause < now { failures = 0 }
-            since = now
-        }
-        self.state = state
-        self.replyText = replyText
-        failures += 1
-        nextAttempt = now + (state == .harmful ? Destinations.quarantine : pause)
     }
 
     /// The pause before the next attempt.
@@ -161,8 +150,15 @@ struct Destinations: ~Copyable {
         let wasOpen = destination.state == .open
         guard wasOpen || destination.attempt === pending || destination.state != state else { return false }
         if destination.attempt === pending { destination.attempt = nil }
-        destination.failed(state, replyText, at: now)
-        if wasOpen { troubled.append(destination) }
+        if wasOpen {
+            if destination.since + Self.longestPause < now { destination.failures = 0 }
+            destination.since = now
+            troubled.append(destination)
+        }
+        destination.state = state
+        destination.replyText = replyText
+        destination.failures += 1
+        destination.nextAttempt = now + (state == .harmful ? Self.quarantine : destination.pause)
         return wasOpen
     }
 

@@ -6,10 +6,13 @@ extension Report {
     /// Adds the channel data of a response; if expected data is missing, ``detail`` says so.
     package mutating func add(_ response: APNsResponse, to operation: ChannelOperation) {
         let body = response.channel?.body ?? []
-        let members = Self.members(of: body)
+        // The members that "Sending channel management requests to APNs" names, for `read` and `list`.
+        let object = try? JSONPart(body[...])
+        let (policy, list) = (object?["message-storage-policy"], object?["channels"])
         let channel = ChannelReport(
             channelID: operation.channelID ?? response.channel?.channelID?[...],
-            storagePolicy: operation.storagePolicy ?? members.storagePolicy, channels: members.channels)
+            storagePolicy: operation.storagePolicy ?? (policy?.kind == .number ? policy?.raw : nil),
+            channels: list?.kind == .array ? list?.raw : nil)
         self.channel = channel
         guard outcome == .accepted else { return }
         switch operation {
@@ -18,15 +21,6 @@ extension Report {
             detail = "the response of APNs cannot be read (\(body.count) bytes)"
         case .create, .read, .delete, .list: break
         }
-    }
-
-    /// The known members of the response to `read` and `list`. Source: "Sending channel management requests to APNs".
-    private static func members(
-        of body: [UInt8]
-    ) -> (storagePolicy: ArraySlice<UInt8>?, channels: ArraySlice<UInt8>?) {
-        guard let object = try? JSONPart(body[...]) else { return (nil, nil) }
-        let (policy, list) = (object["message-storage-policy"], object["channels"])
-        return (policy?.kind == .number ? policy?.raw : nil, list?.kind == .array ? list?.raw : nil)
     }
 }
 

@@ -32,7 +32,16 @@ package struct DeadLetterEncoder: Sendable {
     ) -> Publication {
         var properties = Republishing.properties(of: delivery)
         var headers = Republishing.headers(properties, of: delivery, queue: queue, firstSeen: firstSeen)
-        mark(&headers, report, id: id, decoder: decoder, now: now)
+        headers["harebell-outcome"] = .string(report.outcome.name.description)
+        headers["harebell-status"] = report.status.map { .int32(Int32($0)) }
+        headers["harebell-reason"] = report.reason.map { .string($0.rawValue) }
+        headers["harebell-detail"] = report.detail.map { .text(Self.shortened($0)) }
+        headers["harebell-attempts"] = .int32(Int32(clamping: report.attempts))
+        headers["harebell-apns-id"] = id.map { .string($0.description) }
+        headers["harebell-failed-at"] = .string(now.inUTC)
+        headers["harebell-worker"] = .string(worker)
+        headers["harebell-decoder"] = .string(decoder)
+        if headers["harebell-replays"] == nil { headers["harebell-replays"] = .int32(0) }
         headers["harebell-result"] = Self.joined(results).map { .text($0) }
         if let done { headers[RequestHistory.Header.done] = .text(done.text) }
         headers[HeaderFit.omitted] = nil
@@ -53,21 +62,6 @@ package struct DeadLetterEncoder: Sendable {
         guard !text.isEmpty else { return nil }
         text.append(UInt8(ascii: "]"))
         return text
-    }
-
-    private func mark(
-        _ headers: inout FieldTable, _ report: Report, id: NotificationID?, decoder: String, now: WallTime
-    ) {
-        headers["harebell-outcome"] = .string(report.outcome.name.description)
-        headers["harebell-status"] = report.status.map { .int32(Int32($0)) }
-        headers["harebell-reason"] = report.reason.map { .string($0.rawValue) }
-        headers["harebell-detail"] = report.detail.map { .text(Self.shortened($0)) }
-        headers["harebell-attempts"] = .int32(Int32(clamping: report.attempts))
-        headers["harebell-apns-id"] = id.map { .string($0.description) }
-        headers["harebell-failed-at"] = .string(now.inUTC)
-        headers["harebell-worker"] = .string(worker)
-        headers["harebell-decoder"] = .string(decoder)
-        if headers["harebell-replays"] == nil { headers["harebell-replays"] = .int32(0) }
     }
 
     /// The first ``maximumDetail`` bytes, cut between two characters.

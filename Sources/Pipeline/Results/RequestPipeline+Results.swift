@@ -74,7 +74,11 @@ extension RequestPipeline {
             results[$0 - 1].position ?? 0 <= results[$0].position ?? 0
         }
         if !isInOrder { results.sort { $0.position ?? 0 < $1.position ?? 0 } }
-        let note = note(on: results)
+        // The first that is accepted represents all in a dead letter without a failure: a replay would notify again.
+        var note = results[results.indices.first { results[$0].report.outcome == .accepted } ?? 0]
+        note.unfailed = results.indices.reduce(0) { $0 + results[$1].unfailed }
+        note.json = []
+        note.position = nil
         request.joinedPositions = results.compactMap(\.position)
         request.addParts()
         let outcome = results.first { $0.report.outcome != .accepted }?.report.outcome ?? .accepted
@@ -84,16 +88,6 @@ extension RequestPipeline {
             publish(result, for: request, .result(note, isReply: request.namesReplyQueue), at: now)
         }
         partEnded(of: request, at: now)
-    }
-
-    /// The first result that is accepted represents all in a dead letter without a failure: a replay would notify
-    /// again.
-    private func note(on results: [ResultNote]) -> ResultNote {
-        var note = results[results.indices.first { results[$0].report.outcome == .accepted } ?? 0]
-        note.unfailed = results.indices.reduce(0) { $0 + results[$1].unfailed }
-        note.json = []
-        note.position = nil
-        return note
     }
 
     /// `reply_to` through the default exchange; otherwise the configured route.

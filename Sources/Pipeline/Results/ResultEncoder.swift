@@ -180,7 +180,7 @@ package struct ResultEncoder: ~Copyable {
         json.append("\",\"message-id\":")
         append(end.request.delivery.messageID, to: &json)
         json.append(",\"detail\":")
-        append(end.report.detail, to: &json)
+        append(end.report.detail.map { ArraySlice($0.utf8) }, to: &json)
         if let operation { append(operation, end.report.channel, to: &json) }
         json.append(UInt8(ascii: "}"))
     }
@@ -191,7 +191,7 @@ package struct ResultEncoder: ~Copyable {
         json.append("\",\"status\":")
         append(report.status, to: &json)
         json.append(",\"reason\":")
-        append(report.reason?.rawValue, to: &json)
+        append(report.reason.map { ArraySlice($0.rawValue.utf8) }, to: &json)
         json.append(",\"action\":\"")
         json.append(report.outcome.action)
         json.append("\",\"timestamp\":")
@@ -218,10 +218,6 @@ package struct ResultEncoder: ~Copyable {
 
     private static func append(_ text: ArraySlice<UInt8>?, to json: inout ByteQueue) {
         if let text { json.appendJSON(string: text) } else { json.append("null") }
-    }
-
-    private static func append(_ text: String?, to json: inout ByteQueue) {
-        if let text { json.appendJSON(string: ArraySlice(text.utf8)) } else { json.append("null") }
     }
 
     private static func append(_ number: (some FixedWidthInteger)?, to json: inout ByteQueue) {

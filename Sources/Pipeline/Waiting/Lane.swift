@@ -22,11 +22,6 @@ package struct Lane {
     /// The lane of the credential, which every notification passes in addition to the lane of its topic.
     package static let credential = LaneID(count - 1)
 
-    /// Whether a refusal of this lane stops notifications to devices.
-    package static func isForDevices(_ lane: LaneID) -> Bool {
-        lane == credential || devices.contains(lane.index)
-    }
-
     package static func lane(of notification: borrowing Notification) -> LaneID {
         switch notification.target {
         case .device: LaneID(Int(notification.content.pushType.rawValue))

@@ -4,7 +4,7 @@ package import Core
 
 /// The rate limit of one queue: a token bucket, and the notifications that wait for a permit.
 struct QueuePace {
-    private var limiter: RateLimiter
+    var limiter: RateLimiter
     var backlog = RequestQueue()
 
     init?(_ queue: PipelineQueue) {
@@ -15,11 +15,6 @@ struct QueuePace {
     /// When the next permit for the head of the queue is due; `nil` if none waits.
     mutating func nextPermit(at now: Instant) -> Instant? {
         backlog.isEmpty ? nil : limiter.nextPermit(at: now)
-    }
-
-    /// - Returns: whether there was a permit.
-    mutating func take(at now: Instant) -> Bool {
-        limiter.take(at: now)
     }
 }
 
@@ -32,7 +27,8 @@ extension RequestPipeline {
     mutating func takesPermit(_ handle: Handle, _ entry: InFlightNotification, isDue: Bool, at now: Moment) -> Bool {
         let index = entry.request.delivery.queue.index
         guard paces[index] != nil else { return true }
-        if isDue || paces[index]?.backlog.isEmpty == true, paces[index]?.take(at: now.instant) == true { return true }
+        let isNext = isDue || paces[index]?.backlog.isEmpty == true
+        if isNext, paces[index]?.limiter.take(at: now.instant) == true { return true }
         paces[index]?.backlog.append(handle, rank: entry.request.delivery.priority)
         entry.place = .pace
         startWaiting(entry, at: now)

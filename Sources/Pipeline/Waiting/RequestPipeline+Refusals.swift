@@ -2,13 +2,6 @@ import APNs
 package import Core
 
 extension RequestPipeline {
-    /// The cause of refusals, such as a credential, may have changed: a paused app sends a probe now.
-    mutating func probeSoon(_ app: AppID, at now: Moment) {
-        if waiting.probeSoon(app, at: now.instant) { checkIfSuspended(at: now) }
-    }
-
-    // MARK: Refusals by APNs
-
     /// APNs refused the credential, topic or environment: the notification waits with the others.
     mutating func appRefused(
         _ handle: Handle, _ entry: InFlightNotification, _ rule: ResponseRule, _ reason: RejectionReason, at now: Moment

@@ -103,7 +103,6 @@ extension RequestPipeline {
 
     /// Another app can send again: what exceeds the shares is parked.
     private mutating func limitShares(at now: Moment) {
-        guard waiting.exceedsShares(settings.queues) else { return }
         for handle in notifications.handles.reversed() {
             let entry = notifications[handle]
             // A lane that has just opened sends what it holds in the next turns.

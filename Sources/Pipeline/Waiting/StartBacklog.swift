@@ -29,10 +29,9 @@ struct StartBacklog {
     /// Removes the requests that the broker redelivers.
     mutating func removeOrphans() -> [InFlightRequest] {
         let orphans = requests.filter(\.isOrphan)
-        guard !orphans.isEmpty else { return [] }
-        starts = starts.compactMapValues { queue in
-            let rest = queue.filter { !$0.request.isOrphan }
-            return rest.isEmpty ? nil : Deque(rest)
+        for app in apps {
+            starts[app]?.removeAll { $0.request.isOrphan }
+            if starts[app]?.isEmpty == true { starts[app] = nil }
         }
         return orphans
     }

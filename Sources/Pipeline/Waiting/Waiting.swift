@@ -78,7 +78,8 @@ package struct Waiting {
                 let lane = app.lanes[id.index]
                 return lane.gate.pause.map { pause in
                     PausedTopic(
-                        app: app.name, topic: app.topic(ofLane: id), isForDevices: Lane.isForDevices(id),
+                        app: app.name, topic: app.topic(ofLane: id),
+                        isForDevices: id == Lane.credential || Lane.devices.contains(id.index),
                         cause: pause.cause, since: pause.since, held: lane.held.count)
                 }
             }
@@ -235,15 +236,8 @@ package struct Waiting {
 
     /// Whether the requests of a notification's app and queue exceed their share of the prefetch.
     func exceedsShare(_ entry: InFlightNotification, _ queues: [PipelineQueue]) -> Bool {
-        exceeds(Share(entry), queues)
-    }
-
-    func exceedsShares(_ queues: [PipelineQueue]) -> Bool {
-        shares.keys.contains { exceeds($0, queues) }
-    }
-
-    private func exceeds(_ share: Share, _ queues: [PipelineQueue]) -> Bool {
-        (shares[share]?.count ?? 0) > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
+        let share = Share(entry)
+        return (shares[share]?.count ?? 0) > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
     }
 
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {
