@@ -133,9 +133,6 @@ package final class InFlightRequest {
         return (mayReturn || isOrphan) && isUntouched ? .requeue : .retry
     }
 
-    /// Whether none of its notifications has ended.
-    var isWhole: Bool { parts == started }
-
     /// Whether all notifications of this delivery only waited, so that a redelivery is equivalent.
     var isUntouched: Bool {
         parked.count == started && parked.allSatisfy(\.entry.isUnattempted)

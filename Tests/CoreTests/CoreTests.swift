@@ -125,7 +125,7 @@ struct DeadlineQueueTests {
         var random = SplitMix64(seed: 3)
         let deadlines = (0..<500).map { _ in Int64.random(in: 0...50, using: &random) }
         for (index, due) in deadlines.enumerated() { queue.insert(index, due: Instant(nanoseconds: due)) }
-        if let kept { queue.removeAll { !$0.isMultiple(of: kept) } }
+        if let kept { _ = queue.removeAll { !$0.isMultiple(of: kept) } }
         var popped: [Int] = []
         for now in 0...Int64(50) {
             while queue.earliest <= Instant(nanoseconds: now), let index = queue.popFirst() { popped.append(index) }

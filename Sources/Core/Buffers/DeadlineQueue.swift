@@ -28,11 +28,10 @@ package struct DeadlineQueue<Element> {
     }
 
     /// Removes all elements for which `isRemoved` is true, in O(n log n).
-    package mutating func removeAll(where isRemoved: (Element) -> Bool) {
-        for handle in slab.handles where isRemoved(slab[handle]) {
-            deadlines.schedule(handle.index, at: nil)
-            slab.remove(handle)
-        }
+    package mutating func removeAll(where isRemoved: (Element) -> Bool) -> [Element] {
+        let removed = slab.handles.filter { isRemoved(slab[$0]) }
+        for handle in removed { deadlines.schedule(handle.index, at: nil) }
         earliest = deadlines.earliest
+        return removed.map { slab.remove($0) }
     }
 }

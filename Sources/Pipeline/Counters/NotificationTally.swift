@@ -15,25 +15,22 @@ package struct NotificationTally: Sendable {
         var count: UInt64
     }
 
-    /// By app, and within an app by push type.
+    /// By app, those of messages without a known app first, and within an app by push type. The last row of each is
+    /// for messages without one, which could not be decoded.
     private var rows: [[Entry]] = []
-    /// By push type; the last row is for messages without one, which could not be decoded or name no app.
-    private var unnamed: [[Entry]] = Array(repeating: [], count: PushType.allCases.count + 1)
 
     /// - Parameters:
     ///   - app: `nil` if no app is known.
     ///   - pushType: `nil` if the message is not a notification.
     package mutating func count(app: AppID?, _ pushType: PushType?, _ outcome: Outcome, _ reason: RejectionReason?) {
-        guard let app, let pushType else {
-            Self.count(outcome, reason, in: &unnamed[pushType.map { Int($0.rawValue) } ?? Self.width])
-            return
-        }
-        let row = app.index * Self.width + Int(pushType.rawValue)
+        let row = Self.firstRow(of: app) + (pushType.map { Int($0.rawValue) } ?? Self.width - 1)
         while rows.count <= row { rows.append([]) }
         Self.count(outcome, reason, in: &rows[row])
     }
 
-    private static let width = PushType.allCases.count
+    private static let width = PushType.allCases.count + 1
+
+    private static func firstRow(of app: AppID?) -> Int { app.map { ($0.index + 1) * width } ?? 0 }
 
     private static func count(_ outcome: Outcome, _ reason: RejectionReason?, in row: inout [Entry]) {
         for index in row.indices where row[index].outcome == outcome && row[index].reason == reason {
@@ -49,7 +46,8 @@ package struct NotificationTally: Sendable {
 
     /// The ID will be reused for another app.
     package mutating func forget(app: AppID) {
-        for row in app.index * Self.width..<(app.index + 1) * Self.width where row < rows.count { rows[row] = [] }
+        let first = Self.firstRow(of: app)
+        for row in first..<first + Self.width where row < rows.count { rows[row] = [] }
     }
 
     package struct Key: Hashable, Sendable {
@@ -61,17 +59,13 @@ package struct NotificationTally: Sendable {
     }
 
     package func add(to totals: inout [Key: UInt64], name: (AppID) -> AppName) {
-        func add(_ row: [Entry], _ app: @autoclosure () -> AppName?, _ pushType: PushType?) {
-            guard !row.isEmpty else { return }
-            let app = app()
+        for (index, row) in rows.enumerated() where !row.isEmpty {
+            let app = index < Self.width ? nil : name(AppID(index / Self.width - 1))
+            let pushType = PushType(rawValue: UInt8(index % Self.width))
             for entry in row {
                 let key = Key(app: app, pushType: pushType, outcome: entry.outcome, reason: entry.reason)
                 totals[key, default: 0] += entry.count
             }
         }
-        for (index, row) in rows.enumerated() {
-            add(row, name(AppID(index / Self.width)), PushType(rawValue: UInt8(index % Self.width)))
-        }
-        for (index, row) in unnamed.enumerated() { add(row, nil, PushType(rawValue: UInt8(index))) }
     }
 }

@@ -50,15 +50,11 @@ package struct OwnHeaders {
 
         init(_ delivery: Delivery, queue: String) {
             let parkings = delivery.header("harebell-parked")
-            isRetry = Self.isCount(parkings, from: 1) && Self.cameFromRetryQueue(delivery, of: queue)
+            isRetry = isInteger(parkings, from: 1) && Self.cameFromRetryQueue(delivery, of: queue)
             let replays = delivery.header("harebell-replays")
             isReplay =
-                Self.isCount(replays, from: 1) && isUUID(delivery.header("harebell-replay-id"))
-                || Self.isCount(replays, from: 0) && isTime(delivery.header("harebell-failed-at"))
-        }
-
-        private static func isCount(_ value: Delivery.HeaderValue?, from least: Int64) -> Bool {
-            value.map { isInteger($0, from: least, to: Int64(Int32.max)) } ?? false
+                isInteger(replays, from: 1) && isUUID(delivery.header("harebell-replay-id"))
+                || isInteger(replays, from: 0) && isTime(delivery.header("harebell-failed-at"))
         }
 
         /// Source: rabbitmq.com/docs/dlx (effects on messages).
@@ -78,7 +74,7 @@ package struct OwnHeaders {
     /// - Parameter name: without the prefix.
     private func isTrusted(_ name: String, _ value: Delivery.HeaderValue, _ source: Source) -> Bool {
         switch name {
-        case "parked", "deferred": source.isRetry && isInteger(value, from: 0, to: Int64(Int32.max))
+        case "parked", "deferred": source.isRetry && isInteger(value, from: 0)
         // `retry.max_attempts` may have been higher, but not more than 100.
         case "attempts": source.isRetry && isInteger(value, from: 0, to: 99)
         case "processed": source.isRetry && [Processed.yes, .unknown].contains { isText(value, $0.name) }
@@ -97,15 +93,15 @@ package struct OwnHeaders {
         case ("first-seen", _): isTime(value)
         // The pipeline checks length and digits against the request.
         case ("done", .text), ("orig-cc", _): true
-        case ("replays", _): isInteger(value, from: 0, to: Int64(Int32.max))
+        case ("replays", _): isInteger(value, from: 0)
         case ("replay-id", _), ("apns-id", _): isUUID(value)
         default: false
         }
     }
 }
 
-private func isInteger(_ value: Delivery.HeaderValue, from least: Int64, to most: Int64) -> Bool {
-    if case .integer(let integer) = value { least <= integer && integer <= most } else { false }
+private func isInteger(_ value: Delivery.HeaderValue?, from least: Int64, to most: Int64 = Int64(Int32.max)) -> Bool {
+    if case .integer(let integer)? = value { least <= integer && integer <= most } else { false }
 }
 
 private func isText(_ value: Delivery.HeaderValue, _ expected: StaticString) -> Bool {

@@ -176,16 +176,10 @@ extension RequestPipeline {
         append(.settle(request.queue, epoch: request.epoch, tag: request.tag, settlement))
     }
 
-    private mutating func takeDeferred(where isMeant: (InFlightRequest) -> Bool) -> [InFlightRequest] {
-        let taken = deferred.elements.filter(isMeant)
-        deferred.removeAll(where: isMeant)
-        return taken
-    }
-
     /// Returns everything that only waits, at a drain: requests that are not decoded, and notifications. They are
     /// parked if another notification of their request has ended.
     package mutating func requeueWaiting(at now: Moment) {
-        for request in takeDeferred(where: \.isUntouched) { requeue(request) }
+        for request in deferred.removeAll(where: \.isUntouched) { requeue(request) }
         stopWaiting(.requeue, notifications.handles, at: now)
     }
 
@@ -196,7 +190,7 @@ extension RequestPipeline {
     package mutating func consumerLost(queue: QueueID? = nil, at now: Moment) {
         completed.connectionLost(at: now.instant)
         for request in requests where queue == nil || queue == request.queue { orphans.insert(request) }
-        for request in takeDeferred(where: \.isOrphan) + backlog.removeOrphans() { drop(request) }
+        for request in deferred.removeAll(where: \.isOrphan) + backlog.removeOrphans() { drop(request) }
         dropUnsentOrphans(at: now)
     }
 

@@ -16,8 +16,6 @@ package final class PendingPublication {
     let request: InFlightRequest
     package private(set) var publication: Publication
     let kind: Kind
-    /// Whether it was already shrunk; this is possible once.
-    private var isFitted = false
     var role: PublisherRole
     let destination: Destination
     /// Since when it waits: for its connection, for its confirm, or for its destination to be open.
@@ -53,9 +51,10 @@ package final class PendingPublication {
         switch kind {
         case .retry, .postpone: return false
         case .result, .feedback, .deadLetter:
-            guard !isFitted, let smaller = publication.fitting(limit) else { return false }
-            publication = smaller
-            isFitted = true
+            guard let fitting = publication.fitting(limit), fitting.propertiesSize < publication.propertiesSize else {
+                return false
+            }
+            publication = fitting
             return true
         }
     }

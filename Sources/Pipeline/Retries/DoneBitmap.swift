@@ -7,14 +7,13 @@ import Core
 package struct DoneBitmap: Equatable, Sendable {
     private var bytes: [UInt8]
     /// The number of notifications that are done.
-    package let count: Int
+    package var count: Int { bytes.reduce(0) { $0 + $1.nonzeroBitCount } }
 
     /// All of `notifications` are done except those at `positions`.
     package init(notifications: Int, leaving positions: some Sequence<Int>) {
         bytes = [UInt8](repeating: .max, count: (notifications + 7) / 8)
         if notifications % 8 != 0 { bytes[bytes.count - 1] = 1 << UInt8(notifications % 8) - 1 }
         for position in positions { bytes[position / 8] &= ~(1 << UInt8(position % 8)) }
-        count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
     }
 
     /// - Returns: `nil` if `text` does not match this number of notifications, or marks all as done.
@@ -24,7 +23,6 @@ package struct DoneBitmap: Equatable, Sendable {
         guard digits.count == text.count else { return nil }
         bytes = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
         if notifications % 8 != 0, let last = bytes.last, last >> UInt8(notifications % 8) != 0 { return nil }
-        count = bytes.reduce(0) { $0 + $1.nonzeroBitCount }
         guard count < notifications else { return nil }
     }
 

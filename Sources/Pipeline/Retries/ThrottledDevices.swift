@@ -11,13 +11,7 @@ struct ThrottledDevices {
     /// Every device once, in the order in which they were throttled. A device that was throttled again may be ahead of
     /// its turn.
     private var order = Deque<DeviceToken>()
-    private let limit: Int
 
-    init(limit: Int = ThrottledDevices.maximumCount) {
-        self.limit = limit
-    }
-
-    var count: Int { ends.count }
     var isEmpty: Bool { ends.isEmpty }
 
     /// - Returns: whether another device was forgotten to make room.
@@ -26,7 +20,7 @@ struct ThrottledDevices {
         let device = device.copy
         guard ends.updateValue(end, forKey: device) == nil else { return false }
         order.append(device)
-        guard order.count > limit else { return false }
+        guard order.count > Self.maximumCount else { return false }
         ends[order.removeFirst()] = nil
         return true
     }

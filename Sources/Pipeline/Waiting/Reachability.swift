@@ -2,14 +2,6 @@ import Core
 
 /// What is known about the reachability of APNs, and since when no app can send.
 package struct Reachability {
-    /// A change of the standstill.
-    enum Change {
-        /// Stop consuming, and return what waits.
-        case suspend
-        /// Consume again.
-        case resume
-    }
-
     private struct Pool {
         /// When it last received any response.
         var lastResponse: Instant?
@@ -76,16 +68,11 @@ package struct Reachability {
     /// Checks whether the worker stands still. A response from APNs between two checks also ends a standstill.
     ///
     /// - Parameter canSend: whether at least one app can send, as far as known.
-    mutating func checked(canSend: Bool, at now: Instant) -> Change? {
-        if canSend {
-            defer { endStandstill() }
-            return suspendedSince == nil ? nil : .resume
-        }
-        guard suspendedSince == nil else { return nil }
+    mutating func check(canSend: Bool, at now: Instant) {
+        guard !canSend else { return endStandstill() }
+        guard suspendedSince == nil else { return }
         let begun = max(standstillSince ?? now, lastResponse ?? .distantPast)
         standstillSince = begun
-        guard now - begun >= Self.longestStandstill else { return nil }
-        suspendedSince = now
-        return .suspend
+        if now - begun >= Self.longestStandstill { suspendedSince = now }
     }
 }

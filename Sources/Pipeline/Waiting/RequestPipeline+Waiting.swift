@@ -204,13 +204,11 @@ extension RequestPipeline {
     /// Finds out whether any app can send. If none can for a while, the worker stops consuming.
     mutating func checkStandstill(at now: Moment) {
         // Deliveries taken after a standstill add to those still held from before it.
-        let canSend =
-            waiting.table.configured.contains { self.canSend($0, at: now) } && (!reachability.isSuspended || hasRoom)
-        switch reachability.checked(canSend: canSend, at: now.instant) {
-        case .suspend: suspend()
-        case .resume: resume()
-        case nil: break
-        }
+        let wasSuspended = reachability.isSuspended
+        let canSend = waiting.table.configured.contains { self.canSend($0, at: now) } && (!wasSuspended || hasRoom)
+        reachability.check(canSend: canSend, at: now.instant)
+        guard reachability.isSuspended != wasSuspended else { return }
+        if wasSuspended { resume() } else { suspend() }
     }
 
     /// Whether an app can send, as far as known. APNs must be reachable and not refuse the credential. If a topic is
@@ -247,7 +245,6 @@ extension RequestPipeline {
         }
         let unsent = unattempted.filter { handle in
             let request = notifications[handle].request
-            guard request.isWhole else { return false }
             return request.started == 1 || outsidePools[ObjectIdentifier(request)] == request.started
         }
         stopWaiting(.drop, unsent, at: now)
