@@ -19,12 +19,9 @@ extension RequestPipeline {
     /// Sends the notifications of a request whose turn it is.
     mutating func begin(_ decoded: Request, of request: InFlightRequest, at now: Moment) {
         request.notificationCount = decoded.count
-        var done: DoneBitmap?
-        if let text = request.history.done {
-            done = DoneBitmap(text, notifications: decoded.count)
-            guard done != nil else {
-                return refuse(request, decoded, "harebell-done: does not match \(decoded.count) notifications", at: now)
-            }
+        let done = request.history.done.flatMap { DoneBitmap($0, notifications: decoded.count) }
+        guard done != nil || request.history.done == nil else {
+            return refuse(request, decoded, "harebell-done: does not match \(decoded.count) notifications", at: now)
         }
         request.started = decoded.count - (done?.count ?? 0)
         request.addParts(request.started)

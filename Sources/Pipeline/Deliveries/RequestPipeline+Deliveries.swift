@@ -251,13 +251,9 @@ extension Delivery {
     /// The metadata of a log line about one request, with its trace. Source: OpenTelemetry, "Trace Context in non-OTLP
     /// Log Formats".
     func traced(_ metadata: Logger.Metadata) -> Logger.Metadata {
-        guard case .text(let header)? = header("traceparent"), let context = TraceContext(header) else {
-            return metadata
-        }
-        var text: [UInt8] = []
-        text.append(hex: context.trace)
+        guard case .text(let header)? = header("traceparent"), TraceContext(header) != nil else { return metadata }
         var metadata = metadata
-        metadata["trace_id"] = "\(String(decoding: text, as: UTF8.self))"
+        metadata["trace_id"] = "\(String(decoding: header.dropFirst(3).prefix(32), as: UTF8.self))"
         return metadata
     }
 }

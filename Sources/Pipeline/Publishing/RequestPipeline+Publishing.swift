@@ -222,8 +222,7 @@ extension RequestPipeline {
         outlets[index].losses += 1
         let lost = outlets[index].lost
         outlets[index].lost = []
-        let candidate = outlets[index].candidate
-        outlets[index].candidate = nil
+        let candidate = outlets[index].candidate.take()
         var suspects: [PendingPublication] = []
         for pending in lost where pending !== candidate {
             if candidate == nil, error.blames(pending.publication) {

@@ -42,9 +42,7 @@ package final class Tracer {
     package func trace(_ delivery: Delivery, arrived: Moment) -> RequestTrace? {
         var parent: TraceContext?
         if case .text(let header)? = delivery.header("traceparent") { parent = TraceContext(header) }
-        if let parent {
-            guard parent.isSampled else { return nil }
-        }
+        if parent?.isSampled == false { return nil }
         let trace = parent?.trace ?? UInt128(random.next()) << 64 | UInt128(random.next() | 1)
         guard parent != nil || UInt64(truncatingIfNeeded: trace) >> 1 < bound else { return nil }
         return RequestTrace(

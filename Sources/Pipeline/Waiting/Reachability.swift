@@ -44,10 +44,8 @@ package struct Reachability {
     func lastResponse(of pool: PoolID) -> Instant? { self[pool].lastResponse }
 
     mutating func pool(_ id: PoolID, isUsable: Bool, at now: Instant) {
-        var pool = self[id]
-        pool.isKnown = true
-        pool.unusableSince = isUsable ? nil : pool.unusableSince ?? now
-        self[id] = pool
+        self[id].isKnown = true
+        self[id].unusableSince = isUsable ? nil : self[id].unusableSince ?? now
     }
 
     func isUsable(_ id: PoolID, at now: Instant) -> Bool {

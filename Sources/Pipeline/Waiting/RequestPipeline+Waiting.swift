@@ -109,8 +109,7 @@ extension RequestPipeline {
             guard case .lane(let place) = entry.place, !waiting.isOpen(place),
                 waiting.exceedsShare(entry, settings.queues)
             else { continue }
-            waiting.remove(handle, entry, from: place)
-            parkWaiting(handle, at: now)
+            stopWaiting(.park, [handle], at: now)
         }
     }
 
