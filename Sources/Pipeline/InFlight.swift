@@ -11,7 +11,6 @@ package final class InFlightRequest {
     package let arrived: Moment
     /// Its arrival, or the end of the pause that its decoder or its `not-before` asked for.
     var dueSince: Instant
-    /// The destination of its results.
     let reply: ReplyAddress
     /// Its notifications without an outcome and its publishes without a confirm.
     private var parts = 0
@@ -24,7 +23,6 @@ package final class InFlightRequest {
     var started = 0
     /// The outcomes that require a dead letter; `nil` if there is none.
     var failures: Failures?
-    /// The attempts before this delivery.
     let history: RequestHistory
     /// The key of a request with a message id, needed when it completes. Computed on arrival, while its bytes are in
     /// the processor's cache.
@@ -35,7 +33,6 @@ package final class InFlightRequest {
     var joinedPositions: [Int] = []
     /// What the results of a fan-out have in common; `nil` before the first one.
     var sharedResult: SharedResult?
-    /// `nil` unless the request is traced.
     var trace: RequestTrace?
     /// Notifications that wait for the next round.
     var parked: [ParkedNotification] = []
@@ -89,7 +86,6 @@ package final class InFlightRequest {
 
     package var queue: QueueID { delivery.queue }
 
-    /// Whether its results have a destination of their own.
     var namesReplyQueue: Bool {
         if case .queue = reply { true } else { false }
     }
@@ -174,7 +170,6 @@ package final class InFlightNotification: APNsRequest {
     let position: Int?
     let app: AppID
     let environment: Environment
-    /// The lane of the app that it passes.
     let lane: LaneID
     /// Violations of Apple's tables in the payload, for the result.
     var finding: String?
@@ -187,7 +182,6 @@ package final class InFlightNotification: APNsRequest {
     var firstAttempt: Instant?
     /// Since when it waits to be sent, for its app or in a pool; includes tries in between.
     var waitingSince: Instant?
-    /// When it was last submitted to a pool.
     var submittedAt = Instant(nanoseconds: 0)
     var place = Place.none
     var pool = PoolID(0)
@@ -239,7 +233,6 @@ package final class InFlightNotification: APNsRequest {
         if attempts == request.history.attempts { attempts += 1 }
     }
 
-    /// A try failed and may be repeated.
     package func tryFailed(_ processed: Processed) {
         failedTries += 1
         attemptEnded(processed)

@@ -10,7 +10,6 @@ package struct PipelineQueue: Sendable {
     package let prefetch: UInt16
     /// The index in ``PipelineSettings/processes`` of its decoder; `nil` if `decoder` runs in the worker.
     package let process: Int?
-    /// The rate limit for sending its requests; `nil` for no limit.
     package let rateLimit: Configuration.RateLimit?
 
     package init(

@@ -72,7 +72,6 @@ extension RequestPipeline {
         waiting.releaseProbe(handle, of: .pool(entry.pool))
     }
 
-    /// Records the durations of an answered notification that was sent at `sentAt`.
     package mutating func recordDurations(_ handle: Handle, sentAt: Instant, at now: Moment) {
         timings.limiterWait.record(from: notifications[handle].submittedAt, to: sentAt)
         timings.apns.record(from: sentAt, to: now.instant)
@@ -223,7 +222,6 @@ extension RequestPipeline {
         entry.attempts < settings.ladder.maximumAttempts
     }
 
-    /// The maximum number of reasons remembered as logged.
     private static let maximumAnnounced = 100
 
     /// Logs each reason once if operators should know about it.

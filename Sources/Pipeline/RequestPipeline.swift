@@ -29,7 +29,6 @@ package struct RequestPipeline: ~Copyable {
     var decoding = Slab<InFlightRequest>()
     /// Deferred requests, decoded again at their time.
     var deferred = DeadlineQueue<InFlightRequest>()
-    /// Decoded requests that wait until fewer notifications are in the worker.
     var backlog = StartBacklog()
     var probing = Probing.no
 
@@ -46,7 +45,6 @@ package struct RequestPipeline: ~Copyable {
     var paces: [QueuePace?]
     /// When the next notification that waits for a rate limit is due.
     var nextPermit = Instant.distantFuture
-    /// Whether APNs can be reached, as far as known.
     package internal(set) var reachability = Reachability()
     /// Reasons that were already logged.
     var announced: Set<String> = []
@@ -56,7 +54,6 @@ package struct RequestPipeline: ~Copyable {
 
     var encoder = ResultEncoder()
     var destinations: Destinations
-    /// One for each ``PublisherRole``.
     var outlets = PublisherRole.allCases.map { _ in PublishOutlet() }
     /// When to look for publishes without a confirm.
     var nextWatch = Instant.distantFuture

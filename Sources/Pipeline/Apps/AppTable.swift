@@ -95,7 +95,6 @@ package struct PipelineApp {
 package struct AppTable {
     /// By ``AppID``, removed ones included.
     package var apps: [PipelineApp]
-    /// Every index of ``apps``.
     var all: [AppID] { apps.indices.map(AppID.init) }
     /// The apps that are configured, in the configuration's order.
     package var configured: [AppID] {

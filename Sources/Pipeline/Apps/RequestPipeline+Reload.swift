@@ -63,7 +63,6 @@ extension RequestPipeline {
         for start in backlog.removeAll(of: slot) { begin(start.decoded, of: start.request, at: now) }
     }
 
-    /// Removes notifications of an app from their lanes.
     private mutating func takeHeld(of slot: AppID, where isMeant: (Waiting.Place) -> Bool) -> [Handle] {
         notifications.handles.filter { handle in
             let entry = notifications[handle]

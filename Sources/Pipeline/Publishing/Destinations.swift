@@ -58,7 +58,6 @@ final class Destination {
         heldCopies.first { !$0.isUnderway } ?? heldResults.first { !$0.isUnderway }
     }
 
-    /// The pause before the next attempt.
     fileprivate var pause: Duration {
         Destinations.firstPause.doubled(max(failures, 1) - 1, atMost: Destinations.longestPause)
     }
@@ -185,7 +184,6 @@ struct Destinations: ~Copyable {
 
     // MARK: Waiting
 
-    /// A publish waits until its destination is open.
     mutating func hold(_ pending: PendingPublication, at now: Instant) {
         guard !pending.isHeld else { return }
         pending.isHeld = true

@@ -10,7 +10,6 @@ package final class Tracer {
     package static let batchSize = 512
     package static let interval = Duration.seconds(1)
 
-    /// Finished spans on their way to the control thread.
     package struct Batch: Sendable {
         package var spans: [TraceSpan]
         /// How many others were dropped since the last batch.

@@ -40,6 +40,5 @@ package struct PausedTopic: Equatable, Sendable {
     package let isForDevices: Bool
     package let cause: LaneGate.Cause
     package let since: Instant
-    /// The number of waiting notifications.
     package let held: Int
 }

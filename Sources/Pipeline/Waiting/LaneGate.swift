@@ -31,7 +31,6 @@ package struct LaneGate {
         }
     }
 
-    /// Why the gate is closed, since when, and until when.
     package struct Pause: Equatable {
         package let cause: Cause
         package let since: Instant

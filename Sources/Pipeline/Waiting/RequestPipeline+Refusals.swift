@@ -99,7 +99,6 @@ extension RequestPipeline {
         }
     }
 
-    /// The result for a refused device token, with a hint at the possible cause.
     private func tokenRefusalReport(
         _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse, _ cause: LaneGate.Cause
     ) -> Report {

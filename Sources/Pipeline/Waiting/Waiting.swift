@@ -7,7 +7,6 @@ import Logging
 /// A lane is open, or closed with at most one probe in flight. A notification passes three: that of its topic, that of
 /// its app's credential, and that of its pool's connection. If one is closed, it waits there, and nowhere else.
 package struct Waiting {
-    /// Identifies a lane.
     package enum Place: Hashable {
         /// Of an app's credential, or of one of its topics.
         case app(AppID, LaneID)
