@@ -9,8 +9,8 @@ import time
 import urllib.request
 from collections import Counter
 
-from cluster import ROOT
-from traffic import DEAD, REQUESTS, RESULTS, TOPIC
+from cluster import ROOT, ProcessError
+from traffic import DEAD, ORDERS, OTHER_TOPIC, REQUESTS, RESULTS, TOPIC
 
 # Seconds.
 START_LIMIT = 240
@@ -18,10 +18,10 @@ DRAIN_LIMIT = 60
 # A delay in the script would override the built-in outcomes of other device tokens.
 CALM = "token 00*: delay 5ms..50ms\n"
 KEY = ("DEMO123456", "DEMOTEAM01")
-
-
-class BridgeError(Exception):
-    """A Harebell process did not do what was requested."""
+OTHER_KEY = ("DEMO654321", "DEMOTEAM02")
+REFUSE_OTHER = f"topic {OTHER_TOPIC}: status 403 InvalidProviderToken\n"
+# It crashes every twenty seconds.
+DECODER = ["timeout", "-s", "KILL", "20", "python3", str(ROOT / "docs/produce/examples/process/decoder.py")]
 
 
 def free_port():
@@ -60,7 +60,7 @@ class Process:
             status = self._process.poll()
             time.sleep(1)
         self.kill()
-        raise BridgeError(f"{self._log.name}: not ready, exit status {status}\n{self.tail()}")
+        raise ProcessError(f"{self._log.name}: not ready, exit status {status}\n{self.tail()}")
 
     def tail(self):
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])
@@ -81,9 +81,9 @@ class Process:
             status = self._process.wait(DRAIN_LIMIT)
         except subprocess.TimeoutExpired as error:
             self.kill()
-            raise BridgeError(f"{self._log.name}: still there {DRAIN_LIMIT} s after SIGTERM\n{self.tail()}") from error
+            raise ProcessError(f"{self._log.name}: still there {DRAIN_LIMIT} s after SIGTERM\n{self.tail()}") from error
         if status not in statuses:
-            raise BridgeError(f"{self._log.name}: ended with exit status {status}\n{self.tail()}")
+            raise ProcessError(f"{self._log.name}: ended with exit status {status}\n{self.tail()}")
 
 
 class Worker(Process):
@@ -131,13 +131,14 @@ class Simulator(Process):
     def __init__(self, binary, log, credentials):
         self.port = free_port()
         self._script = log.with_suffix(".script")
+        self._keys = f"set key {OTHER_KEY[0]} team={OTHER_KEY[1]} file={credentials}/other/AuthKey.pub\n"
         super().__init__(binary, log, [
             "simulate", "--port", str(self.port), "--json", "--script", self._script,
             "--public-key", credentials / "AuthKey.pub", "--key-id", KEY[0], "--team-id", KEY[1],
             "--certificate", credentials / "simulator.pem", "--private-key", credentials / "simulator.key"])
 
     def start(self, script=CALM):
-        self._script.write_text(script)
+        self._script.write_text(self._keys + script)
         super().start()
 
     def seen(self):
@@ -151,8 +152,9 @@ class Bridge:
     def __init__(self, folder, binary, urls):
         folder.mkdir()
         credentials = folder / "credentials"
-        subprocess.run(
-            [ROOT / "deploy/docker/make-credentials", credentials], stdin=subprocess.DEVNULL, check=True, timeout=30)
+        for owner in (credentials, credentials / "other"):
+            subprocess.run(
+                [ROOT / "deploy/docker/make-credentials", owner], stdin=subprocess.DEVNULL, check=True, timeout=30)
         self.simulator = Simulator(binary, folder / "simulator.log", credentials)
         self.workers = []
         for index in (1, 2):
@@ -160,7 +162,8 @@ class Bridge:
             configuration = folder / f"worker-{index}.yaml"
             configuration.write_text(f"""\
 broker: {{ endpoints: {json.dumps(urls)} }}
-queues: [{{ name: {REQUESTS} }}]
+queues: [{{ name: {REQUESTS} }}, {{ name: {ORDERS}, decoder: crashing }}]
+decoders: [{{ name: crashing, process: {{ command: {json.dumps(DECODER)} }} }}]
 results: {{ exchange: "", routing_key: {RESULTS} }}
 dead_letter: {{ exchange: "", routing_key: {DEAD} }}
 retry: {{ delays_seconds: [2, 5], throttled_delays_seconds: [1, 2] }}
@@ -171,6 +174,11 @@ apps:
     endpoint: https://localhost:{self.simulator.port}
     ca_file: {credentials}/simulator.pem
     token: {{ key_file: {credentials}/AuthKey.p8, key_id: {KEY[0]}, team_id: {KEY[1]} }}
+  - topic: {OTHER_TOPIC}
+    environment: production
+    endpoint: https://localhost:{self.simulator.port}
+    ca_file: {credentials}/simulator.pem
+    token: {{ key_file: {credentials}/other/AuthKey.p8, key_id: {OTHER_KEY[0]}, team_id: {OTHER_KEY[1]} }}
 workers: 2
 admin: {{ listen: "127.0.0.1:{port}" }}
 """)

@@ -27,10 +27,13 @@ from cluster import Cluster
 from faults import FAULTS
 from random_faults import RandomFaults, varied_message
 from run import Row, Run, calm_message
+from traffic import PAIR
 
 # Seconds of load before a fault, and after it.
 BEFORE = 5
 AFTER = 5
+# Without a result of the app that APNs accepts, outages apart.
+LONGEST_GAP = 30
 
 
 def say(text):
@@ -94,13 +97,18 @@ def at_random(folder, options):
         closing(start_cluster(folder / "cluster", options.release, handling)) as cluster,
         closing(Run(f"at random, seed {seed}", folder / "random", cluster, options, varied_message)) as run,
     ):
+        run.collect([PAIR])
         time.sleep(BEFORE)
         mark = run.ledger.mark()
         with closing(RandomFaults(run, seed, options.minutes, say)) as faults:
+            mark.explained = faults.explained
             faults.strike()
         cluster.wait_until_complete()
         row = run.finish(mark)
     row.broken += faults.errors
+    say(f"chaos: longest gap without an outage {mark.unexplained:.1f} s")
+    if mark.unexplained > LONGEST_GAP:
+        row.broken.append(f"no result for {mark.unexplained:.1f} s without an outage, of {LONGEST_GAP} s at most")
     report(row)
     return [row]
 

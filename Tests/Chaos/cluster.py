@@ -15,8 +15,8 @@ NODES = (1, 2, 3)
 COMMAND_LIMIT = 240
 
 
-class ClusterError(Exception):
-    """A node did not do what was requested."""
+class ProcessError(Exception):
+    """A node or a process of Harebell did not do what was requested."""
 
 
 class Cluster:
@@ -63,7 +63,7 @@ class Cluster:
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_LIMIT, env=environment, check=False,
         )
         if run.returncode != 0:
-            raise ClusterError(f"deploy/broker {command} {folder} {' '.join(arguments)}: {run.stderr.strip()}")
+            raise ProcessError(f"deploy/broker {command} {folder} {' '.join(arguments)}: {run.stderr.strip()}")
         return run.stdout
 
     def node(self, index):
@@ -84,7 +84,7 @@ class Cluster:
             if row["name"] == queue:
                 names = sorted(row["members"], key=lambda name: name != row["leader"])
                 return [int(name.split("@")[0].removeprefix("harebell")) for name in names]
-        raise ClusterError(f"there is no queue {queue}")
+        raise ProcessError(f"there is no queue {queue}")
 
     def messages(self):
         """How many messages each queue has."""
@@ -108,10 +108,10 @@ class Cluster:
         answer = None
         while answer != "true":
             if time.monotonic() > deadline:
-                raise ClusterError(f"not all nodes see each other after {limit} s: {answer}")
+                raise ProcessError(f"not all nodes see each other after {limit} s: {answer}")
             try:
                 answer = self.control(None, "-q", "eval", question).strip()
-            except (ClusterError, subprocess.TimeoutExpired) as error:
+            except (ProcessError, subprocess.TimeoutExpired) as error:
                 answer = str(error)
             if answer != "true":
                 time.sleep(0.5)
@@ -125,7 +125,7 @@ class Cluster:
     def start(self, index):
         try:
             self._broker("start", self.node(index))
-        except ClusterError:
+        except ProcessError:
             # A node that waits for a peer in Mnesia may give up; operators restart it.
             self._broker("start", self.node(index))
         self._unavailable.discard(index)
@@ -175,7 +175,7 @@ class Cluster:
         if (self.folder / "nodes").exists():
             try:
                 self._broker("stop", self.folder)
-            except (ClusterError, subprocess.TimeoutExpired) as error:
+            except (ProcessError, subprocess.TimeoutExpired) as error:
                 print(f"chaos: {error}", file=sys.stderr)
         if self.relay:
             self.relay.stdin.close()

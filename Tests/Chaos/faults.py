@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Callable
 
 from cluster import NODES, Cluster
-from traffic import LIMITED, PAIR, REPLIES, REQUESTS
+from traffic import LIMITED, PAIR, REPLIES, REQUESTS, Request
 
 # Seconds that a killed node or worker stays down.
 AWAY = 8
@@ -55,7 +55,7 @@ def kill_all(run):
 
 
 def half_limited(number):
-    return f"00{number:062x}", LIMITED if number % 2 else REPLIES
+    return Request(f"00{number:062x}", LIMITED if number % 2 else REPLIES)
 
 
 def reply_queue(run):
@@ -66,19 +66,13 @@ def reply_queue(run):
     return mark
 
 
-class Burst:
+def burst(number):
     """Requests for a reply queue, from a moment on."""
-
-    def __init__(self):
-        self.left = 0
-
-    def __call__(self, number):
-        reply_to = PAIR if self.left > 0 else REPLIES
-        self.left -= 1
-        return f"00{number:062x}", reply_to
+    burst.left -= 1
+    return Request(f"00{number:062x}", PAIR if burst.left >= 0 else REPLIES)
 
 
-burst = Burst()
+burst.left = 0
 
 
 def lose_majority(run):

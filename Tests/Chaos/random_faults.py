@@ -4,13 +4,13 @@ import random
 import signal
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Callable
 
-from bridge import CALM
-from cluster import NODES, ClusterError
-from traffic import REPLIES
+from bridge import CALM, REFUSE_OTHER
+from cluster import NODES, ProcessError
+from traffic import ORDERS, OTHER_TOPIC, PAIR, Request
 
 # The script of the simulated APNs until its next restart.
 SCRIPTS = [
@@ -37,7 +37,14 @@ CALM_END = 30
 
 def varied_message(number):
     beginning = next((token for token, interval in TOKENS.items() if number % interval == 500), "00")
-    return f"{beginning}{number:0{64 - len(beginning)}x}", REPLIES
+    request = Request(f"{beginning}{number:0{64 - len(beginning)}x}")
+    if number % 3 == 0:
+        request.topic = OTHER_TOPIC
+    elif number % 10 == 1:
+        request.queue = ORDERS
+    if number % 50 == 7:
+        request.reply_to = PAIR
+    return request
 
 
 class Interrupted(Exception):
@@ -53,6 +60,8 @@ class Fault:
     begin: Callable
     seconds: float = 0
     end: Callable = lambda: None
+    # Its share of an outage: two nodes or both workers make one.
+    outage: float = 0.5
 
 
 class RandomFaults:
@@ -68,6 +77,9 @@ class RandomFaults:
         self._locks = {thing: threading.Lock() for thing in (*NODES, "worker 1", "worker 2", "APNs")}
         self._begun = time.monotonic()
         self._threads = []
+        self._counting = threading.Lock()
+        # The shares of the present faults, and the end of the last outage.
+        self._outage, self._outage_end = 0, self._begun
         self._is_ending = threading.Event()
         self.errors = []
 
@@ -76,7 +88,7 @@ class RandomFaults:
         node, other = draw.sample(NODES, 2)
         index = draw.randrange(len(self._bridge.workers))
         worker, name = self._bridge.workers[index], f"worker {index + 1}"
-        script = draw.choice(SCRIPTS)
+        script = draw.choice(SCRIPTS) + draw.choice(("", REFUSE_OTHER))
         short, long = draw.uniform(1, 10), draw.uniform(10, 30)
         faults = [
             Fault(4, f"kill node {node}", (node,), lambda: cluster.kill(node), short, lambda: cluster.start(node)),
@@ -84,21 +96,24 @@ class RandomFaults:
             Fault(3, f"freeze node {node}", (node,), lambda: cluster.freeze(node), long, lambda: cluster.thaw(node)),
             Fault(
                 2, f"kill nodes {node} and {other}", tuple(sorted((node, other))),
-                lambda: (cluster.kill(node), cluster.kill(other)), short, lambda: cluster.start_all([node, other])),
-            Fault(1, "kill all nodes", NODES, cluster.kill_all, 0, cluster.start_all),
+                lambda: (cluster.kill(node), cluster.kill(other)), short, lambda: cluster.start_all([node, other]),
+                outage=1),
+            Fault(1, "kill all nodes", NODES, cluster.kill_all, 0, cluster.start_all, outage=1),
             Fault(
                 2, f"memory alarm of node {node}", (node,),
-                lambda: cluster.raise_alarm(node), short, lambda: cluster.clear_alarm(node)),
+                lambda: cluster.raise_alarm(node), short, lambda: cluster.clear_alarm(node), outage=1),
             # Without other faults of the broker: Mnesia cannot start a node that is cut off.
-            Fault(1, f"cut node {node} off", NODES, lambda: cluster.cut(node), 3 * long, lambda: self._mend(node)),
+            Fault(
+                1, f"cut node {node} off", NODES,
+                lambda: cluster.cut(node), 3 * long, lambda: self._mend(node), outage=1),
             Fault(4, f"kill {name}", (name,), worker.kill, short, worker.start),
             Fault(
                 3, f"freeze {name}", (name,),
                 lambda: worker.signal(signal.SIGSTOP), long, lambda: worker.signal(signal.SIGCONT)),
             # 70: the broker or APNs was down until the drain deadline, and open requests were requeued.
             Fault(2, f"drain {name}", (name,), lambda: worker.stop((0, 70)), 0, worker.start),
-            Fault(4, f"kill APNs, then {script!r}", ("APNs",), apns.kill, short, lambda: apns.start(script)),
-            Fault(3, f"replace APNs, then {script!r}", ("APNs",), apns.stop, 0, lambda: apns.start(script)),
+            Fault(4, f"kill APNs, then {script!r}", ("APNs",), apns.kill, short, lambda: apns.start(script), outage=1),
+            Fault(3, f"replace APNs, then {script!r}", ("APNs",), apns.stop, 0, lambda: apns.start(script), outage=1),
         ]
         return draw.choices(faults, [fault.weight for fault in faults])[0]
 
@@ -136,6 +151,7 @@ class RandomFaults:
                 for thing in fault.things:
                     stack.enter_context(self._locks[thing])
                 self._pause(0)
+                stack.enter_context(self._counted(fault))
                 fault.begin()
                 self._pause(fault.seconds)
                 fault.end()
@@ -146,6 +162,21 @@ class RandomFaults:
             self.errors.append(f"{fault.name}: {error}")
             self._say(f"{fault.name}: FAILED: {error}")
 
+    @contextmanager
+    def _counted(self, fault):
+        with self._counting:
+            self._outage += fault.outage
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._outage_end = self.explained()
+                self._outage -= fault.outage
+
+    def explained(self):
+        """The moment until which an outage explains that there is no result."""
+        return time.monotonic() if self._outage >= 1 else self._outage_end
+
     def _say(self, text):
         self._log(f"{time.monotonic() - self._begun:7.1f} s  {text}")
 
@@ -153,7 +184,7 @@ class RandomFaults:
         self._cluster.mend(node)
         try:
             self._cluster.wait_until_complete(120)
-        except ClusterError:
+        except ProcessError:
             # Mnesia does not finish a start during which the partition began.
             self._say(f"node {node} does not come back by itself and is restarted")
             self._cluster.restart(node)

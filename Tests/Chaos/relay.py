@@ -29,7 +29,6 @@ class Relay:
         self._folder = folder
         self._cut = set()
         self._changed = asyncio.Condition()
-        self._servers = []
 
     async def _ports(self, node):
         """epmd's port and the node's own, which `deploy/broker cluster` chooses."""
@@ -76,13 +75,10 @@ class Relay:
                 self._pump(viewer, peer, onward[0], writer, answers))
 
         server = await asyncio.start_server(accept, f"127.0.{20 + viewer}.{10 + peer}", port)
-        self._servers.append(server)
         return server.sockets[0].getsockname()[1]
 
     async def _passage(self, viewer, peer):
         """Waits until neither of the two nodes is cut off."""
-        if self._cut.isdisjoint((viewer, peer)):
-            return
         async with self._changed:
             await self._changed.wait_for(lambda: self._cut.isdisjoint((viewer, peer)))
 

@@ -4,15 +4,16 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from bridge import Bridge, BridgeError
+from bridge import Bridge
+from cluster import ProcessError
 from traffic import (
-    CONFIRMED, DEAD, LIMITED, PAIR, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer, declare)
+    CONFIRMED, DEAD, LIMITED, PAIR, REFUSED, REPLIES, REQUESTS, RESULTS, UNKNOWN, Collector, Ledger, Producer, Request,
+    declare)
 
 # Seconds.
 RESULTS_LIMIT = 240
 CONFIRMS_LIMIT = 60
 QUEUES_LIMIT = 60
-
 
 QUEUES = {
     REPLIES: {},
@@ -22,7 +23,7 @@ QUEUES = {
 
 
 def calm_message(number):
-    return f"00{number:062x}", REPLIES
+    return Request(f"00{number:062x}")
 
 
 @dataclass
@@ -130,7 +131,7 @@ class Run:
                 continue
             try:
                 worker.stop()
-            except BridgeError as error:
+            except ProcessError as error:
                 row.broken.append(str(error))
         # The broker counts every five seconds.
         time.sleep(6)
@@ -142,7 +143,7 @@ class Run:
         try:
             self.bridge.simulator.stop()
             row.duplicate_notifications = self.bridge.simulator.seen()["duplicates"]
-        except (BridgeError, KeyError) as error:
+        except (ProcessError, KeyError) as error:
             row.broken.append(f"the simulator: {error}")
 
     def _account(self, row):

@@ -6,10 +6,13 @@ import json
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 
 import aio_pika
 
 REQUESTS = "push.requests"
+# Requests for a decoder that is a program.
+ORDERS = "push.requests.orders"
 REPLIES = "chaos.replies"
 # A reply queue with a limit of 200 results.
 LIMITED = "chaos.limited"
@@ -17,13 +20,32 @@ LIMITED = "chaos.limited"
 PAIR = "chaos.pair"
 RESULTS = "push.results"
 DEAD = "push.dead"
-TOPIC = "com.example.chaos"
+# That of docs/produce/examples/process/decoder.py.
+TOPIC = "com.example.app"
+# An app with a key of its own, which APNs may refuse.
+OTHER_TOPIC = "com.example.other"
 # When a connection ends or cannot be opened, in any phase; an unconfirmed request of an ended one is cancelled.
 CONNECTION_ERRORS = (aio_pika.exceptions.AMQPError, RuntimeError, OSError, asyncio.TimeoutError, asyncio.CancelledError)
 # Seconds: short, so that a frozen node does not delay the run.
 CONNECTION_LIMIT = 5
 
 SENT, CONFIRMED, REFUSED, UNKNOWN = range(4)
+
+
+@dataclass
+class Request:
+    token: str
+    reply_to: str = REPLIES
+    queue: str = REQUESTS
+    topic: str = TOPIC
+
+    @property
+    def body(self):
+        if self.queue == ORDERS:
+            return {"user": {"device": self.token}, "title": "Chaos", "text": "is over"}
+        payload = {"aps": {"alert": self.token}}
+        return {
+            "device-token": self.token, "apns-topic": self.topic, "apns-push-type": "alert", "payload": payload}
 
 
 class Ledger:
@@ -63,12 +85,12 @@ class Ledger:
         self.strangers.append(message_id)
         return None
 
-    def add_result(self, message_id, outcome, is_redelivered):
+    def add_result(self, message_id, topic, outcome, is_redelivered):
         now = time.monotonic()
         with self._lock:
             if (number := self._number(message_id)) is None:
                 return
-            if self._mark:
+            if self._mark and topic != OTHER_TOPIC:
                 self._mark.add(now, number)
             if is_redelivered and self._results[number]:
                 self.redelivered += 1
@@ -121,12 +143,17 @@ class Mark:
         self.begun = begun
         self._number = number
         self._last = begun
-        # Seconds: the longest time without a result, and that until the first result of a request published since.
+        # The moment until which faults explain that there is no result.
+        self.explained = lambda: begun
+        # Seconds: the longest time without a result, the part without an explanation, and the time until the first
+        # result of a request published since.
         self.gap = 0.0
+        self.unexplained = 0.0
         self.first = None
 
     def add(self, now, number):
         self.gap = max(self.gap, now - self._last)
+        self.unexplained = max(self.unexplained, now - max(self._last, self.explained()))
         self._last = now
         if self.first is None and number >= self._number:
             self.first = now - self.begun
@@ -203,17 +230,13 @@ class Producer(Client):
 
     async def _publish(self, channel):
         number = self._ledger.add()
-        token, reply_to = self._message(number)
-        body = {
-            "device-token": token, "apns-topic": TOPIC, "apns-push-type": "alert",
-            "payload": {"aps": {"alert": f"{number}"}},
-        }
+        request = self._message(number)
         message = aio_pika.Message(
-            json.dumps(body).encode(), content_type="application/json", reply_to=reply_to,
+            json.dumps(request.body).encode(), content_type="application/json", reply_to=request.reply_to,
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT, message_id=self._ledger.message_id(number))
         state = UNKNOWN
         try:
-            await channel.default_exchange.publish(message, REQUESTS, mandatory=True)
+            await channel.default_exchange.publish(message, request.queue, mandatory=True)
             state = CONFIRMED
         except aio_pika.exceptions.DeliveryError:
             state = REFUSED
@@ -249,8 +272,9 @@ class Collector(Client):
         if message.routing_key == DEAD:
             self._ledger.add_dead_letter(message.message_id)
         else:
-            outcome = json.loads(message.body)["outcome"]
-            self._ledger.add_result(message.correlation_id, outcome, message.redelivered)
+            result = json.loads(message.body)
+            self._ledger.add_result(
+                message.correlation_id, result["apns-topic"], result["outcome"], message.redelivered)
         with contextlib.suppress(*CONNECTION_ERRORS):
             await message.ack()
 
