@@ -16,17 +16,11 @@ import sys
 import aioapns
 
 
-def request(fields):
-    fields = dict(fields)
+async def send(client, fields):
     if "push_type" in fields:
         fields["push_type"] = aioapns.PushType(fields["push_type"])
-    return aioapns.NotificationRequest(
-        device_token=fields.pop("token"), message=fields.pop("payload", {"aps": {"alert": "Hello"}}), **fields
-    )
-
-
-async def send(client, fields):
-    notification = request(fields)
+    notification = aioapns.NotificationRequest(
+        device_token=fields.pop("token"), message=fields.pop("payload", {"aps": {"alert": "Hello"}}), **fields)
     try:
         result = await asyncio.wait_for(client.send_notification(notification), 20)
     except (aioapns.exceptions.MaxAttemptsExceeded, asyncio.TimeoutError) as error:

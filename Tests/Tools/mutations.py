@@ -68,18 +68,12 @@ COMPARISON = """@usableFromInline func {op} <T: Comparable>(_ a: T, _ b: T) -> B
     __mutant({number}) ? a {new} b : a {old} b
 }
 """
-EQUALITY = """@usableFromInline func {op} <T: Equatable>(_ a: T, _ b: T) -> Bool {
-    __mutant({number}) ? a {new} b : a {old} b
-}
-
+EQUALITY = COMPARISON.replace("Comparable", "Equatable") + """
 @usableFromInline func {op} <T: ~Copyable>(_ a: borrowing T?, _ b: _OptionalNilComparisonType) -> Bool {
     __mutant({number}) ? a {new} b : a {old} b
 }
 """
-SUM = """@usableFromInline func {op} <T: AdditiveArithmetic>(_ a: T, _ b: T) -> T {
-    __mutant({number}) ? a {new} b : a {old} b
-}
-"""
+SUM = COMPARISON.replace("Comparable", "AdditiveArithmetic").replace("Bool", "T")
 LOGIC = """@usableFromInline func {op} (_ a: Bool, _ b: @autoclosure () throws -> Bool) rethrows -> Bool {
     try __mutant({number}) ? a {new} b() : a {old} b()
 }

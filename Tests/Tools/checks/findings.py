@@ -9,9 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 def end(findings):
     """Prints the findings and ends with 1 if there are any."""
-    for finding in findings:
-        print(finding)
-    sys.exit(1 if findings else 0)
+    sys.exit("\n".join(findings) or 0)
 
 
 # Those of the process have the names that Prometheus' client libraries give them.
