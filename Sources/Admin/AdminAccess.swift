@@ -5,14 +5,9 @@ struct AdminAccess {
     /// How to allow other hosts than loopback in requests without a token; `nil` where any host is allowed.
     let loopbackOnlyAdvice: StaticString?
 
-    /// - Parameter authorization: the header's value.
-    func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
-        page?.access == .unrestricted || hasToken(authorization)
-    }
-
     /// Source: RFC 6750, section 2.1.
-    private func hasToken(_ authorization: String?) -> Bool {
-        guard let token else { return true }
+    func allows(_ page: AdminPage?, _ authorization: String?) -> Bool {
+        guard let token, page?.isPublic != true else { return true }
         guard let authorization else { return false }
         let parts = authorization.split(separator: " ")
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return false }

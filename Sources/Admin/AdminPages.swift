@@ -1,22 +1,17 @@
 package import Core
+import TLS
 
 package struct AdminPage: Sendable {
-    /// Who may access a page.
-    package enum Access: Sendable {
-        case unrestricted
-        /// Clients with the token; all clients if no token is configured.
-        case readers
-    }
-
     /// For example `/metrics`.
     package let path: StaticString
-    package let access: Access
+    /// Whether clients need no token, if one is configured.
+    package let isPublic: Bool
     /// GET includes HEAD.
     package let method: String
 
-    package init(_ path: StaticString, _ access: Access = .readers, _ method: String = "GET") {
+    package init(_ path: StaticString, isPublic: Bool = false, _ method: String = "GET") {
         self.path = path
-        self.access = access
+        self.isPublic = isPublic
         self.method = method
     }
 
@@ -36,26 +31,49 @@ package struct AdminRequest: Sendable {
 }
 
 package struct AdminResponse: Sendable {
-    /// The policy of responses that are not HTML.
-    private static let noContent = "default-src 'none'; frame-ancestors 'none'"
-
     package let status: UInt32
     package let contentType: StaticString
     /// Its `Content-Security-Policy`.
     package let policy: String
     package let body: [UInt8]
 
-    /// - Parameter policy: the response's `Content-Security-Policy`; by default nothing is allowed.
-    package init(status: UInt32 = 200, contentType: StaticString, policy: String? = nil, body: [UInt8]) {
+    /// - Parameter policy: by default nothing is allowed, for responses that are not HTML.
+    package init(
+        status: UInt32 = 200, contentType: StaticString, policy: String = "default-src 'none'; frame-ancestors 'none'",
+        body: [UInt8]
+    ) {
         self.status = status
         self.contentType = contentType
-        self.policy = policy ?? Self.noContent
+        self.policy = policy
         self.body = body
     }
 
     /// A response with one line of plain text.
     package static func text(_ status: UInt32, _ line: String) -> AdminResponse {
         AdminResponse(status: status, contentType: "text/plain; charset=utf-8", body: Array((line + "\n").utf8))
+    }
+
+    /// An HTML page with inline style and script, which follow those that all pages share.
+    ///
+    /// Its policy allows the two by their hashes, and requests to its own server only.
+    ///
+    /// - Parameter html: contains `{{style}}` and `{{script}}` as placeholders.
+    package static func document(html: [UInt8], style: [UInt8], script: [UInt8]) -> AdminResponse {
+        let style = PackageResources.page_css + style
+        let script = PackageResources.page_js + script
+        let html = String(decoding: html, as: UTF8.self)
+            .replacing("{{style}}", with: String(decoding: style, as: UTF8.self))
+            .replacing("{{script}}", with: String(decoding: script, as: UTF8.self))
+        let policy = [
+            "default-src 'none'", "script-src \(Self.hash(script))", "style-src \(Self.hash(style))",
+            "img-src data:", "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+        ].joined(separator: "; ")
+        return AdminResponse(contentType: "text/html; charset=utf-8", policy: policy, body: Array(html.utf8))
+    }
+
+    /// Source: Content Security Policy Level 3, section 2.3.1.
+    private static func hash(_ text: [UInt8]) -> String {
+        "'sha256-\(Base64.standard.encode(Digest.sha256(text)))'"
     }
 }
 

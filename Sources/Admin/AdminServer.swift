@@ -91,9 +91,9 @@ package final class AdminServer {
                 guard let connection = unsafe connection, let context = unsafe context else { return }
                 if event == .CONNECTION_NOTIFY_STARTED {
                     let number = unsafe AdminServer.of(server).opened(DaemonConnection(connection))
-                    unsafe context.pointee = DaemonConnection.context(number: number)
+                    unsafe context.pointee = UnsafeMutableRawPointer(bitPattern: UInt(number))
                 } else {
-                    unsafe AdminServer.of(server).closed(DaemonConnection.number(context.pointee))
+                    unsafe AdminServer.of(server).connections[DaemonConnection.number(context.pointee)] = nil
                 }
             }, maximumConnections: 2 * Self.maximumConnections, maximumMemory: Self.maximumMemory)
         _ = try loop.register(descriptor: daemon.descriptor, handler: self, interest: .readable)
@@ -133,10 +133,6 @@ package final class AdminServer {
         _ = shutdown(connection.raw.descriptor, Int32(SHUT_RDWR))
         if connection.isWaiting { resume(connection) }
         isBusy = true
-    }
-
-    private func closed(_ number: UInt32) {
-        connections[number] = nil
     }
 
     private func state(of connection: DaemonConnection) -> Connection {

@@ -68,18 +68,13 @@ struct DaemonConnection {
         unsafe harebell_mhd_descriptor(pointer)
     }
 
-    /// The number passed to ``context(number:)``.
+    /// The number that the daemon keeps as its context.
     var number: UInt32 {
         unsafe Self.number(harebell_mhd_context(pointer))
     }
 
-    /// The daemon's context for a connection: its number plus one, because zero means none.
-    static func context(number: UInt32) -> UnsafeMutableRawPointer? {
-        unsafe UnsafeMutableRawPointer(bitPattern: UInt(number) + 1)
-    }
-
     static func number(_ context: UnsafeMutableRawPointer?) -> UInt32 {
-        UInt32(UInt(bitPattern: context) - 1)
+        UInt32(UInt(bitPattern: context))
     }
 
     /// All values of a header of the request, one per line.

@@ -5,14 +5,13 @@ import Core
 struct CommandPath {
     private var commands: [any ParsableCommand.Type] = [RootCommand.self]
     /// An unknown word in the position of a command.
-    let unknown: String?
+    private var unknown: String?
 
     init(_ arguments: [String]) {
-        var unknown: String?
         // The parser adds the command "help", whose arguments are commands.
         let words = arguments.first == "help" ? arguments.dropFirst() : arguments[...]
         for word in words {
-            let choices = commands.last?.configuration.subcommands ?? []
+            let choices = command.configuration.subcommands
             guard !choices.isEmpty, !word.hasPrefix("-") else { break }
             guard let command = choices.first(where: { $0._commandName == word }) else {
                 unknown = word
@@ -20,7 +19,6 @@ struct CommandPath {
             }
             commands.append(command)
         }
-        self.unknown = unknown
     }
 
     private var command: any ParsableCommand.Type { commands.last ?? RootCommand.self }
@@ -37,7 +35,6 @@ struct CommandPath {
             """
     }
 
-    /// The error for ``unknown``.
     var complaint: String? {
         guard let unknown else { return nil }
         let names = command.configuration.subcommands.map { $0._commandName }

@@ -8,7 +8,6 @@ func complain(_ text: String) {
     write(ControlCharacters.escaped(text), to: STDERR_FILENO)
 }
 
-/// Writes several lines to standard error.
 func complain(lines text: String) {
     for line in text.split(separator: "\n", omittingEmptySubsequences: false) { complain(String(line)) }
 }
@@ -24,7 +23,6 @@ func printLine(lines: [String]) {
     for line in lines { printLine(line) }
 }
 
-/// Writes a JSON object to standard output immediately, on one line.
 func printLine(json members: [(String, JSONOutput)]) {
     printLine(json: JSONOutput.object(members).description)
 }

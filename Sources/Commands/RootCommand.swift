@@ -1,6 +1,5 @@
 import ArgumentParser
 
-/// `harebell`: the root of all subcommands.
 struct RootCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "harebell",

@@ -1,7 +1,6 @@
 package import Core
 import Glibc
 
-/// Parses the addresses in a configuration.
 package enum Addresses {
     /// `https://host[:port]` with an optional slash at the end; the default port is 443.
     static func service(_ text: String) -> Endpoint? {

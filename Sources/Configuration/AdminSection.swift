@@ -8,8 +8,7 @@ extension Configuration.Admin {
         // Bytes that are not UTF-8 are errors elsewhere, too.
         let text = String(decoding: try ConfigurationDocument.content(path: path), as: UTF8.self)
         let settings = SettingReader(
-            root: try root(text, path), file: path, schema: .configuration,
-            environment: ConfigurationDocument.environment)
+            root: try root(text, path), file: path, environment: ConfigurationDocument.environment)
         guard settings.values["admin"] != .off, settings.values["admin.listen"] != .off else { return nil }
         guard let listen = settings.values.text("admin.listen").flatMap(Addresses.listener) else {
             throw ConfigurationDocument.error(
@@ -25,7 +24,7 @@ extension Configuration.Admin {
     /// The file's tree; if the rest of the file is not valid YAML, that of the section's lines. `nil` if no line looks
     /// like the section's key: a worker without one serves the default address.
     private static func root(_ text: String, _ path: String) throws(ConfigurationError) -> YAMLNode? {
-        var problem: YAMLError
+        let problem: YAMLError
         do throws(YAMLError) {
             return try YAMLParser.root(of: Array(text.utf8))
         } catch {
@@ -43,16 +42,9 @@ extension Configuration.Admin {
         let sections = [min((next ?? lines.count) + 1, lines.count), next ?? lines.count].map { end in
             String(repeating: "\n", count: start) + lines[start..<end].joined(separator: "\n")
         }
-        for section in sections {
-            do throws(YAMLError) {
-                return try YAMLParser.root(of: Array(section.utf8))
-            } catch {
-                problem = error
-            }
-        }
         // In JSON a comma follows the section, and the file's braces are around it.
-        for section in sections {
-            let root = try? YAMLParser.root(of: Array("{\(section)}".utf8))
+        for section in sections + sections.map({ "{\($0)}" }) {
+            let root = try? YAMLParser.root(of: Array(section.utf8))
             if root?.mapping?.contains(where: { $0.key.scalar?.string == "admin" }) == true { return root }
         }
         throw ConfigurationDocument.error(path, problem.location, "not YAML: \(problem.message)")

@@ -15,7 +15,7 @@ package struct ConfigurationDocument: Sendable {
         path: String
     ) throws(ConfigurationError) -> ConfigurationDocument {
         try ConfigurationDocument(
-            text: try text(path: path), file: path, environment: environment, readFile: ConfigurationFiles.read)
+            content: try content(path: path), file: path, environment: environment, readFile: ConfigurationFiles.read)
     }
 
     static func environment(_ name: String) -> String? {
@@ -30,34 +30,27 @@ package struct ConfigurationDocument: Sendable {
         }
     }
 
-    private static func text(path: String) throws(ConfigurationError) -> String {
-        let content = try content(path: path)
-        guard let text = String(validating: content, as: UTF8.self) else {
-            throw Self.error(path, firstInvalid(in: content), "not UTF-8")
-        }
-        return text
-    }
-
     /// - Parameters:
     ///   - file: the name for messages; relative paths start at its folder.
     ///   - environment: the value of a variable, `nil` if it is not set.
     ///   - readFile: reads the files of `*_file` secrets.
     package init(
-        text: String, file: String,
+        content: [UInt8], file: String,
         environment: @escaping (String) -> String?,
         readFile: @escaping (String) throws -> [UInt8]
     ) throws(ConfigurationError) {
         let root: YAMLNode?
         do throws(YAMLError) {
-            root = try YAMLParser.root(of: Array(text.utf8))
+            root = try YAMLParser.root(of: content)
         } catch {
+            let text = String(decoding: content, as: UTF8.self)
             let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             let index = error.location.line - 1
             let hasTab = lines.indices.contains(index) && lines[index].contains("\t")
             let hint = hasTab ? "; the line has a tab: indent with spaces" : ""
             throw Self.error(file, error.location, "not YAML: \(error.message)\(hint)")
         }
-        let settings = SettingReader(root: root, file: file, schema: .configuration, environment: environment)
+        let settings = SettingReader(root: root, file: file, environment: environment)
         var reader = ConfigurationReader(
             file: file, values: settings.values, readFile: readFile, problems: settings.problems)
         reader.applyRules()
@@ -75,16 +68,5 @@ package struct ConfigurationDocument: Sendable {
         ConfigurationError(problems: [
             ConfigurationProblem(severity: .error, file: file, location: location, message: message)
         ])
-    }
-
-    private static func firstInvalid(in content: [UInt8]) -> ConfigurationProblem.Location {
-        var location = ConfigurationProblem.Location(line: 1, column: 1)
-        var bytes = content.makeIterator()
-        var decoder = UTF8()
-        while case .scalarValue(let scalar) = decoder.decode(&bytes) {
-            location.column += 1
-            if scalar == "\n" { location = ConfigurationProblem.Location(line: location.line + 1, column: 1) }
-        }
-        return location
     }
 }

@@ -9,7 +9,6 @@ package struct Secret: Sendable, Hashable {
         self.text = text
     }
 
-    /// The value itself, for the code that uses it.
     package func reveal() -> String {
         text
     }

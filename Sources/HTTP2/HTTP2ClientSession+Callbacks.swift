@@ -2,8 +2,6 @@ import CNghttp2
 import Core
 import DequeModule
 
-/// nghttp2's callbacks.
-///
 /// A callback finds its session in the user data. Callbacks do not call nghttp2 functions that could call back.
 extension HTTP2ClientSession {
     static func register(in setup: borrowing RawSession.Setup) {

@@ -69,7 +69,7 @@ package struct HTTP2ClientSession: ~Copyable {
 
     let settings: Settings
     let wantedHeaders: [[UInt8]]
-    /// Has the peer's limits, because Swift 6.3.1 would copy the whole session to ask it.
+    /// Has the peer's limits and PING, because Swift 6.3.1 would copy the whole session to ask it.
     package let raw: RawSession
     /// Including those that nghttp2 has not written yet.
     var streams = StreamTable()
@@ -88,20 +88,18 @@ package struct HTTP2ClientSession: ~Copyable {
 
     /// The first ``drain(into:upTo:)`` writes the connection preface and SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
-        let setup = try RawSession.Setup()
+        let setup = RawSession.Setup()
         Self.register(in: setup)
         // Without SETTINGS there is no limit (RFC 9113, section 6.5.2); the owner waits for them.
         unsafe nghttp2_option_set_peer_max_concurrent_streams(setup.options, .max)
-        let raw = try RawSession(client: setup)
+        let raw = try RawSession(setup, isServer: false)
         if settings.firstStreamID != 1 {
             try check(unsafe nghttp2_session_set_next_stream_id(raw.pointer, settings.firstStreamID))
         }
         try raw.submitSettings([
-            (NGHTTP2_SETTINGS_ENABLE_PUSH, 0),
-            (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.initialWindow),
-            (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, settings.maximumHeaderList),
+            .enablePush: 0, .initialWindow: settings.initialWindow, .maxHeaderListSize: settings.maximumHeaderList,
         ])
-        try raw.setLocalWindow(settings.connectionWindow)
+        try check(unsafe nghttp2_session_set_local_window_size(raw.pointer, 0, 0, settings.connectionWindow))
         self.raw = raw
         self.settings = settings
         wantedHeaders = settings.wantedHeaders.map { Array($0.utf8) }
@@ -186,10 +184,6 @@ package struct HTTP2ClientSession: ~Copyable {
     }
 
     // MARK: Connection
-
-    package mutating func ping() throws(HTTP2Error) {
-        try raw.submitPing()
-    }
 
     /// Sends a final GOAWAY. Nothing follows it: remaining bodies, unwritten requests, resets and acknowledgements are
     /// dropped.

@@ -4,12 +4,9 @@ import Core
 package struct HTTP2Header: Hashable, Sendable {
     package var name: [UInt8]
     package var value: [UInt8]
+}
 
-    package init(name: [UInt8], value: [UInt8]) {
-        self.name = name
-        self.value = value
-    }
-
+extension HTTP2Header {
     package init(_ name: String, _ value: String) {
         self.init(name: Array(name.utf8), value: Array(value.utf8))
     }

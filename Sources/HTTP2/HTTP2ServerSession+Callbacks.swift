@@ -1,8 +1,6 @@
 import CNghttp2
 import Core
 
-/// nghttp2's callbacks.
-///
 /// A callback finds its session in the user data.
 extension HTTP2ServerSession {
     static func register(in setup: borrowing RawSession.Setup) {

@@ -12,8 +12,8 @@ import DequeModule
 @safe
 package final class HTTP2ServerSession {
     package struct Settings: Sendable {
-        /// The initial SETTINGS; `nil` omits one, so that the RFC's default applies.
-        package var initial = ServerSettings(maxConcurrentStreams: 1000, maxHeaderListSize: 8000)
+        /// The initial SETTINGS; the RFC's default applies to one that is missing.
+        package var initial: [HTTP2Setting: UInt32] = [.maxConcurrentStreams: 1000, .maxHeaderListSize: 8000]
         /// The number of bytes kept of a request body; the rest is discarded.
         package var maximumRequestBody = 64 * 1024
         /// The maximum size of one request's headers, in bytes, counted as in RFC 9113, section 6.5.2. A larger
@@ -32,7 +32,7 @@ package final class HTTP2ServerSession {
         case priorityFrame(stream: Int32)
         /// A PING from the client; the response is queued.
         case ping
-        /// The response to ``ping()``.
+        /// The response to ``RawSession/ping()``.
         case pong
     }
 
@@ -46,7 +46,7 @@ package final class HTTP2ServerSession {
     }
 
     let settings: Settings
-    let raw: RawSession
+    package let raw: RawSession
     var streams: [Int32: Stream] = [:]
     var events = Deque<Event>()
     /// The fields of the previous request. The next one mostly repeats them, and equal fields share memory.
@@ -63,16 +63,16 @@ package final class HTTP2ServerSession {
     /// The first ``drain(into:upTo:)`` writes SETTINGS.
     package init(settings: Settings = Settings()) throws(HTTP2Error) {
         self.settings = settings
-        let setup = try RawSession.Setup()
+        let setup = RawSession.Setup()
         Self.register(in: setup)
         // A limit of resets per second would require the session to read a clock.
         unsafe nghttp2_option_set_stream_reset_rate_limit(setup.options, .max, .max)
         unsafe nghttp2_option_set_no_closed_streams(setup.options, 1)
-        raw = try RawSession(server: setup)
+        raw = try RawSession(setup, isServer: true)
         // Unretained, because the session must not keep its owner alive. That is safe: nghttp2 calls back only inside
         // calls from this object's methods, and the session is destroyed together with the object.
         unsafe nghttp2_session_set_user_data(raw.pointer, Unmanaged.passUnretained(self).toOpaque())
-        try raw.submitSettings(settings.initial.entries)
+        try raw.submitSettings(settings.initial)
     }
 
     // MARK: Bytes
@@ -106,7 +106,7 @@ package final class HTTP2ServerSession {
         fill(status: response.status, response.headers)
         try check(
             unsafe fields.withFields { fields, count in
-                guard response.hasData else {
+                guard !response.body.isEmpty || response.staysOpen else {
                     return unsafe nghttp2_submit_response(raw.pointer, stream, fields, count, nil)
                 }
                 var provider = unsafe nghttp2_data_provider(
@@ -153,13 +153,9 @@ package final class HTTP2ServerSession {
         }
     }
 
-    /// Sends SETTINGS; `nil` leaves a setting unchanged.
-    package func updateSettings(_ changes: ServerSettings) throws(HTTP2Error) {
-        try raw.submitSettings(changes.entries)
-    }
-
-    package func ping() throws(HTTP2Error) {
-        try raw.submitPing()
+    /// Sends SETTINGS; one that is missing stays unchanged.
+    package func updateSettings(_ changes: [HTTP2Setting: UInt32]) throws(HTTP2Error) {
+        try raw.submitSettings(changes)
     }
 
     /// The used size of the client's header table, in bytes (RFC 7541, section 4.1).

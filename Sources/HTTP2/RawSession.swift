@@ -17,17 +17,14 @@ package struct RawSession: ~Copyable {
         let callbacks: OpaquePointer
         let options: OpaquePointer
 
-        init() throws(HTTP2Error) {
+        /// nghttp2 fails here only when out of memory.
+        init() {
             var newCallbacks: OpaquePointer?
-            try unsafe check(nghttp2_session_callbacks_new(&newCallbacks))
-            var newOptions: OpaquePointer?
-            let failure = unsafe nghttp2_option_new(&newOptions)
-            guard failure == 0, let newOptions = unsafe newOptions else {
-                unsafe nghttp2_session_callbacks_del(newCallbacks)
-                throw HTTP2Error(library: failure)
-            }
+            unsafe nghttp2_session_callbacks_new(&newCallbacks)
             unsafe callbacks = newCallbacks!
-            unsafe options = newOptions
+            var newOptions: OpaquePointer?
+            unsafe nghttp2_option_new(&newOptions)
+            unsafe options = newOptions!
         }
 
         deinit {
@@ -70,15 +67,10 @@ package struct RawSession: ~Copyable {
         }
     }
 
-    init(client setup: borrowing Setup) throws(HTTP2Error) {
+    init(_ setup: borrowing Setup, isServer: Bool) throws(HTTP2Error) {
+        let make = unsafe isServer ? nghttp2_session_server_new2 : nghttp2_session_client_new2
         var new: OpaquePointer?
-        try unsafe check(nghttp2_session_client_new2(&new, setup.callbacks, nil, setup.options))
-        unsafe calls = Calls(pointer: new!)
-    }
-
-    init(server setup: borrowing Setup) throws(HTTP2Error) {
-        var new: OpaquePointer?
-        try unsafe check(nghttp2_session_server_new2(&new, setup.callbacks, nil, setup.options))
+        try unsafe check(make(&new, setup.callbacks, nil, setup.options))
         unsafe calls = Calls(pointer: new!)
     }
 
@@ -86,17 +78,13 @@ package struct RawSession: ~Copyable {
         unsafe nghttp2_session_del(pointer)
     }
 
-    func submitSettings(_ entries: [(nghttp2_settings_id, UInt32)]) throws(HTTP2Error) {
-        let entries = entries.map { nghttp2_settings_entry(settings_id: Int32($0.0.rawValue), value: $0.1) }
+    func submitSettings(_ settings: [HTTP2Setting: UInt32]) throws(HTTP2Error) {
+        let entries = settings.sorted { $0.key.rawValue < $1.key.rawValue }
+            .map { nghttp2_settings_entry(settings_id: $0.key.rawValue, value: $0.value) }
         try check(
             unsafe entries.withUnsafeBufferPointer {
                 unsafe nghttp2_submit_settings(pointer, 0, $0.baseAddress, $0.count)
             })
-    }
-
-    /// Sets the connection's flow-control window, in bytes.
-    func setLocalWindow(_ size: Int32) throws(HTTP2Error) {
-        try check(unsafe nghttp2_session_set_local_window_size(pointer, 0, 0, size))
     }
 
     /// The peer's current stream limit; `.max` until it has sent one.
@@ -116,10 +104,23 @@ package struct RawSession: ~Copyable {
         return next > Int(Int32.max) ? 0 : (Int(Int32.max) - next) / 2 + 1
     }
 
-    /// Its data is eight zeros.
-    func submitPing() throws(HTTP2Error) {
+    /// Sends a PING. Its data is eight zeros.
+    package func ping() throws(HTTP2Error) {
         try check(unsafe nghttp2_submit_ping(pointer, 0, nil))
     }
+}
+
+/// A parameter of SETTINGS. Source: RFC 9113, section 6.5.2.
+package enum HTTP2Setting: Int32, Sendable {
+    /// The peer's header table limit, in bytes.
+    case headerTableSize = 1
+    case enablePush = 2
+    case maxConcurrentStreams = 3
+    /// The flow-control window of a stream, in bytes, at most 2^31 - 1.
+    case initialWindow = 4
+    /// The maximum size of the peer's frame, from 16,384 to 16,777,215 bytes.
+    case maxFrameSize = 5
+    case maxHeaderListSize = 6
 }
 
 func check(_ result: Int32) throws(HTTP2Error) {
@@ -137,13 +138,10 @@ extension nghttp2_frame_hd {
 }
 
 extension nghttp2_goaway {
-    /// The number of bytes kept of a GOAWAY frame's debug data.
-    static var maximumDebugData: Int { 4096 }
-
-    /// The debug data, truncated to ``maximumDebugData``.
+    /// The debug data, truncated to 4 KiB.
     var debugData: [UInt8] {
         guard let data = unsafe opaque_data else { return [] }
-        return unsafe Array(UnsafeBufferPointer(start: data, count: min(opaque_data_len, Self.maximumDebugData)))
+        return unsafe Array(UnsafeBufferPointer(start: data, count: min(opaque_data_len, 4096)))
     }
 }
 

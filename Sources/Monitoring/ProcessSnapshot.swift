@@ -32,16 +32,13 @@ package struct ProcessSnapshot: Sendable {
     /// The state of an app's credential.
     package struct Credential: Sendable {
         package let app: AppName
-        /// Whether it uses provider tokens; otherwise it has a certificate.
-        package let usesProviderTokens: Bool
-        /// Seconds until its certificate expires.
+        /// Seconds until its certificate expires; `nil` if it uses provider tokens.
         package let expiresIn: Int64?
         /// The time since its newest provider token was signed.
         package let tokenAge: Duration?
 
-        package init(_ app: AppName, usesProviderTokens: Bool, expiresIn: Int64?, tokenAge: Duration?) {
+        package init(_ app: AppName, expiresIn: Int64?, tokenAge: Duration?) {
             self.app = app
-            self.usesProviderTokens = usesProviderTokens
             self.expiresIn = expiresIn
             self.tokenAge = tokenAge
         }

@@ -141,7 +141,7 @@ extension RequestPipeline {
         let entry = notifications[handle]
         leftPool(handle, entry)
         if loss.processed == .no, isOutdated(entry) { return resend(handle, entry, at: now) }
-        if let reason = loss.goawayReason, let rule = ResponseRule.rule(goaway: reason), rule.action.pause != nil,
+        if let reason = loss.goawayReason, let rule = ResponseRule.documented(reason), rule.action.pause != nil,
             isRepeatable(entry, after: loss.processed), !isOutdated(entry)
         {
             if loss.processed == .unknown { counters[.uncertain] += 1 }

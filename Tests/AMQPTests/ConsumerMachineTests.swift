@@ -42,7 +42,6 @@ struct ConsumerMachineTests {
     static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
         ("channel opened", { $0.channelOpened(isWanted: true) }), ("consume-ok", { $0.consumeOkReceived() }),
         ("cancel", { $0.cancelReceived() }), ("cancel-ok", { $0.cancelOkReceived() }),
-        ("channel close-ok", silent { $0.channelCloseOkReceived(retryAt: ConsumerMachineTests.later) }),
         ("channel closed", silent { $0.channelClosed(retryAt: ConsumerMachineTests.later) }),
         ("stop", { $0.stop() }), ("resume", { $0.resume() }), ("prefetch changed", { $0.renew() }),
         ("deadline passed", { $0.deadlinePassed(at: ConsumerMachineTests.later) }),
@@ -56,7 +55,6 @@ struct ConsumerMachineTests {
         "cancel":
             "–, –, cancel cancelled, cancel cancelled, cancel cancelled, cancel cancelled, cancelled, cancelled, –, –, –",
         "cancel-ok": "–, –, –, –, –, –, announceCancelled stopped, subscribe subscribing, closeChannel closing, –, –",
-        "channel close-ok": "–, –, –, –, –, –, –, –, –, closed, –",
         "channel closed": "closed, closed, closed, closed, closed, closed, closed, closed, closed, closed, –",
         "stop": "–, –, stopping, –, stopping, cancel cancelling, –, cancelling, –, –, –",
         "resume": "–, subscribe subscribing, –, replacing, –, –, renewing, –, –, –, –",

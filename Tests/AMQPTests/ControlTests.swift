@@ -12,7 +12,7 @@ struct ControlTests {
         let queue = QueueDeclaration(name: "q", arguments: ["x-message-ttl": .int32(5000)])
         let requests: [ControlRequest] = [
             .declareQueue(queue), .inspectQueue("missing"),
-            .declareExchange(ExchangeDeclaration(name: "e", type: "direct")),
+            .declareExchange("e", type: "direct"),
             .bindQueue("q", exchange: "e", routingKey: "k"), .inspectQueue("q"),
             .declareQueue(QueueDeclaration(name: "q")), .inspectQueue(String(repeating: "x", count: 256)),
             .get(queue: "q"), .inspectExchange("e"), .deleteExchange("e"), .inspectExchange("e"),

@@ -158,7 +158,7 @@ struct HostileBrokerTests {
             pair.settle()
             isDelivered.withLock { $0 = pair.takeDeliveries().count == 1 }
         }
-        thread.join()
+        _ = thread.join(until: .distantFuture)
         #expect(isDelivered.withLock { $0 })
     }
 }

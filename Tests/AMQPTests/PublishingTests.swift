@@ -1,7 +1,8 @@
-import AMQP
 import Core
 import TestSupport
 import Testing
+
+@testable import AMQP
 
 @Suite("Publishing")
 struct PublishingTests {
@@ -57,7 +58,7 @@ struct PublishingTests {
         for number: UInt8 in 1...6 { try pair.publish([number], to: "results") }
         pair.settle()
         #expect(pair.takeConfirmations().isEmpty)
-        #expect(pair.engine.unconfirmed == 6)
+        #expect(pair.engine.confirms.unconfirmed == 6)
         pair.server.releaseConfirms(4)
         pair.server.releaseConfirms(2, acked: false)
         pair.server.releaseConfirms(5, multiple: true)
@@ -66,7 +67,7 @@ struct PublishingTests {
         let confirmations = pair.takeConfirmations()
         #expect(confirmations.map(\.0) == [4, 2, 1, 3, 5])
         #expect(confirmations.map(\.1) == [.acked, .nacked, .acked, .acked, .acked])
-        #expect(pair.engine.unconfirmed == 1)
+        #expect(pair.engine.confirms.unconfirmed == 1)
     }
 
     @Test("An unroutable message is returned and ends once, and the others are not affected")

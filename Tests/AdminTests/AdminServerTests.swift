@@ -19,8 +19,8 @@ private final class Rig: LoopOwner, AdminPages {
     private(set) var nextDeadline: Instant?
 
     let pages = [
-        AdminPage("/open", .unrestricted), AdminPage("/page"), AdminPage("/slow"), AdminPage("/both"),
-        AdminPage("/both", .readers, "DELETE"),
+        AdminPage("/open", isPublic: true), AdminPage("/page"), AdminPage("/slow"), AdminPage("/both"),
+        AdminPage("/both", "DELETE"),
     ]
 
     init(token: String? = nil, longest: Duration = .seconds(30), loopbackOnlyAdvice: StaticString? = "") throws {

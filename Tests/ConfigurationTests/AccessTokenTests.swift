@@ -58,18 +58,19 @@ struct AccessTokenTests {
     @Test(
         "A check warns about a token that has expired or expires within five minutes",
         arguments: [
-            (-86_400, "expired on 2026-11-20T22:26:40Z: write a new token to password"),
-            (-1, "expired on 2026-11-21T22:26:39Z: write a new token to password"),
-            (0, "expired on 2026-11-21T22:26:40Z: write a new token to password"),
-            (1, "expires in 1 s, on 2026-11-21T22:26:41Z: write a new token to password, and keep it renewed"),
-            (299, "expires in 299 s, on 2026-11-21T22:31:39Z: write a new token to password, and keep it renewed"),
+            (-86_400, "expired on 2026-11-20T22:26:40Z"), (-1, "expired on 2026-11-21T22:26:39Z"),
+            (0, "expired on 2026-11-21T22:26:40Z"), (1, "expires on 2026-11-21T22:26:41Z"),
+            (299, "expires on 2026-11-21T22:31:39Z"),
             (300, nil), (3600, nil),
         ] as [(Int64, String?)])
     func checked(left: Int64, warning: String?) throws {
         for end in ["", "\n"] {
             let token = Self.token("{\"sub\":\"a\",\"exp\":\(Self.now.seconds + left)}")
-            let expected = warning.map { ["harebell.yaml:1:69: warning: broker.password_file: the access token \($0)"] }
-            #expect(try Self.problems(password: token + end) == expected ?? [])
+            let expected = warning.map {
+                "harebell.yaml:1:69: warning: broker.password_file: the access token \($0): write a new token to "
+                    + "password, and keep it renewed"
+            }
+            #expect(try Self.problems(password: token + end) == [expected].compactMap(\.self))
         }
     }
 }

@@ -46,7 +46,7 @@ struct ConfigurationFuzzTests {
             let text = String(decoding: damaged, as: UTF8.self)
             do throws(ConfigurationError) {
                 _ = try ConfigurationDocument(
-                    text: text, file: "f", environment: { $0 == "RABBITMQ_PASSWORD" ? "s3cret" : nil },
+                    content: Array(text.utf8), file: "f", environment: { $0 == "RABBITMQ_PASSWORD" ? "s3cret" : nil },
                     readFile: { _ in throw Complaint("no secrets here") }
                 ).configuration
                 taken += 1

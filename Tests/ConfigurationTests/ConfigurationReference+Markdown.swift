@@ -2,7 +2,7 @@ import Configuration
 
 extension Schema {
     /// The table of docs/reference/configuration.md.
-    var markdown: String {
+    static var markdown: String {
         let rows = settings.map { setting in
             let summary = setting.summary.replacing("|", with: "\\|").replacing("<", with: "&lt;")
             return "| `\(setting.path)` | \(setting.typeText) | `\(setting.defaultText)` | \(setting.rangeText) | "

@@ -14,7 +14,7 @@ func document(
     files: [String: String] = [:]
 ) throws(ConfigurationError) -> ConfigurationDocument {
     try ConfigurationDocument(
-        text: text, file: file,
+        content: Array(text.utf8), file: file,
         environment: { environment[$0] },
         readFile: { path in
             guard let content = files[path] else { throw Complaint("No such file or directory") }

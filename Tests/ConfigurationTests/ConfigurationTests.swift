@@ -75,13 +75,13 @@ struct ConfigurationTests {
 
         @Test("Every key of the schema is unique, and has a section and a sentence")
         func schema() {
-            #expect(Set(Schema.configuration.settings.map(\.path)).count == Schema.configuration.settings.count)
-            for setting in Schema.configuration.settings where !setting.parent.isEmpty {
+            #expect(Set(Schema.settings.map(\.path)).count == Schema.settings.count)
+            for setting in Schema.settings where !setting.parent.isEmpty {
                 #expect(
-                    Schema.configuration.settings.contains { $0.childPrefix == setting.parent },
+                    Schema.settings.contains { $0.childPrefix == setting.parent },
                     "\(setting.path) has a section")
             }
-            for setting in Schema.configuration.settings {
+            for setting in Schema.settings {
                 #expect(setting.summary.hasSuffix("."), "\(setting.path) has a sentence")
             }
         }
@@ -103,7 +103,7 @@ struct ConfigurationTests {
                 route: Configuration.Route(exchange: "", routingKey: "push.results"), publish: .all)
             expected.feedback = Configuration.Route(exchange: "", routingKey: "push.feedback")
             #expect(example.configuration == expected)
-            for setting in Schema.configuration.settings where !setting.path.hasPrefix("apps[].certificate.p") {
+            for setting in Schema.settings where !setting.path.hasPrefix("apps[].certificate.p") {
                 let key = setting.key + ":"
                 #expect(String(decoding: content, as: UTF8.self).contains(key), "\(setting.path) is in the example")
             }
@@ -275,23 +275,18 @@ struct ConfigurationTests {
     struct Problems {
         @Test("No key is listed as removed or renamed while it exists")
         func listed() {
-            let paths = Set(Schema.configuration.settings.map(\.path))
-            #expect(paths.isDisjoint(with: Schema.configuration.removed.keys))
-            #expect(paths.isDisjoint(with: Schema.configuration.renamed.keys))
+            let paths = Set(Schema.settings.map(\.path))
+            #expect(paths.isDisjoint(with: Schema.removed.keys))
+            #expect(paths.isDisjoint(with: Schema.renamed.keys))
         }
 
         @Test("A removed key is an error that names the replacement")
-        func removedKey() throws {
-            let schema = Schema(
-                [
-                    Setting("queues", .sections(count: 1...2), default: nil, "Queues."),
-                    Setting("queues[].name", .text(bytes: 1...9), default: nil, "The name."),
-                ], removed: ["queues[].nickname": "use name"])
-            let text = "queues: [{ name: a }, { name: b, nickname: c }]"
-            let reader = SettingReader(
-                root: try YAMLParser.root(of: Array(text.utf8)), file: "h.yaml", schema: schema,
-                environment: { _ in nil })
-            #expect(reader.problems.map(\.description) == ["h.yaml:1:34: queues[1].nickname was removed; use name"])
+        func removedKey() {
+            let place = "harebell.yaml:1:34: queues[1].result_format"
+            #expect(
+                errors("queues: [{ name: a }, { name: b, result_format: c }]\n" + app) == [
+                    "\(place) was removed; results are always Harebell's JSON"
+                ])
         }
 
         private static let wrongKeysOrTypes = cases(
@@ -456,7 +451,7 @@ struct ConfigurationTests {
             let folder = try TemporaryDirectory()
             let file = try folder.write(Array("a: \u{FFFD}\nb: é".utf8) + [0xFF], to: "harebell.yaml")
             let error = #expect(throws: ConfigurationError.self) { try ConfigurationDocument.load(path: file) }
-            #expect(error?.description == "\(file):2:5: not UTF-8")
+            #expect(error?.description == "\(file):2:5: not YAML: invalid leading UTF-8 octet")
             let large = try folder.write([UInt8](repeating: 10, count: 4_194_305), to: "large")
             #expect(throws: WholeFile.Failure.tooLarge(limit: 4_194_304)) { try ConfigurationFiles.read(large) }
         }
@@ -656,13 +651,13 @@ struct ConfigurationTests {
         @Test("The page in the documentation ends with the same table")
         func page() throws {
             let page = try DocumentationPage("reference/configuration.md").text
-            #expect(page.hasSuffix("\n\n" + Schema.configuration.markdown))
+            #expect(page.hasSuffix("\n\n" + Schema.markdown))
         }
 
         @Test("The reference names every key with its type, default, range and sentence")
         func complete() {
-            let text = Schema.configuration.settings.flatMap(\.reference).joined(separator: "\n") + "\n"
-            for setting in Schema.configuration.settings {
+            let text = Schema.settings.flatMap(\.reference).joined(separator: "\n") + "\n"
+            for setting in Schema.settings {
                 #expect(text.contains("\(setting.path)\n") && text.contains("    \(setting.summary)\n"))
             }
             #expect(

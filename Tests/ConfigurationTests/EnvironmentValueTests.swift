@@ -25,7 +25,7 @@ struct EnvironmentValueTests {
     ]
 
     private static var settings: [Setting] {
-        Schema.configuration.settings.filter { setting in
+        Schema.settings.filter { setting in
             switch setting.kind {
             case .section, .sections: false
             default: true
@@ -54,7 +54,7 @@ struct EnvironmentValueTests {
     ) {
         guard let part = rest.first else { return }
         let name = part.replacing("[]", with: "")
-        for sibling in Schema.configuration.children[path] ?? []
+        for sibling in Schema.children[path] ?? []
         where sibling.defaultValue == nil && sibling.key != name {
             section[sibling.key] = sample(of: sibling)
         }
@@ -93,7 +93,7 @@ struct EnvironmentValueTests {
         let file = folder.file("harebell.yaml")
         do throws(ConfigurationError) {
             let document = try ConfigurationDocument(
-                text: text, file: file, environment: { $0 == "SEK" ? environment : nil },
+                content: Array(text.utf8), file: file, environment: { $0 == "SEK" ? environment : nil },
                 readFile: ConfigurationFiles.read)
             let found = document.inspect(now: WallTime(milliseconds: 1_795_300_000_000))
             var words = found.problems.map(\.description)

@@ -82,15 +82,6 @@ struct YAMLParserTests {
         #expect(entries[2].value.all.map(\.location.text) == ["5:3", "5:5", "5:7"])
     }
 
-    @Test("A duplicate key of a mapping names the place of the first")
-    func duplicates() throws {
-        let root = try parse("a: 1\nb: {a: 2}\n'a': 3\n\"\\x61\": 4\n")
-        let entries = try #require(root.mapping)
-        #expect(entries.map { $0.first?.text } == [nil, nil, "1:1", "1:1"])
-        #expect(entries[1].value.mapping?.map { $0.first?.text } == [nil])
-        #expect(entries[3].key.location.text == "4:1")
-    }
-
     @Test("An alias refers to its anchor, with that place")
     func aliases() throws {
         let root = try parse("a: &x [1]\nb: *x\nc: &y 2\nd: {*y : *y}\n")

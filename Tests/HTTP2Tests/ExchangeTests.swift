@@ -111,9 +111,9 @@ struct ExchangeTests {
 
     @Test("end when the response comes before the whole request was sent")
     func earlyResponse() throws {
-        let pair = try Pair.settled(server: { $0.initial.initialWindow = 10 })
+        let pair = try Pair.settled(server: { $0.initial[.initialWindow] = 10 })
         // The server refills the window as it receives, so it must respond before that.
-        try pair.server.updateSettings(.init(initialWindow: 0))
+        try pair.server.updateSettings([.initialWindow: 0])
         try pair.settle()
         try pair.post(1, body: payload(5000))
         try pair.settle()
@@ -128,7 +128,7 @@ struct ExchangeTests {
 
     @Test("count even if the stream is reset after the response but before the end of the request")
     func resetAfterResponse() throws {
-        let pair = try Pair.settled(server: { $0.initial.initialWindow = 0 })
+        let pair = try Pair.settled(server: { $0.initial[.initialWindow] = 0 })
         try pair.post(1, body: payload(100))
         try pair.settle()
         try pair.server.respond(stream: 1, status: 200)

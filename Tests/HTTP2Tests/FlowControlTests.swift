@@ -8,7 +8,7 @@ struct FlowControlTests {
     @Test("arrives whole through any window", arguments: [0, 1, 100, 65_535] as [UInt32], [1, 99, 4096, 70_000])
     func windows(window: UInt32, size: Int) throws {
         let pair = try Pair.settled {
-            $0.initial.initialWindow = window
+            $0.initial[.initialWindow] = window
             $0.maximumRequestBody = 100_000
         }
         #expect(pair.client.remoteInitialWindow == Int(window))
@@ -22,7 +22,7 @@ struct FlowControlTests {
             try pair.settle()
             // One byte is enough: the server refills what it has read.
             #expect(pair.requests().map(\.stream).sorted() == [1, 3])
-            try pair.server.updateSettings(.init(initialWindow: 65_535))
+            try pair.server.updateSettings([.initialWindow: 65_535])
             try pair.settle()
         }
         let requests = pair.requests()

@@ -42,7 +42,7 @@ struct HTTP2FuzzTests {
                 stream: stream, status: 400, headers: [HTTP2Header("apns-id", "1-2")],
                 body: Array(#"{"reason":"BadDeviceToken"}"#.utf8))
         }
-        try server.ping()
+        try server.raw.ping()
         try server.goaway(lastStreamID: 9, code: .noError, debugData: Array(#"{"reason":"x"}"#.utf8))
         var response = ByteQueue()
         try server.drain(into: &response)

@@ -76,7 +76,7 @@ struct LifecycleTests {
 
     @Test("refuses queued requests on GOAWAY, even when no stream is allowed")
     func goawayWithUnwritten() throws {
-        let pair = try Pair.settled(server: { $0.initial.maxConcurrentStreams = 0 })
+        let pair = try Pair.settled(server: { $0.initial[.maxConcurrentStreams] = 0 })
         try pair.post(1)
         try pair.post(2, body: payload(10))
         try pair.settle()
@@ -89,7 +89,7 @@ struct LifecycleTests {
 
     @Test("ends a cancelled request at once, written or not")
     func cancel() throws {
-        let pair = try Pair.settled(server: { $0.initial.maxConcurrentStreams = 1 })
+        let pair = try Pair.settled(server: { $0.initial[.maxConcurrentStreams] = 1 })
         let written = try pair.post(1)
         let waiting = try pair.post(2)
         try pair.settle()

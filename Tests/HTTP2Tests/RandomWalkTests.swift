@@ -25,8 +25,8 @@ private final class Walk {
         random = SplitMix64(seed: seed)
         client = try HTTP2ClientSession()
         var settings = HTTP2ServerSession.Settings()
-        settings.initial.maxConcurrentStreams = [nil, 0, 1, 10].randomElement(using: &random)!
-        settings.initial.initialWindow = [nil, 0, 100, 5000].randomElement(using: &random)!
+        settings.initial[.maxConcurrentStreams] = [nil, 0, 1, 10].randomElement(using: &random)!
+        settings.initial[.initialWindow] = [nil, 0, 100, 5000].randomElement(using: &random)!
         server = try HTTP2ServerSession(settings: settings)
     }
 
@@ -62,7 +62,7 @@ private final class Walk {
             isGoing = true
             try server.goaway(lastStreamID: .max)
         case 50..<51 where isGoing: try server.goaway(code: .noError, debugData: Array("{\"reason\":\"Shutdown\"}"))
-        case 51..<53: try client.ping()
+        case 51..<53: try client.raw.ping()
         case 53..<65: try client.drain(into: &upward, upTo: Int.random(in: 1...3000, using: &random))
         case 65..<77: try server.drain(into: &downward, upTo: Int.random(in: 1...3000, using: &random))
         default: try deliver(Int.random(in: 0...2000, using: &random), Int.random(in: 0...2000, using: &random))
@@ -104,10 +104,10 @@ private final class Walk {
     }
 
     private func changeSettings() throws {
-        var changes = ServerSettings()
-        changes.maxConcurrentStreams = [nil, 0, 1, 20, 1000].randomElement(using: &random)!
-        changes.initialWindow = [nil, 0, 100, 65_535].randomElement(using: &random)!
-        changes.headerTableSize = [nil, 0, 100, 65_536].randomElement(using: &random)!
+        var changes: [HTTP2Setting: UInt32] = [:]
+        changes[.maxConcurrentStreams] = [nil, 0, 1, 20, 1000].randomElement(using: &random)!
+        changes[.initialWindow] = [nil, 0, 100, 65_535].randomElement(using: &random)!
+        changes[.headerTableSize] = [nil, 0, 100, 65_536].randomElement(using: &random)!
         try server.updateSettings(changes)
     }
 

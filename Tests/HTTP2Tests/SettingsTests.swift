@@ -8,7 +8,7 @@ import Testing
 struct SettingsTests {
     @Test("control HPACK's table", arguments: [0, 4096, 65_536] as [UInt32])
     func headerTable(size: UInt32) throws {
-        let pair = try Pair.settled(server: { $0.initial.headerTableSize = size })
+        let pair = try Pair.settled(server: { $0.initial[.headerTableSize] = size })
         try pair.post(1)
         try pair.settle()
         try pair.post(2)
@@ -28,7 +28,7 @@ struct SettingsTests {
         #expect(size == 0 || requests[1].request.headerBlockLength < requests[0].request.headerBlockLength)
 
         // The table may change its size at any time.
-        try pair.server.updateSettings(.init(headerTableSize: 4096 - min(size, 4096)))
+        try pair.server.updateSettings([.headerTableSize: 4096 - min(size, 4096)])
         try pair.settle()
         try pair.post(3)
         try pair.settle()

@@ -146,7 +146,7 @@ package final class World {
             \(app("com.example.app"))\(app("com.example.other"))
             """
         var configuration = try ConfigurationDocument(
-            text: text, file: "\(folder)/harebell.yaml",
+            content: Array(text.utf8), file: "\(folder)/harebell.yaml",
             environment: { _ in nil },
             readFile: { _ in throw Complaint("no secrets here") }
         ).configuration

@@ -30,7 +30,7 @@ struct DocumentationTests {
         let start = try #require(lines.firstIndex(of: "|---|---|---|"))
         let rows = lines[(start + 1)...].prefix { $0.hasPrefix("|") }
         let prefixes = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
-        #expect(prefixes == BuiltInTokens.all.map(\.prefix.description))
+        #expect(prefixes == BuiltInTokens.all.map { $0.prefix.description })
     }
 
     @Test("They list every action")

@@ -199,7 +199,7 @@ struct ResolverTests {
             }
         }
         try fixture.run { count.connected.load(ordering: .relaxed) == 60 }
-        for thread in threads { thread.join() }
+        for thread in threads { _ = thread.join(until: .distantFuture) }
         #expect(count.failures.withLock { $0 } == [])
     }
 }

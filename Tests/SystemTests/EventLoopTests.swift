@@ -123,7 +123,7 @@ struct EventLoopTests {
             let handler = LoggingHandler(log) { [unowned loop] in
                 place.calls += 1
                 place.event.lower()
-                loop.deregister(other.registration!)
+                loop.deregister(&other.registration)
                 do {
                     try other.renew()
                     try other.register(with: loop, newcomer)

@@ -158,10 +158,10 @@ extension Thread {
         _ name: String, stackSize: Int = workerStackSize, _ body: @escaping @Sendable () throws -> Value
     ) throws -> Value {
         let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
-        try Thread.start(name: name, stackSize: stackSize) {
+        _ = try Thread.start(name: name, stackSize: stackSize) {
             let end = Result { try body() }
             result.withLock { $0 = end }
-        }.join()
+        }.join(until: .distantFuture)
         return try result.withLock { $0 }.get()
     }
 }

@@ -27,7 +27,7 @@ struct MailboxTests {
             }
         }
         try fixture.run { next.allSatisfy { $0 == letters } }
-        for thread in threads { thread.join() }
+        for thread in threads { _ = thread.join(until: .distantFuture) }
         #expect(next == [Int](repeating: letters, count: senders))
         #expect(outOfOrder == 0)
     }

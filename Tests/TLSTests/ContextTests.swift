@@ -134,9 +134,7 @@ struct ContextTests {
 
     @Test("the issuers in a PKCS #12 file are sent with its certificate")
     func pkcs12Issuers() throws {
-        let end = WallTime(milliseconds: Pair.now.milliseconds + Pair.day)
-        let middle = CertificateAuthority(
-            commonName: "Intermediate", notBefore: Pair.now, notAfter: end, issuer: Pair.authority)
+        let middle = CertificateAuthority(commonName: "Intermediate", now: Pair.now, issuer: Pair.authority)
         let issued = middle.issue(usage: .client, commonName: "client")
         let directory = try TemporaryDirectory()
         let file = try exported(issued.privateKeyPEM + issued.certificatePEM + middle.certificatePEM, in: directory)

@@ -87,9 +87,7 @@ struct HandshakeTests {
 
     @Test("a chain with an intermediate authority is accepted, even if another authority has the root's name")
     func intermediate() throws {
-        let middle = CertificateAuthority(
-            commonName: "Intermediate", notBefore: Pair.now,
-            notAfter: WallTime(milliseconds: Pair.now.milliseconds + 86_400_000), issuer: Pair.authority)
+        let middle = CertificateAuthority(commonName: "Intermediate", now: Pair.now, issuer: Pair.authority)
         let issued = middle.issue(names: ["server.example"], usage: .server)
         let chain = issued.certificatePEM + middle.certificatePEM
         let server = try Pair.server(identity: .pemText(certificates: chain, privateKey: issued.privateKeyPEM))

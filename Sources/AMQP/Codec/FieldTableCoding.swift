@@ -6,22 +6,23 @@ extension FieldTable {
     ///
     /// Throws when a name is longer than 255 bytes.
     package func encoded() throws(AMQPError) -> [UInt8] {
-        var output: [UInt8] = []
+        var output = ByteQueue()
         for entry in entries {
             try ShortString.check(entry.name[...], "name of a header")
             output.append(UInt8(entry.name.count))
-            output += entry.name
+            output.append(entry.name)
             try entry.value.encode(into: &output)
         }
-        return output
+        return output.copy()
     }
 
     /// The table's content with its length prefix, as on the wire.
     func wire() throws(AMQPError) -> [UInt8] {
         let content = try encoded()
-        var wire: [UInt8] = []
+        var wire = ByteQueue()
         wire.append(bigEndian: UInt32(content.count))
-        return wire + content
+        wire.append(content)
+        return wire.copy()
     }
 
     /// Copies a table that the parser decoded.
@@ -45,7 +46,7 @@ extension FieldTable {
 }
 
 extension FieldValue {
-    fileprivate func encode(into output: inout [UInt8]) throws(AMQPError) {
+    fileprivate func encode(into output: inout ByteQueue) throws(AMQPError) {
         switch self {
         case .boolean(let value): output.append("t", value ? 1 as UInt8 : 0)
         case .int8(let value): output.append("b", value)
@@ -66,21 +67,15 @@ extension FieldValue {
         case .timestamp(let seconds): output.append("T", seconds)
         case .void: output.append(UInt8(ascii: "V"))
         case .array(let values):
-            var content: [UInt8] = []
+            var content = ByteQueue()
             for value in values { try value.encode(into: &content) }
-            output.append("A", longString: content)
+            output.append("A", longString: content.copy())
         case .table(let table): output.append("F", longString: try table.encoded())
         }
     }
 }
 
-extension [UInt8] {
-    fileprivate mutating func append<Integer: FixedWidthInteger>(bigEndian value: Integer) {
-        for shift in stride(from: Integer.bitWidth - 8, through: 0, by: -8) {
-            append(UInt8(truncatingIfNeeded: value >> shift))
-        }
-    }
-
+extension ByteQueue {
     fileprivate mutating func append<Integer: FixedWidthInteger>(_ kind: Unicode.Scalar, _ value: Integer) {
         append(UInt8(ascii: kind))
         append(bigEndian: value)
@@ -88,7 +83,7 @@ extension [UInt8] {
 
     fileprivate mutating func append(_ kind: Unicode.Scalar, longString bytes: [UInt8]) {
         append(kind, UInt32(bytes.count))
-        self += bytes
+        append(bytes)
     }
 }
 

@@ -11,6 +11,7 @@ enum FrameFormat {
     /// Type, channel and size.
     static let headerSize = 7
     static let end: UInt8 = 0xCE
+    static let heartbeat: [UInt8] = [Kind.heartbeat.rawValue, 0, 0, 0, 0, 0, 0, end]
     /// The header and the end.
     static let overhead = headerSize + 1
     /// Class, weight and body size at the beginning of a content header.

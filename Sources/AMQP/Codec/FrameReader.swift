@@ -28,16 +28,11 @@ struct FrameReader: ~Copyable {
     /// The received part of an incomplete frame, or a frame that was completed in it.
     private var partial = ByteQueue()
     private var isPartialComplete = false
-    /// The maximum size of a frame in bytes, including header and end.
-    private var maximumSize = Int(AMQPConfiguration.frameMax)
+    /// The maximum size of a frame in bytes, including header and end; the negotiated one once it is known.
+    var maximumSize = Int(AMQPConfiguration.frameMax)
     /// Whether no frame has arrived yet.
     private var isFirst = true
     private var pool = LibraryPool()
-
-    /// Applies the negotiated frame size.
-    mutating func tune(frameMax: UInt32) {
-        maximumSize = Int(frameMax)
-    }
 
     /// Removes the next frame from `rest`; `nil` if it is not complete. The memory of a frame is valid until the next
     /// call.

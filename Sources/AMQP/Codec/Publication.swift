@@ -1,3 +1,4 @@
+import CRabbitMQ
 import Core
 
 /// One message to publish. Exchange, routing key and body are views.
@@ -42,6 +43,55 @@ package struct Publication {
             return properties
         }
         set { encodedProperties = Self.persistent(newValue) }
+    }
+
+    /// Writes the frames in one pass: `basic.publish`, the content header, and the body frames.
+    ///
+    /// All lengths are checked before the first byte is written: a method frame without its header would end the
+    /// connection. Source: AMQP 0-9-1, sections 4.2.3 to 4.2.6.
+    func write(channel: UInt16, frameMax: Int, to output: inout ByteQueue) throws(AMQPError) {
+        try ShortString.check(exchange, "exchange")
+        try ShortString.check(routingKey, "routing key")
+        try encodedProperties.check()
+        let part = frameMax - FrameFormat.overhead
+        let limit = part - FrameFormat.contentHeaderSize
+        guard propertiesSize <= limit else {
+            throw AMQPError(
+                .propertiesTooLarge, "the properties have \(propertiesSize) bytes; one frame holds \(limit)",
+                isTransient: false)
+        }
+        let methodSize = 9 + exchange.count + routingKey.count
+        let headerSize = FrameFormat.contentHeaderSize + propertiesSize
+        let frames = 2 + (body.count + part - 1) / part
+        let total = frames * FrameFormat.overhead + methodSize + headerSize + body.count
+        unsafe output.append(upTo: total) { buffer in
+            var writer = unsafe PackedWriter(buffer)
+            writer.beginFrame(.method, channel: channel, size: methodSize)
+            writer.append(bigEndian: AMQP_BASIC_PUBLISH_METHOD)
+            writer.append(bigEndian: 0 as UInt16)
+            writer.append(short: exchange)
+            writer.append(short: routingKey)
+            writer.append(mandatory ? 1 : 0)
+            writer.endFrame()
+
+            writer.beginFrame(.header, channel: channel, size: headerSize)
+            writer.append(bigEndian: UInt32(AMQP_BASIC_CLASS) << 16)
+            writer.append(bigEndian: UInt64(body.count))
+            writer.append(encodedProperties.bytes)
+            writer.endFrame()
+
+            unsafe body.withUnsafeBufferPointer { body in
+                var start = 0
+                while start < body.count {
+                    let count = min(part, body.count - start)
+                    writer.beginFrame(.body, channel: channel, size: count)
+                    unsafe writer.append(UnsafeBufferPointer(rebasing: body[start..<start + count]))
+                    writer.endFrame()
+                    start += count
+                }
+            }
+            return writer.count
+        }
     }
 
     private static func persistent(_ properties: MessageProperties) -> EncodedProperties {

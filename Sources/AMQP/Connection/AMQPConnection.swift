@@ -40,7 +40,7 @@ package final class AMQPConnection {
 
     /// The generation of the current engine; 0 before the first attempt.
     private(set) var epoch: UInt32 = 0
-    package private(set) var address: BrokerAddress
+    package var address: BrokerAddress { configuration.address }
     private var configuration: AMQPConfiguration
     private var addresses: [BrokerAddress]
     /// Brokers not yet tried in this round.
@@ -57,8 +57,6 @@ package final class AMQPConnection {
     /// Of the current epoch, or the last one.
     private var link: AMQPLink
     private var openedAt: Instant?
-    private var nextSequence: UInt64 = 1
-    private var isPaused = false
 
     /// A connection that ``start(at:)`` opens.
     ///
@@ -78,8 +76,7 @@ package final class AMQPConnection {
         self.backoff = backoff
         refusalBackoff = Backoff(base: backoff.base, limit: Self.longestPauseAfterRefusal)
         configuredStallTimeout = configuration.stallTimeout
-        address = addresses[0]
-        self.configuration.address = address
+        self.configuration.address = addresses[0]
         // Until the first epoch.
         link = AMQPLink(AMQPEngine(configuration: self.configuration, epoch: 0))
     }
@@ -107,7 +104,7 @@ package final class AMQPConnection {
     package func setPassword(_ password: String, expires: Bool, at now: Instant) {
         for index in addresses.indices { addresses[index].password = password }
         for index in untried.indices { untried[index].password = password }
-        address.password = password
+        configuration.address.password = password
         switch state {
         case .active: call { $0.updateSecret(expires ? password : nil, at: now) }
         // The old one may be why it waits.
@@ -177,13 +174,11 @@ package final class AMQPConnection {
     /// Stops new deliveries in this and later epochs, until ``resumeConsumers(of:at:)``. Held deliveries can still be
     /// settled.
     package func cancelConsumers(at now: Instant) {
-        isPaused = true
         call { $0.cancelConsumers(at: now) }
     }
 
     /// - Parameter queues: the queues to resume; `nil` for all.
     package func resumeConsumers(of queues: Set<QueueID>? = nil, at now: Instant) {
-        if queues == nil { isPaused = false }
         call { $0.resumeConsumers(of: queues, at: now) }
     }
 
@@ -253,7 +248,7 @@ package final class AMQPConnection {
 
     private func connect() {
         if untried.isEmpty { untried = addresses.shuffled(using: &random) }
-        address = untried.removeLast()
+        configuration.address = untried.removeLast()
         epoch += 1
         openedAt = nil
         link = makeLink()
@@ -275,14 +270,12 @@ package final class AMQPConnection {
     }
 
     private func makeLink() -> AMQPLink {
-        configuration.address = address
-        var engine = AMQPEngine(configuration: configuration, epoch: epoch, firstSequence: nextSequence)
-        engine.consumesWhenOpen = !isPaused
+        var engine = AMQPEngine(configuration: configuration, epoch: epoch, firstSequence: link.engine.nextSequence)
+        engine.consumesWhenOpen = link.engine.consumesWhenOpen
         return AMQPLink(engine)
     }
 
     private func ended(_ error: AMQPError?, at now: Instant) -> Event {
-        nextSequence = link.engine.nextSequence
         if case .closing = state {
             state = .closed
             return .closed

@@ -167,7 +167,6 @@ extension AMQPEngine {
         perform(consumers[index].machine.channelOpened(isWanted: consumesWhenOpen), onConsumer: index)
     }
 
-    /// Handles a channel close by the broker, which concerns only this consumer's queue.
     mutating func consumerChannelClosed(_ index: Int, _ error: AMQPError) {
         guard index < consumers.count else { return inspectionChannelClosed(error) }
         consumers[index].responseDue = nil
@@ -183,7 +182,7 @@ extension AMQPEngine {
     mutating func consumerChannelCloseOk(_ index: Int) {
         guard index < consumers.count, consumers[index].machine.state == .closing else { return }
         consumers[index].responseDue = nil
-        consumers[index].machine.channelCloseOkReceived(retryAt: nextRetry(index))
+        consumers[index].machine.channelClosed(retryAt: nextRetry(index))
     }
 
     /// The broker returns all unsettled deliveries of the channel to their queue.
@@ -349,7 +348,6 @@ extension AMQPEngine {
         perform(consumers[index].machine.cancelOkReceived(), onConsumer: index)
     }
 
-    /// Whether a consumer tag belongs to the consumer of this channel.
     @inline(__always)
     func isConsumer(_ index: Int, of tag: amqp_bytes_t) -> Bool {
         guard index < consumers.count else { return false }

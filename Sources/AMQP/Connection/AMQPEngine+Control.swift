@@ -59,8 +59,8 @@ extension AMQPEngine {
         switch request {
         case .declareQueue(let queue): try declare(queue, passive: false)
         case .inspectQueue(let name): try declare(QueueDeclaration(name: name), passive: true)
-        case .declareExchange(let exchange): try declare(exchange, passive: false)
-        case .inspectExchange(let name): try declare(ExchangeDeclaration(name: name, type: "direct"), passive: true)
+        case .declareExchange(let name, let type): try declare(exchange: name, type: type, passive: false)
+        case .inspectExchange(let name): try declare(exchange: name, type: "direct", passive: true)
         case .deleteQueue(let name):
             try unsafe send(AMQP_QUEUE_DELETE_METHOD) { writer throws(AMQPError) in
                 unsafe amqp_queue_delete_t(
@@ -105,11 +105,11 @@ extension AMQPEngine {
         }
     }
 
-    private mutating func declare(_ exchange: ExchangeDeclaration, passive: Bool) throws(AMQPError) {
+    private mutating func declare(exchange: String, type: String, passive: Bool) throws(AMQPError) {
         try unsafe send(AMQP_EXCHANGE_DECLARE_METHOD) { writer throws(AMQPError) in
             unsafe amqp_exchange_declare_t(
-                ticket: 0, exchange: try writer.short(exchange.name, "exchange"),
-                type: try writer.short(exchange.type, "exchange type"), passive: passive ? 1 : 0, durable: 1,
+                ticket: 0, exchange: try writer.short(exchange, "exchange"),
+                type: try writer.short(type, "exchange type"), passive: passive ? 1 : 0, durable: 1,
                 auto_delete: 0, internal: 0, nowait: 0, arguments: amqp_table_t())
         }
     }

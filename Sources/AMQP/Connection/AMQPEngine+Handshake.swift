@@ -128,10 +128,6 @@ extension AMQPEngine {
         }
     }
 
-    mutating func writeHeartbeat() {
-        output.append([FrameFormat.Kind.heartbeat.rawValue, 0, 0, 0, 0, 0, 0, FrameFormat.end])
-    }
-
     private mutating func writeStartOk() {
         let address = configuration.address
         let properties: FieldTable = [
@@ -181,7 +177,7 @@ extension AMQPEngine {
     }
 
     private mutating func writeTuneOkAndOpen() {
-        reader.tune(frameMax: handshake.frameMax)
+        reader.maximumSize = Int(handshake.frameMax)
         if handshake.heartbeat > 0 { timers.startHeartbeats(.seconds(handshake.heartbeat), at: now) }
         let handshake = handshake
         write(AMQP_CONNECTION_TUNE_OK_METHOD, channel: 0) { _ in

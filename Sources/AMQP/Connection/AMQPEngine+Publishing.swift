@@ -17,8 +17,7 @@ extension AMQPEngine {
     package mutating func publish(_ publication: borrowing Publication) throws(AMQPError) -> UInt64 {
         precondition(canPublish, "a publish requires a connection that accepts it")
         announceChange()
-        let frames = try PublicationWriter(publication, frameMax: Int(handshake.frameMax))
-        frames.write(publication, channel: AMQPEngine.channel, frameMax: Int(handshake.frameMax), to: &output)
+        try publication.write(channel: AMQPEngine.channel, frameMax: Int(handshake.frameMax), to: &output)
         // The body of a returned message is kept only up to that size.
         let isKept = publication.body.count <= configuration.maximumBody
         let fingerprint =

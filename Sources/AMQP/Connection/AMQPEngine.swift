@@ -126,7 +126,6 @@ package struct AMQPEngine: ~Copyable {
         }
     }
     package var nextSequence: UInt64 { confirms.nextSequence }
-    package var unconfirmed: Int { confirms.unconfirmed }
 
     /// Closes the connection in order, after the acks that are due. The broker requeues held deliveries.
     package mutating func close(at now: Instant) {
@@ -262,7 +261,7 @@ package struct AMQPEngine: ~Copyable {
             return finish(
                 AMQPError(.heartbeatTimeout, "no traffic from the broker for two heartbeats"))
         }
-        if timers.takeHeartbeat(at: now) { writeHeartbeat() }
+        if timers.takeHeartbeat(at: now) { output.append(FrameFormat.heartbeat) }
         expireConsumers()
         writeAcknowledgements()
     }

@@ -1,5 +1,3 @@
-/// The state of one channel.
-///
 /// A channel that the broker closed is reopened under the same number, and the broker's delivery tags restart. Our
 /// numbers continue, so that an old delivery cannot be settled on the new channel.
 struct Channel {

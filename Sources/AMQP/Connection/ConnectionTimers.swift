@@ -27,12 +27,10 @@ struct ConnectionTimers {
         if let intervals { silenceEnds = now + intervals.silence }
     }
 
-    /// Whether the handshake, or an orderly close, has taken too long.
     func isOverdue(at now: Instant) -> Bool {
         deadline.map { now >= $0 } ?? false
     }
 
-    /// Whether the broker was silent for two intervals.
     func isSilent(at now: Instant) -> Bool {
         now >= silenceEnds
     }

@@ -1,11 +1,11 @@
-package import Core
+import Core
 
 /// The state machine of one queue's consumer.
 ///
 /// If the broker cancels the consumer or closes its channel, a new channel is opened after a delay, and the consumer is
 /// registered again. The owner may stop and resume it at any time.
-package struct ConsumerMachine: Equatable {
-    package enum State: Equatable, Sendable {
+struct ConsumerMachine: Equatable {
+    enum State: Equatable, Sendable {
         /// Its channel is not open yet.
         case opening
         case stopped
@@ -20,13 +20,13 @@ package struct ConsumerMachine: Equatable {
         case closed(until: Instant)
     }
 
-    package enum Next: Equatable, Sendable {
+    enum Next: Equatable, Sendable {
         case stop
         case subscribe
         case closeChannel
     }
 
-    package enum Action: Equatable, Sendable {
+    enum Action: Equatable, Sendable {
         case none
         case openChannel
         case closeChannel
@@ -37,37 +37,31 @@ package struct ConsumerMachine: Equatable {
         case announceCancelled
     }
 
-    package private(set) var state = State.opening
-
-    package init() {}
+    private(set) var state = State.opening
 
     /// When ``deadlinePassed(at:)`` is due.
-    package var deadline: Instant? {
+    var deadline: Instant? {
         if case .closed(let until) = state { until } else { nil }
     }
 
     /// Whether the queue exists, as far as known, so that its messages can be counted.
-    package var isSettled: Bool {
+    var isSettled: Bool {
         state == .consuming || state == .stopped
     }
 
     // MARK: The broker
 
-    package mutating func channelOpened(isWanted: Bool) -> Action {
+    mutating func channelOpened(isWanted: Bool) -> Action {
         guard state == .opening else { return .none }
         state = .stopped
         return isWanted ? subscribe() : .none
     }
 
-    package mutating func channelClosed(retryAt: Instant) {
+    mutating func channelClosed(retryAt: Instant) {
         state = .closed(until: retryAt)
     }
 
-    package mutating func channelCloseOkReceived(retryAt: Instant) {
-        if state == .closing { state = .closed(until: retryAt) }
-    }
-
-    package mutating func consumeOkReceived() -> Action {
+    mutating func consumeOkReceived() -> Action {
         guard case .subscribing(let next) = state else { return .none }
         if let next { return cancel(then: next) }
         state = .consuming
@@ -78,7 +72,7 @@ package struct ConsumerMachine: Equatable {
     /// channel makes the broker return the others as well.
     ///
     /// The reply is a client's `basic.cancel`: RabbitMQ before 4.3 treats a `cancel-ok` as an error.
-    package mutating func cancelReceived() -> Action {
+    mutating func cancelReceived() -> Action {
         switch state {
         case .subscribing, .consuming: return cancel(then: .closeChannel)
         case .cancelling: state = .cancelling(then: .closeChannel)
@@ -87,7 +81,7 @@ package struct ConsumerMachine: Equatable {
         return .none
     }
 
-    package mutating func cancelOkReceived() -> Action {
+    mutating func cancelOkReceived() -> Action {
         guard case .cancelling(let next) = state else { return .none }
         switch next {
         case .stop:
@@ -103,7 +97,7 @@ package struct ConsumerMachine: Equatable {
     // MARK: The owner
 
     /// Stops the consumer. Its deliveries can still be settled.
-    package mutating func stop() -> Action {
+    mutating func stop() -> Action {
         switch state {
         case .consuming: return cancel(then: .stop)
         case .subscribing: state = .subscribing(then: .stop)
@@ -113,7 +107,7 @@ package struct ConsumerMachine: Equatable {
         return .none
     }
 
-    package mutating func resume() -> Action {
+    mutating func resume() -> Action {
         switch state {
         case .stopped: return subscribe()
         case .cancelling(then: .stop): state = .cancelling(then: .subscribe)
@@ -125,7 +119,7 @@ package struct ConsumerMachine: Equatable {
     }
 
     /// Registers the consumer again if it is registered, because its settings have changed.
-    package mutating func renew() -> Action {
+    mutating func renew() -> Action {
         switch state {
         case .consuming: return cancel(then: .subscribe)
         case .subscribing(then: nil): state = .subscribing(then: .subscribe)
@@ -136,7 +130,7 @@ package struct ConsumerMachine: Equatable {
 
     // MARK: Time
 
-    package mutating func deadlinePassed(at now: Instant) -> Action {
+    mutating func deadlinePassed(at now: Instant) -> Action {
         guard let deadline, deadline <= now else { return .none }
         state = .opening
         return .openChannel

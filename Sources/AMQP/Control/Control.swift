@@ -8,7 +8,9 @@ package enum ControlRequest: Sendable, Equatable {
     case deleteQueue(String)
     case purgeQueue(String)
     case bindQueue(String, exchange: String, routingKey: String)
-    case declareExchange(ExchangeDeclaration)
+    /// Declares a durable exchange without arguments. Its type is `direct`, `fanout`, `topic`, `headers`, or that of a
+    /// plug-in.
+    case declareExchange(String, type: String)
     case inspectExchange(String)
     case deleteExchange(String)
     /// Gets one message, which must be settled like a delivery.
@@ -31,18 +33,6 @@ package struct QueueDeclaration: Sendable, Equatable {
     package init(name: String, arguments: FieldTable = FieldTable()) {
         self.name = name
         self.arguments = arguments
-    }
-}
-
-/// The desired declaration of an exchange: durable, without arguments.
-package struct ExchangeDeclaration: Sendable, Equatable {
-    package var name: String
-    /// `direct`, `fanout`, `topic`, `headers`, or the type of a plug-in.
-    package var type: String
-
-    package init(name: String, type: String) {
-        self.name = name
-        self.type = type
     }
 }
 

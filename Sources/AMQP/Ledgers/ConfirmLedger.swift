@@ -34,8 +34,6 @@ package struct ConfirmLedger {
         publishes = SequenceTable(first: first)
     }
 
-    private var base: UInt64 { publishes.oldest }
-
     package var unconfirmed: Int { publishes.count }
     package var nextSequence: UInt64 { publishes.next }
 
@@ -75,7 +73,7 @@ package struct ConfirmLedger {
         guard tag > 0 || all, all || tag - 1 < nextSequence - first else { return }
         let last = all ? nextSequence &- 1 : first + (tag - 1)
         if multiple {
-            var start = base
+            var start = publishes.oldest
             while let sequence = publishes.first(from: start), sequence <= last {
                 end(sequence, confirmation, each)
                 start = sequence + 1
@@ -90,7 +88,7 @@ package struct ConfirmLedger {
         returns.removeAll()
         returnable = ReturnIndex()
         while publishes.count > 0 {
-            end(base, .lost, each)
+            end(publishes.oldest, .lost, each)
         }
     }
 

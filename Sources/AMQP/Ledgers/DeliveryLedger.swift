@@ -124,7 +124,9 @@ package struct DeliveryLedger {
     }
 
     package mutating func nextAcknowledgement(at now: Instant) -> Acknowledgement? {
-        if neighbours > 0, neighboursAreDue(at: now) {
+        if let start = since.neighbours,
+            isFlushing || neighbours >= Self.batch || held == 0 || now >= start + Self.delay
+        {
             let tag = lastNeighbour
             let count = neighbours
             neighbours = 0
@@ -132,20 +134,8 @@ package struct DeliveryLedger {
             if waiting == 0 { isFlushing = false }
             return count == 1 ? .one(tag) : .upTo(tag)
         }
-        if islands.count > 0, islandsAreDue(at: now) { return acknowledgeIsland() }
+        if let start = since.islands, isFlushing || now >= start + Self.headOfLine { return acknowledgeIsland() }
         return nil
-    }
-
-    private func neighboursAreDue(at now: Instant) -> Bool {
-        if isFlushing || neighbours >= Self.batch || held == 0 { return true }
-        guard let start = since.neighbours else { return false }
-        return now >= start + Self.delay
-    }
-
-    private func islandsAreDue(at now: Instant) -> Bool {
-        if isFlushing { return true }
-        guard let start = since.islands else { return false }
-        return now >= start + Self.headOfLine
     }
 
     // Rare: inlined, it would slow every call of its caller.
@@ -175,7 +165,6 @@ package struct DeliveryLedger {
         if islands.count == 0 { since.islands = nil }
     }
 
-    /// The head is settled and becomes a neighbour.
     @inline(__always)
     private mutating func joinNeighbours(at now: Instant) {
         neighbours += 1

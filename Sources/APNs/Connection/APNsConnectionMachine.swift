@@ -5,15 +5,13 @@ package import Core
 ///
 /// It is ready only if ALPN agreed on `h2` and the peer's SETTINGS have arrived. It never returns to an earlier state.
 package struct APNsConnectionMachine {
-    package enum Phase: CaseIterable, Sendable {
+    package enum Phase: CaseIterable, Comparable, Sendable {
         case connecting, handshaking, ready, draining, closed
     }
 
     package enum Action: Equatable, Sendable {
         case none
         case startHandshake
-        /// The peer does not speak HTTP/2.
-        case refuseProtocol
         case announceReady
         /// No stream is open: send GOAWAY and close_notify, then close.
         case closeGracefully
@@ -40,11 +38,10 @@ package struct APNsConnectionMachine {
         return .startHandshake
     }
 
-    package mutating func protocolNegotiated(isHTTP2: Bool) -> Action {
-        guard phase != .closed else { return .none }
+    /// TLS has agreed on HTTP/2.
+    package mutating func protocolNegotiated() {
         precondition(phase == .handshaking && !speaksHTTP2, "ALPN is reported once, during the handshake")
-        speaksHTTP2 = isHTTP2
-        return isHTTP2 ? .none : .refuseProtocol
+        speaksHTTP2 = true
     }
 
     package mutating func settingsReceived() -> Action {
@@ -55,12 +52,7 @@ package struct APNsConnectionMachine {
         return .announceReady
     }
 
-    package mutating func goawayReceived(drainDeadline: Instant) -> Action {
-        precondition(phase != .connecting, "nothing arrives before the transport is open")
-        return retire(drainDeadline: drainDeadline)
-    }
-
-    /// Ends this connection, because another one replaces it.
+    /// Ends this connection, because another one replaces it or APNs has sent GOAWAY.
     package mutating func retire(drainDeadline: Instant) -> Action {
         guard phase != .draining, phase != .closed else { return .none }
         guard speaksHTTP2 else { return close(.loseStreams) }

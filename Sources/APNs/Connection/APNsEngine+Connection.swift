@@ -10,7 +10,7 @@ extension APNsEngine {
         do throws(TLSError) {
             if !tls.isEstablished {
                 guard try tls.handshake() else { return false }
-                perform(machine.protocolNegotiated(isHTTP2: tls.negotiatedProtocol == "h2"))
+                machine.protocolNegotiated()
             }
         } catch {
             throw APNsError(tls: error)
@@ -35,17 +35,11 @@ extension APNsEngine {
         guard case .bytes = result else { return result }
         defer { plaintext.removeAll() }
         do throws(HTTP2Error) {
-            try Self.move(plaintext, to: &http2)
+            try plaintext.withBytes { (bytes) throws(HTTP2Error) in try http2.receive(bytes) }
         } catch {
             throw APNsError(http2: error)
         }
         return result
-    }
-
-    private static func move(
-        _ plaintext: borrowing ByteQueue, to http2: inout HTTP2ClientSession
-    ) throws(HTTP2Error) {
-        try plaintext.withBytes { (bytes) throws(HTTP2Error) in try http2.receive(bytes) }
     }
 
     /// Encrypts the next part of HTTP/2's output.
@@ -80,13 +74,13 @@ extension APNsEngine {
                 responded(handle, http)
             case .reset(let handle, let code, let begun): reset(handle, code, begun)
             case .goaway(_, let code, let debugData):
-                let reason = ResponseBody(debugData).reason ?? ending.goaway?.reason
-                ending.goaway = Goaway(reason: reason, code: code)
+                let reason = ResponseBody(debugData).reason ?? goaway?.reason
+                goaway = Goaway(reason: reason, code: code)
                 events.append(.goaway(reason: reason?.rawValue ?? code.description))
-                perform(machine.goawayReceived(drainDeadline: now + configuration.drainTimeout))
+                perform(machine.retire(drainDeadline: now + configuration.drainTimeout))
             }
         }
-        while let next = open.timeouts.first, !http2.isOpen(next.stream) { open.timeouts.removeFirst() }
+        while let next = timeouts.first, !http2.isOpen(next.stream) { timeouts.removeFirst() }
         endIfDrained()
     }
 
@@ -101,7 +95,7 @@ extension APNsEngine {
     }
 
     private mutating func takeBodyRequirement(_ handle: Handle) -> Bool {
-        !open.resultsInBody.isEmpty && open.resultsInBody.remove(handle) != nil
+        !resultsInBody.isEmpty && resultsInBody.remove(handle) != nil
     }
 
     /// - Parameter begun: the received part of the response.
@@ -114,21 +108,20 @@ extension APNsEngine {
         // APNs has processed a request if its response has begun, whatever the peer reports afterwards.
         let isUntouched = code == .refusedStream && status == nil
         if isUntouched {
-            let cause = ending.lossDetail
+            let cause = lossDetail
             detail = cause.isEmpty ? "APNs did not process the request" : "\(cause), before it was sent"
-        } else if !ending.lossDetail.isEmpty {
-            detail = ending.lossDetail
+        } else if !lossDetail.isEmpty {
+            detail = lossDetail
         } else {
             detail = "APNs reset the stream without a response (\(code))"
         }
         if !isUntouched {
             detail += status.map { ", after status \($0) without a body" } ?? ", after it was sent"
         }
-        let goaway = ending.goaway
         if let goaway { detail += "; GOAWAY said \(goaway.description)" }
         let loss = Loss(
             processed: isUntouched ? .no : .unknown, detail: detail, goawayReason: goaway?.reason,
-            isRefused: isUntouched && ending.lossDetail.isEmpty)
+            isRefused: isUntouched && lossDetail.isEmpty)
         events.append(.lost(handle: handle, loss))
     }
 
@@ -139,20 +132,20 @@ extension APNsEngine {
     // MARK: Deadlines
 
     mutating func cancelOverdue() {
-        while let oldest = open.timeouts.first, oldest.deadline <= now {
+        while let oldest = timeouts.first, oldest.deadline <= now {
             // A request that was never written counts as refused.
             let isWritten = http2.isWritten(oldest.stream)
-            ending.lossDetail = "no response in time"
+            lossDetail = "no response in time"
             counters[.requestTimeouts] += 1
             http2.cancel(stream: oldest.stream, code: isWritten ? .cancel : .refusedStream)
             takeHTTP2Events()
-            ending.lossDetail = ""
+            lossDetail = ""
         }
     }
 
     mutating func ping() {
         do throws(HTTP2Error) {
-            try http2.ping()
+            try http2.raw.ping()
         } catch {
             fail(APNsError(http2: error))
         }
@@ -172,7 +165,6 @@ extension APNsEngine {
         case .announceReady:
             isEstablished = true
             events.append(.ready)
-        case .refuseProtocol: fail(APNsError(.noHTTP2, APNsError.noHTTP2Message(configuration.endpoint)))
         case .loseStreams: close(nil)
         case .closeGracefully: close(goawayError)
         case .giveUpHandshake:
@@ -193,12 +185,13 @@ extension APNsEngine {
 
     /// The machine is closed: loses open requests, sends GOAWAY and close_notify, and notifies the owner.
     mutating func close(_ error: APNsError?) {
-        ending.lossDetail = error.map { "the connection was lost: \($0.cause)" } ?? ""
+        let cause = error.map { $0.underlying.map { "\($0)" } ?? $0.message }
+        lossDetail = cause.map { "the connection was lost: \($0)" } ?? ""
         http2.abandon(code: .cancel)
         takeHTTP2Events()
         sendClosingFrames()
         events.append(.closed(error))
-        ending.wantsDisconnect = true
+        wantsDisconnect = true
     }
 
     /// Sends GOAWAY and close_notify if the connection still accepts them.
@@ -219,7 +212,7 @@ extension APNsEngine {
     }
 
     private var goawayError: APNsError? {
-        guard let goaway = ending.goaway else { return nil }
+        guard let goaway else { return nil }
         return APNsError(.goaway, "\(configuration.endpoint) closed the connection by GOAWAY, reason \(goaway.text)")
     }
 
@@ -244,10 +237,6 @@ extension APNsResponse {
 }
 
 extension APNsError {
-    static func noHTTP2Message(_ endpoint: Endpoint) -> String {
-        "\(endpoint) does not speak HTTP/2 (ALPN): check that it is APNs, and that no proxy terminates TLS"
-    }
-
     init(http2 error: HTTP2Error) {
         self.init(.http2, "HTTP/2 failed", underlying: error, isTransient: error.isTransient)
     }

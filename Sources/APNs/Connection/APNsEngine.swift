@@ -68,29 +68,16 @@ package struct APNsEngine: ~Copyable {
         }
     }
 
-    /// The requests without an event yet.
-    struct OpenRequests {
-        /// The streams in the order of their timeouts. The first is open; others may have ended.
-        var timeouts = Deque<(stream: Int32, deadline: Instant)>()
-        /// The requests whose success needs a response body.
-        var resultsInBody: Set<Handle> = []
-    }
-
-    /// The reason for the connection's end, as far as it is known.
-    struct Ending {
-        var goaway: Goaway?
-        /// The reason for streams that we end.
-        var lossDetail = ""
-        var wantsDisconnect = false
-    }
-
     package let configuration: Configuration
     var tls: TLSSession
     var http2: HTTP2ClientSession
     var writer: RequestWriter
     var machine = APNsConnectionMachine()
-    var open = OpenRequests()
-    var liveness: Liveness
+    /// The streams in the order of their timeouts. The first is open; others may have ended.
+    var timeouts = Deque<(stream: Int32, deadline: Instant)>()
+    /// The open requests whose success needs a response body.
+    var resultsInBody: Set<Handle> = []
+    var liveness = Liveness()
     var events = UniqueDeque<Event>()
     /// For the owner, when the transport or a deadline calls: events may follow, and streams, window or phase change.
     var eventWaker: Waker?
@@ -105,7 +92,10 @@ package struct APNsEngine: ~Copyable {
     static let plaintextPart = 32 * 1024
     /// Whether APNs has accepted a provider token on this connection, or needs none.
     package internal(set) var isAuthenticated: Bool
-    var ending = Ending()
+    var goaway: Goaway?
+    /// The reason for streams that we end.
+    var lossDetail = ""
+    package internal(set) var wantsDisconnect = false
     var now = Instant(nanoseconds: 0)
     package internal(set) var isEstablished = false
     /// How often it hit its limits. Limits that end it are the code of its ``Event/closed(_:)``.
@@ -126,9 +116,6 @@ package struct APNsEngine: ~Copyable {
         }
         writer = RequestWriter(authority: endpoint.authority)
         isAuthenticated = !configuration.usesProviderToken
-        liveness = Liveness(
-            idleLimit: configuration.pingIdle, stallLimit: configuration.stallLimit,
-            pongLimit: configuration.pongTimeout, silentSince: now)
     }
 
     package var phase: APNsConnectionMachine.Phase { machine.phase }
@@ -183,8 +170,8 @@ package struct APNsEngine: ~Copyable {
         let payload = request.hasBody ? request.notification.content.payload : nil
         do throws(HTTP2Error) {
             let stream = try http2.submit(body: payload, handle: handle)
-            open.timeouts.append((stream, now + configuration.requestTimeout))
-            if request.hasResultInBody { open.resultsInBody.insert(handle) }
+            timeouts.append((stream, now + configuration.requestTimeout))
+            if request.hasResultInBody { resultsInBody.insert(handle) }
         } catch {
             throw APNsError(http2: error)
         }
@@ -232,7 +219,7 @@ package struct APNsEngine: ~Copyable {
 
     package mutating func transportClosed(_ failure: TransportError?, at now: Instant) {
         calledByNetwork(at: now)
-        ending.wantsDisconnect = true
+        wantsDisconnect = true
         if let failure {
             fail(APNsError(.transport, "the connection to \(configuration.endpoint) failed", underlying: failure))
         } else {
@@ -255,16 +242,14 @@ package struct APNsEngine: ~Copyable {
         if !events.isEmpty { eventWaker?.wake() }
     }
 
-    package var wantsDisconnect: Bool { ending.wantsDisconnect }
-
     package var nextDeadline: Instant? {
         switch phase {
         case .connecting, .closed: return nil
         case .handshaking: return machine.deadline
         case .ready, .draining:
-            var earliest = liveness.deadline(isBusy: inFlight > 0)
+            var earliest = liveness.deadline(isBusy: inFlight > 0, configuration)
             if let deadline = machine.deadline { earliest = min(earliest, deadline) }
-            if let next = open.timeouts.first { earliest = min(earliest, next.deadline) }
+            if let next = timeouts.first { earliest = min(earliest, next.deadline) }
             return earliest
         }
     }
@@ -275,7 +260,7 @@ package struct APNsEngine: ~Copyable {
         perform(machine.deadlinePassed(at: now))
         guard phase == .ready || phase == .draining else { return }
         let isBusy = inFlight > 0
-        switch liveness.check(isBusy: isBusy, at: now) {
+        switch liveness.check(isBusy: isBusy, configuration, at: now) {
         case .none: break
         case .ping:
             counters[isBusy ? .stallPings : .idlePings] += 1

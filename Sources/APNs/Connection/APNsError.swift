@@ -3,13 +3,6 @@ package import Core
 /// Why a connection to APNs ended or could not be established.
 package typealias APNsError = ComponentFailure<APNsConnectionMachine>
 
-extension APNsError {
-    /// The underlying error of TLS, HTTP/2 or the transport, if there is one.
-    package var cause: String {
-        underlying.map { "\($0)" } ?? message
-    }
-}
-
 extension ErrorCode<APNsError> {
     /// DNS failed, TCP did not connect, or an established transport broke.
     package static var transport: Self { Self(rawValue: "transport") }

@@ -9,33 +9,26 @@ struct Liveness: Sendable {
         case none, ping, giveUp
     }
 
-    /// How long a connection without requests may be silent.
-    let idleLimit: Duration
-    /// How long a connection with requests in flight may be silent.
-    let stallLimit: Duration
-    /// How long a PING may be unanswered.
-    let pongLimit: Duration
-
-    private(set) var silentSince: Instant
-    private(set) var probedAt: Instant?
+    private var silentSince = Instant(nanoseconds: 0)
+    private var probedAt: Instant?
 
     mutating func noteTraffic(at now: Instant) {
         silentSince = now
         probedAt = nil
     }
 
-    /// The first request after an idle period; from now on ``stallLimit`` applies.
+    /// The first request after an idle period; from now on `stallLimit` applies.
     mutating func becameBusy(at now: Instant) {
         if probedAt == nil { silentSince = now }
     }
 
-    func deadline(isBusy: Bool) -> Instant {
-        if let probedAt { return probedAt + pongLimit }
-        return silentSince + (isBusy ? stallLimit : idleLimit)
+    func deadline(isBusy: Bool, _ limits: borrowing APNsEngine.Configuration) -> Instant {
+        if let probedAt { return probedAt + limits.pongTimeout }
+        return silentSince + (isBusy ? limits.stallLimit : limits.pingIdle)
     }
 
-    mutating func check(isBusy: Bool, at now: Instant) -> Action {
-        guard deadline(isBusy: isBusy) <= now else { return .none }
+    mutating func check(isBusy: Bool, _ limits: borrowing APNsEngine.Configuration, at now: Instant) -> Action {
+        guard deadline(isBusy: isBusy, limits) <= now else { return .none }
         if probedAt != nil { return .giveUp }
         probedAt = now
         return .ping

@@ -23,28 +23,16 @@ package struct APNsResponse: Equatable, Sendable {
     private let details: Details?
 
     /// `reason` in the body of any other response.
-    package var reason: RejectionReason? { details?.reason }
+    package var reason: RejectionReason? { if case .parts(let reason, _, _, _)? = details { reason } else { nil } }
     /// From a 410, in milliseconds since 1970 UTC: when the device token became inactive.
-    package var timestamp: Int64? { details?.timestamp }
+    package var timestamp: Int64? { if case .parts(_, let time, _, _)? = details { time } else { nil } }
     /// `apns-unique-id`. Present for every accepted broadcast, and in the development environment for every accepted
     /// notification.
-    package var uniqueID: [UInt8]? { details?.uniqueID }
-    package var channel: ChannelResponse? { details?.channel }
+    package var uniqueID: [UInt8]? { if case .parts(_, _, let id, _)? = details { id } else { nil } }
+    package var channel: ChannelResponse? { if case .parts(_, _, _, let part)? = details { part } else { nil } }
 
-    private final class Details: Equatable, Sendable {
-        let reason: RejectionReason?
-        let timestamp: Int64?
-        let uniqueID: [UInt8]?
-        let channel: ChannelResponse?
-
-        init(_ reason: RejectionReason?, _ timestamp: Int64?, _ uniqueID: [UInt8]?, _ channel: ChannelResponse?) {
-            (self.reason, self.timestamp, self.uniqueID, self.channel) = (reason, timestamp, uniqueID, channel)
-        }
-
-        static func == (left: Details, right: Details) -> Bool {
-            left.reason == right.reason && left.timestamp == right.timestamp && left.uniqueID == right.uniqueID
-                && left.channel == right.channel
-        }
+    private indirect enum Details: Equatable, Sendable {
+        case parts(reason: RejectionReason?, timestamp: Int64?, uniqueID: [UInt8]?, channel: ChannelResponse?)
     }
 
     package init(
@@ -53,7 +41,8 @@ package struct APNsResponse: Equatable, Sendable {
     ) {
         self.status = status
         let isPlain = reason == nil && timestamp == nil && uniqueID == nil && channel == nil
-        details = isPlain ? nil : Details(reason, timestamp, uniqueID, channel)
+        details =
+            isPlain ? nil : .parts(reason: reason, timestamp: timestamp, uniqueID: uniqueID, channel: channel)
     }
 
     package var isSuccess: Bool {

@@ -52,8 +52,7 @@ struct RequestWriter {
             let knewID = Self.note(&knowsID)
             request.id.withText { fields.replaceValue(at: idIndex, $0, neverIndexed: knewID) }
             if let expiration = content.expiration {
-                let knewExpiration = Self.note(&knowsExpiration)
-                format(expiration)
+                let knewExpiration = format(expiration)
                 fields.replaceValue(at: idIndex + 2, scratch.span, neverIndexed: knewExpiration)
             }
             // It is the last of the kept fields.
@@ -68,8 +67,7 @@ struct RequestWriter {
             addRequestID(request.id, to: &fields)
             fields.add("apns-push-type", content.pushType.name)
             if let expiration = content.expiration {
-                let knewExpiration = Self.note(&knowsExpiration)
-                format(expiration)
+                let knewExpiration = format(expiration)
                 fields.add("apns-expiration", scratch.span, neverIndexed: knewExpiration)
             }
             if let priority = content.priority { fields.add("apns-priority", priority.name) }
@@ -135,10 +133,11 @@ struct RequestWriter {
         id.withText { fields.add("apns-request-id", $0, neverIndexed: knewID) }
     }
 
-    /// Writes the seconds into ``scratch``.
-    private mutating func format(_ expiration: Int64) {
+    /// Writes the seconds into ``scratch``; returns whether the name was sent before.
+    private mutating func format(_ expiration: Int64) -> Bool {
         scratch.removeAll(keepingCapacity: true)
         scratch.append(decimal: Int(expiration))
+        return Self.note(&knowsExpiration)
     }
 
     /// - Returns: whether the name was sent before, so that the field is not indexed again.

@@ -74,7 +74,11 @@ extension APNsPool {
         var due = counts.due
         var connecting = counts.connecting
         var ready = counts.ready
-        if let newest = counts.newest { retireReplaced(by: newest, at: now) }
+        for connection in connections {
+            if let newest = counts.newest, let replacement = connection.replacedBy, replacement <= newest {
+                retire(connection, at: now)
+            }
+        }
         if shortage != nil {
             surplus.restart(at: now)
             if let next = replaceCut(at: now) { due = min(due, next) }
@@ -93,7 +97,8 @@ extension APNsPool {
                 // Until then the oldest connection serves the others.
                 if dialer.nextAttempt > now {
                     due = min(due, dialer.nextAttempt)
-                } else if retireOldest(at: now) {
+                } else if let oldest = connections.first(where: \.isReady) {
+                    retire(oldest, at: now)
                     ready -= 1
                 }
             }
@@ -202,8 +207,8 @@ extension APNsPool {
     private mutating func shrink(_ ready: Int, at now: Instant) {
         guard surplus.deadline <= now else { return }
         let open = connections.filter(\.isServing)
-        let isSurplus = surplus.check(
-            (ready, minimumConnections), inFlight: inFlight,
+        let isSurplus = surplus.isSurplus(
+            ready: ready, inFlight: inFlight,
             streams: open.reduce(0) { $0 + $1.engine.maximumConcurrentStreams },
             permits: configuration.permitsPerSecond, at: now)
         guard isSurplus, let leastBusy = open.min(by: { $0.engine.inFlight < $1.engine.inFlight }) else { return }
@@ -223,22 +228,12 @@ extension APNsPool {
     /// - Returns: When the next one is due.
     private func replaceCut(at now: Instant) -> Instant? {
         guard !connections.contains(where: { $0.isReady && $0.replacedBy != nil }) else { return nil }
-        var longest: PoolConnection?
-        for connection in connections where connection.isReady {
-            guard let since = connection.streamCut.since else { continue }
-            if let other = longest?.streamCut.since, other <= since { continue }
-            longest = connection
+        let cuts = connections.lazy.filter(\.isReady).compactMap { connection in
+            connection.streamCut.since.map { (connection: connection, since: $0) }
         }
-        guard let longest, let since = longest.streamCut.since else { return nil }
+        guard let (longest, since) = cuts.min(by: { $0.since < $1.since }) else { return nil }
         guard since + configuration.streamCutTimeout <= now else { return since + configuration.streamCutTimeout }
         longest.replacedBy = nextSerial
         return nil
-    }
-
-    private func retireReplaced(by newest: UInt32, at now: Instant) {
-        for connection in connections {
-            guard let replacement = connection.replacedBy, replacement <= newest else { continue }
-            retire(connection, at: now)
-        }
     }
 }

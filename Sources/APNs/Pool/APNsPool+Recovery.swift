@@ -9,23 +9,10 @@ import Core
 ///
 /// Sources: "Establishing a token-based connection to APNs"; "Handling notification responses from APNs".
 extension APNsPool {
-    /// What was already tried for one request.
-    struct Recovery {
-        var hadOlderToken = false
-        var hadFreshConnection = false
-    }
-
     /// A fresh connection has also refused a provider token, so requests from older ones need no fresh connection.
     struct Verdict {
         let refusal: TokenRefusal
         let serial: UInt32
-    }
-
-    struct Refusals {
-        /// The first connection that counts as fresh after a refusal.
-        var freshSerial: UInt32 = 0
-        /// Valid until APNs accepts a provider token.
-        var verdict: Verdict?
     }
 
     /// - Returns: Whether the request is sent again; otherwise the owner receives its response.
@@ -72,13 +59,13 @@ extension APNsPool {
     private mutating func resendsWithOlderToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool
     {
         let entry = entries[handle]
-        guard !isDraining, !entry.recovery.hadOlderToken else { return false }
+        guard !isDraining, !entry.hadOlderToken else { return false }
         switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
         case .none: return false
         case .older: events.append(.alarm(.tooManyTokenUpdates(keepsOlder: true)))
         case .inUse: break
         }
-        entries.update(handle) { $0.recovery.hadOlderToken = true }
+        entries.update(handle) { $0.hadOlderToken = true }
         counters[.renewals] += 1
         enqueueAgain(handle)
         return true
@@ -88,14 +75,14 @@ extension APNsPool {
         _ handle: Handle, _ refusal: TokenRefusal, _ connection: PoolConnection
     ) -> Bool {
         guard !isDraining else { return false }
-        if let verdict = refusals.verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
+        if let verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
             return false
         }
-        guard !entries[handle].recovery.hadFreshConnection else {
-            refusals.verdict = Verdict(refusal: refusal, serial: connection.serial)
+        guard !entries[handle].hadFreshConnection else {
+            verdict = Verdict(refusal: refusal, serial: connection.serial)
             return false
         }
-        entries.update(handle) { $0.recovery.hadFreshConnection = true }
+        entries.update(handle) { $0.hadFreshConnection = true }
         counters[.rebinds] += 1
         waiting.rebinding.append(handle)
         return true
@@ -107,7 +94,7 @@ extension APNsPool {
     @discardableResult
     private mutating func abandon(_ connection: PoolConnection, at now: Instant) -> Bool {
         retire(connection, at: now)
-        guard connection.serial >= refusals.freshSerial else { return false }
+        guard connection.serial >= freshSerial else { return false }
         wantFreshConnection()
         return true
     }
@@ -116,7 +103,7 @@ extension APNsPool {
     /// a new one, and when connects are limited it may be the only one.
     mutating func wantFreshConnection() {
         guard let newest = connections.last(where: \.isBound) else { return }
-        refusals.freshSerial = max(refusals.freshSerial, newest.serial + 1)
+        freshSerial = max(freshSerial, newest.serial + 1)
     }
 
     /// A probe was answered. If it was accepted, the older connections have narrower bindings. Otherwise its own
@@ -133,18 +120,7 @@ extension APNsPool {
     /// Whether a request waits for a fresh connection, and none exists or is being dialled.
     var lacksFreshConnection: Bool {
         guard !waiting.rebinding.isEmpty else { return false }
-        return !connections.contains {
-            $0.serial >= refusals.freshSerial && $0.isUsable
-        }
-    }
-
-    /// Makes room for a fresh connection when the pool has its maximum.
-    ///
-    /// - Returns: Whether a connection was retired.
-    func retireOldest(at now: Instant) -> Bool {
-        guard let oldest = connections.first(where: \.isReady) else { return false }
-        retire(oldest, at: now)
-        return true
+        return !connections.contains { $0.serial >= freshSerial && $0.isUsable }
     }
 }
 

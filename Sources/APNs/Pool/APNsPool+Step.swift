@@ -15,10 +15,8 @@ extension APNsPool {
         watchBreaker()
         if shortage != nil {
             sweep(at: now)
-            deadline = min(deadline ?? .distantFuture, nextSweep)
-        }
-        if shortage != nil, let permit = nextPermit(at: now.instant) {
-            deadline = min(deadline ?? .distantFuture, max(permit, now.instant + Self.permitInterval))
+            let permit = nextPermit(at: now.instant).map { max($0, now.instant + Self.permitInterval) }
+            deadline = min(deadline ?? .distantFuture, nextSweep, permit ?? .distantFuture)
         }
         stepDeadline = deadline
     }
@@ -69,7 +67,7 @@ extension APNsPool {
         connection.respondedAt = now.instant
         let refusal = response.isSuccess ? nil : response.rule.tokenRefusal
         if refusal == nil, response.status != 500 { noteUse(of: connection, at: now.instant) }
-        if let known = refusals.verdict, refusal == nil, connection.serial >= known.serial { refusals.verdict = nil }
+        if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
         noteServerErrors(response, on: connection, at: now.instant)
         if connection.brake.responded(response.status, at: now.instant) { brake(connection, at: now.instant) }
         if let refusal {
@@ -92,11 +90,7 @@ extension APNsPool {
 
     /// A connection that only returns server errors may lead to a faulty part of APNs.
     private mutating func noteServerErrors(_ response: APNsResponse, on connection: PoolConnection, at now: Instant) {
-        guard response.status == 500 else {
-            connection.serverErrors = 0
-            return
-        }
-        connection.serverErrors += 1
+        connection.serverErrors = response.status == 500 ? connection.serverErrors + 1 : 0
         guard connection.serverErrors == configuration.maximumServerErrors else { return }
         counters[.serverErrorLimitHits] += 1
         dialer.failed(at: now, using: &random)
@@ -198,10 +192,10 @@ extension APNsPool {
             let permits = connection.limiter.available(at: now.instant)
             placement.capacities.append(connection.engine.capacity(permits: permits))
         }
-        let fresh = connections.firstIndex { $0.serial >= refusals.freshSerial } ?? connections.count
+        let fresh = connections.firstIndex { $0.serial >= freshSerial } ?? connections.count
         var token: ProviderToken?
         var isRebinding = !waiting.rebinding.isEmpty
-        while let handle = nextQueued(isRebinding: isRebinding) {
+        while let handle = isRebinding ? waiting.rebinding.first : waiting.queue.first {
             if isExpired(handle, at: now) {
                 _ = waiting.remove(handle)
                 expire(handle)
@@ -220,11 +214,6 @@ extension APNsPool {
             }
             if waiting.rebinding.isEmpty { isRebinding = false }
         }
-    }
-
-    private func nextQueued(isRebinding: Bool) -> Handle? {
-        if isRebinding, let handle = waiting.rebinding.first { return handle }
-        return waiting.queue.first
     }
 
     /// Requests wait in the queue: counts what all connections lack.

@@ -99,11 +99,12 @@ package struct APNsPool: ~Copyable {
         /// How many of them a response caused.
         var turnedAway = 0
         var wasResent = false
-        /// What was already tried after its provider token was refused; each is tried once.
-        var recovery = Recovery()
+        // What was already tried after its provider token was refused; each is tried once.
+        var hadOlderToken = false
+        var hadFreshConnection = false
         /// Whether it needs a connection that is not bound to anything that was refused.
         var needsFreshConnection: Bool {
-            isProbe || recovery.hadFreshConnection
+            isProbe || hadFreshConnection
         }
         /// Whether it tests what a newly bound connection accepts.
         let isProbe: Bool
@@ -134,7 +135,10 @@ package struct APNsPool: ~Copyable {
     /// By the owner's handles.
     var entries = Slab<Entry>(givesHandles: false)
     var waiting = WaitingRequests()
-    var refusals = Refusals()
+    /// The first connection that counts as fresh after a provider token was refused.
+    var freshSerial: UInt32 = 0
+    /// Valid until APNs accepts a provider token.
+    var verdict: Verdict?
     var placement = Placement()
     var surplus: PoolShrinkPolicy
     var events = Deque<Event>()

@@ -29,8 +29,6 @@ package struct Dialer {
     private var attempts: [Instant] = []
 
     package init(maximumPerMinute: Int, backoff: Backoff, toleratedEarlyCloses: Int) {
-        precondition(maximumPerMinute > 0, "a pool needs a positive connect limit")
-        precondition(toleratedEarlyCloses >= 0, "the number of tolerated ends is not negative")
         self.toleratedEarlyCloses = toleratedEarlyCloses
         self.maximumPerMinute = maximumPerMinute
         self.backoff = backoff

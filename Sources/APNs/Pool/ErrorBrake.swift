@@ -51,11 +51,8 @@ package struct ErrorBrake: Sendable {
             divisor = max(divisor / 2, 1)
         }
         // Windows without any response.
-        var missed = (now - windowEnd).nanoseconds / Self.window.nanoseconds
-        while missed > 0, divisor > 1 {
-            divisor /= 2
-            missed -= 1
-        }
+        let missed = (now - windowEnd).nanoseconds / Self.window.nanoseconds
+        divisor = max(divisor >> missed, 1)
         windowEnd = now + Self.window
         responses = 0
         refusals = 0

@@ -33,7 +33,6 @@ package struct Placement {
     /// - Parameter first: only this connection and those after it are considered.
     /// - Returns: The index of the connection for a request of `size` bytes.
     package mutating func place(size: Int, from first: Int = 0) -> Int? {
-        guard !capacities.isEmpty else { return nil }
         var best: Int?
         for offset in capacities.indices {
             let index = (start + offset) % capacities.count

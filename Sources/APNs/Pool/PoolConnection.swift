@@ -38,10 +38,5 @@ final class PoolConnection {
     var isServing: Bool { isReady && replacedBy == nil }
 
     /// Whether it accepts requests, or soon will.
-    var isUsable: Bool {
-        switch engine.phase {
-        case .connecting, .handshaking, .ready: true
-        case .draining, .closed: false
-        }
-    }
+    var isUsable: Bool { engine.phase < .draining }
 }

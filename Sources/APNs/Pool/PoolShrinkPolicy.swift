@@ -10,12 +10,11 @@ package struct PoolShrinkPolicy: Sendable {
     private var sentCount = 0
 
     package init(period: Duration, at now: Instant) {
-        precondition(period > .zero, "the observation period must be positive")
         self.period = period
         since = now
     }
 
-    /// When ``check(_:inFlight:streams:permits:at:)`` is due.
+    /// When ``isSurplus(ready:inFlight:streams:permits:at:)`` is due.
     package var deadline: Instant {
         since + period
     }
@@ -31,20 +30,17 @@ package struct PoolShrinkPolicy: Sendable {
     }
 
     /// - Parameters:
-    ///   - connections: the ready ones, and how many are kept in any case.
+    ///   - ready: the number of connections.
     ///   - inFlight: the requests on them.
     ///   - streams: the sum of their stream limits.
     ///   - permits: of one connection, per second.
-    /// - Returns: Whether one connection can be retired. A new period begins after each complete one.
-    package mutating func check(
-        _ connections: (ready: Int, minimum: Int), inFlight: Int, streams: Int, permits: Int, at now: Instant
-    ) -> Bool {
-        guard now >= deadline else { return false }
+    /// - Returns: Whether one connection can be retired. A new period begins.
+    package mutating func isSurplus(ready: Int, inFlight: Int, streams: Int, permits: Int, at now: Instant) -> Bool {
         let seconds = Double((now - since).nanoseconds) / 1e9
         let rate = Double(sentCount) / seconds
         restart(at: now)
-        guard connections.ready > max(connections.minimum, 1) else { return false }
-        let others = connections.ready - 1
-        return inFlight * 2 <= streams / connections.ready * others && rate * 2 <= Double(permits * others)
+        guard ready > 1 else { return false }
+        let others = ready - 1
+        return inFlight * 2 <= streams / ready * others && rate * 2 <= Double(permits * others)
     }
 }

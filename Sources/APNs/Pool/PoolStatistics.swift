@@ -36,7 +36,7 @@ package struct PoolStatistics: Sendable {
 
     private var readyConnections: [Connection] { connections.filter { $0.phase == .ready } }
     package var ready: Int { readyConnections.count }
-    package var connecting: Int { connections.count { $0.phase == .connecting || $0.phase == .handshaking } }
+    package var connecting: Int { connections.count { $0.phase < .ready } }
     package var draining: Int { connections.count { $0.phase == .draining } }
     /// Ready connections on which APNs has accepted the credential.
     package var authenticated: Int { readyConnections.count(where: \.isAuthenticated) }
@@ -63,7 +63,7 @@ extension PoolConnection {
             serial: serial, phase: engine.phase, isAuthenticated: isReady && engine.isAuthenticated,
             streams: engine.inFlight, maximumStreams: trial.readyAt == nil ? 0 : engine.maximumConcurrentStreams,
             permits: limiter.available(at: now), burst: limiter.burst, permitsPerSecond: limiter.perSecond,
-            isBraked: brake.divisor > 1, age: trial.readyAt.map { now - $0 }, goaway: engine.ending.goaway?.text)
+            isBraked: brake.divisor > 1, age: trial.readyAt.map { now - $0 }, goaway: engine.goaway?.text)
     }
 }
 

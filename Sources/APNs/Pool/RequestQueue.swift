@@ -79,13 +79,8 @@ package struct RequestQueue: Sendable {
     /// - Returns: `false` if it is not waiting.
     @discardableResult
     package mutating func remove(_ handle: Handle) -> Bool {
-        if let index = classes.firstIndex(where: { $0.waiting.contains(handle) }) {
-            classes[index].waiting.remove(handle)
-            return true
-        }
-        guard ahead.contains(handle) else { return false }
-        ahead.remove(handle)
-        return true
+        for index in classes.indices where classes[index].waiting.removeIfPresent(handle) { return true }
+        return ahead.removeIfPresent(handle)
     }
 }
 
@@ -101,13 +96,15 @@ struct WaitingRequests {
         queue.count + rebinding.count
     }
 
-    /// Removes a request that is not sent.
-    ///
-    /// - Returns: `false` if it is not waiting.
     mutating func remove(_ handle: Handle) -> Bool {
-        if queue.remove(handle) { return true }
-        guard rebinding.contains(handle) else { return false }
-        rebinding.remove(handle)
+        queue.remove(handle) || rebinding.removeIfPresent(handle)
+    }
+}
+
+extension HandleQueue {
+    fileprivate mutating func removeIfPresent(_ handle: Handle) -> Bool {
+        guard contains(handle) else { return false }
+        remove(handle)
         return true
     }
 }

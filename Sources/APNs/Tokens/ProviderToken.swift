@@ -77,17 +77,14 @@ package final class ProviderTokenSource: Sendable {
     }
 
     private func current(_ state: inout State, at now: Moment) -> ProviderToken {
-        let chosen: ProviderToken?
-        switch state.renewal.choose(at: now) {
-        case .newest: chosen = state.newest
-        case .older: chosen = state.older
-        case .sign:
+        let choice = state.renewal.choose(at: now)
+        if choice == .sign {
             state.older = state.newest
             state.newest = ProviderToken(
                 headerValue: signed(at: now.wall, by: state.key), generation: (state.newest?.generation ?? 0) + 1,
                 issuedAt: WallTime(milliseconds: now.wall.seconds * 1000))
-            chosen = state.newest
         }
+        let chosen = choice == .older ? state.older : state.newest
         guard let chosen else { preconditionFailure("only a signed token can be chosen") }
         return chosen
     }

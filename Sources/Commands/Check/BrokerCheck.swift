@@ -13,7 +13,6 @@ final class BrokerCheck: PlaceCheck {
     /// The timeout for a response of the broker.
     private static let timeLimit = Duration.seconds(15)
 
-    /// A question on the control connection.
     private enum Question {
         case exists(TopologyPlan.Step, ControlRequest)
         case isAsPlanned(TopologyPlan.Step)

@@ -19,22 +19,17 @@ struct BrokerDiagnosis {
 
     func version(_ server: ServerProperties) -> ConnectionFinding {
         let name = "\(server.product) \(server.version)"
-        guard server.product == "RabbitMQ", let version = Self.number(of: server) else {
+        let version = server.version.split(separator: ".").prefix(2).compactMap { Int($0) }
+        guard server.product == "RabbitMQ", version.count == 2 else {
             return ConnectionFinding(.note, "version", "\(name): Harebell is tested with RabbitMQ")
         }
-        guard version >= (3, 10) else {
+        guard (version[0], version[1]) >= (3, 10) else {
             return ConnectionFinding(
                 .warning, "version",
                 "\(name) has no at-least-once dead lettering: what waits in a retry queue can be lost",
                 hint: "RabbitMQ 3.10 or newer")
         }
         return ConnectionFinding(.ok, "version", name)
-    }
-
-    private static func number(of server: ServerProperties) -> (major: Int, minor: Int)? {
-        let parts = server.version.split(separator: ".").prefix(2).map { Int($0) }
-        guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
-        return (major, minor)
     }
 
     // MARK: Queues and exchanges

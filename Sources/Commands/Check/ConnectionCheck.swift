@@ -77,7 +77,6 @@ final class ConnectionCheck: Run {
         start(at: now.instant)
     }
 
-    /// The number of checked endpoints.
     var progress: (done: Int, of: Int) { (places.count(where: \.isFinished), places.count) }
 
     func trouble(at now: Instant) -> String? {
@@ -91,7 +90,6 @@ final class ConnectionCheck: Run {
         }
     }
 
-    /// Starts waiting checks.
     private func start(at now: Instant) {
         for index in places.indices where places[index].isWaiting && places.count(where: \.isRunning) < Self.atOnce {
             let subject = places[index].peer == .broker ? "tls" : "credential"

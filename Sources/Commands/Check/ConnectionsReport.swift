@@ -9,7 +9,6 @@ extension ConnectionCheck {
 
     // MARK: Text
 
-    /// One block per location.
     var lines: [String] {
         places.flatMap { place in
             var table = TextTable()

@@ -49,12 +49,10 @@ extension ConfigurationInspection.App {
                 ("key_file", .text(keyFile.description)),
                 ("key_id", .text(keyID)), ("team_id", .text(teamID)),
             ]
-        case .certificate(nil):
-            members += [("credential", .text("certificate")), ("readable", .boolean(false))]
-        case .certificate(let certificate?):
+        case .certificate(let certificate):
+            members += [("credential", .text("certificate")), ("readable", .boolean(certificate != nil))]
+            guard let certificate else { break }
             members += [
-                ("credential", .text("certificate")),
-                ("readable", .boolean(true)),
                 ("common_name", .optional(certificate.subjectCommonName)),
                 ("user_id", .optional(certificate.subjectUID)), ("issuer", .optional(certificate.issuerCommonName)),
                 ("environments", .array(Self.environments(of: certificate).map { .text($0) })),

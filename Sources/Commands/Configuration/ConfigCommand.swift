@@ -16,7 +16,7 @@ struct ConfigCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let settings = Schema.configuration.settings
+        let settings = Schema.settings
         guard !json else {
             let keys = settings.map { setting in
                 JSONOutput.object([

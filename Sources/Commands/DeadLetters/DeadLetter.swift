@@ -18,7 +18,6 @@ struct DeadLetter: Sendable, Equatable {
     let maker: Maker
     /// A name of ``Core/Outcome``; only set by workers.
     let outcome: String?
-    let status: Int?
     /// From APNs or the broker: `rejected`, `expired`, `maxlen` or `delivery_limit`.
     let reason: String?
     /// The queue that it came from, the destination of a replay; `nil` if unknown.
@@ -39,7 +38,6 @@ struct DeadLetter: Sendable, Equatable {
         let origin = delivery.text("harebell-queue")
         outcome = delivery.text("harebell-outcome")
         maker = outcome != nil ? .harebell : death != nil ? .broker : .other
-        status = delivery.integer("harebell-status")
         reason = outcome != nil ? delivery.text("harebell-reason") : death?.text("reason")
         queue = origin ?? death?.text("queue")
         exchange = origin == nil ? death?.bytes("exchange") : nil

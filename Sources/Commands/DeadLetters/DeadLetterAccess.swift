@@ -2,9 +2,7 @@ import ArgumentParser
 import Configuration
 import Core
 import Decoding
-import Glibc
 import Runtime
-import System
 
 /// Common code of all commands about one dead-letter queue.
 struct DeadLetterAccess {
@@ -46,16 +44,6 @@ struct DeadLetterAccess {
         let run = try run(.read(visit), edit)
         try check(run)
         return run
-    }
-
-    /// Asks for confirmation on a terminal.
-    func isConfirmed(_ question: String) -> Bool {
-        // Runs block them.
-        SignalSource.unblock(LoopRunner.handled)
-        complain("\(question) [y/N]")
-        if let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) { return true }
-        complain("nothing was changed")
-        return false
     }
 
     /// Prints the result of a run and ends the command with its status.

@@ -17,7 +17,6 @@ extension DeadLetterRun {
         static let rates = 1...1_000_000
         static let defaultRate = 500
 
-        /// The dead-letter queue.
         var queue: String
         var filter = DeadLetterFilter()
         /// The maximum number of chosen messages.
@@ -44,7 +43,6 @@ extension DeadLetterRun {
     enum End: Equatable, Sendable {
         /// All messages from the start were processed.
         case complete
-        /// ``stop(at:)`` was called.
         case stopped
         /// Another run holds the lock of the queue.
         case locked

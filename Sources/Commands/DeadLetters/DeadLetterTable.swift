@@ -1,5 +1,6 @@
 import Core
 import Decoding
+import System
 
 /// Dead letters with the same maker, outcome, reason and origin.
 struct DeadLetterGroup {
@@ -9,8 +10,6 @@ struct DeadLetterGroup {
     private(set) var lastFailedAt: WallTime?
     /// How many of them were replayed before.
     private(set) var replayed = 0
-    /// The largest number of replays of one letter.
-    private(set) var mostReplays = 0
 
     mutating func add(_ letter: DeadLetter) {
         count += 1
@@ -19,7 +18,6 @@ struct DeadLetterGroup {
             lastFailedAt = max(lastFailedAt ?? time, time)
         }
         if letter.replays > 0 { replayed += 1 }
-        mostReplays = max(mostReplays, letter.replays)
     }
 }
 
@@ -72,9 +70,15 @@ struct DeadLetterTable {
     }
 
     /// Shows the table, and asks unless it is a dry run. With `--json` standard output has only the command's own JSON.
-    func isConfirmed(_ access: DeadLetterAccess, _ options: DeadLetterOptions, _ verb: String, isDry: Bool) -> Bool {
+    func isConfirmed(_ options: DeadLetterOptions, _ verb: String, isDry: Bool) -> Bool {
         if isDry || !options.json { show(asJSON: options.json) }
-        return !isDry && access.isConfirmed("\(verb) \(total) of \(tally.atStart) messages?")
+        guard !isDry else { return false }
+        // Runs block them.
+        SignalSource.unblock(LoopRunner.handled)
+        complain("\(verb) \(total) of \(tally.atStart) messages? [y/N]")
+        if let answer = readLine(), ["y", "yes"].contains(answer.lowercased()) { return true }
+        complain("nothing was changed")
+        return false
     }
 
     func show(asJSON: Bool) {
@@ -97,7 +101,6 @@ struct DeadLetterTable {
             ("reason", .optional(letter.reason)), ("queue", .optional(letter.queue)), ("count", .integer(group.count)),
             ("first_failed_at", .optional(group.firstFailedAt?.inUTC)),
             ("last_failed_at", .optional(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
-            ("most_replays", .integer(group.mostReplays)),
         ]
         return .object(members + (target.map { [("target", .optional($0(letter.queue)))] } ?? []))
     }

@@ -53,7 +53,7 @@ struct DeadLettersReplay: ParsableCommand {
         }
         if dryRun || asks {
             let table = try DeadLetterTable(access, options, target: target)
-            guard table.isConfirmed(access, options, "Replay", isDry: dryRun) else { return }
+            guard table.isConfirmed(options, "Replay", isDry: dryRun) else { return }
         }
         let run = try access.run(.replay(to: target)) {
             options.select(&$0)
@@ -96,7 +96,7 @@ struct DeadLettersDiscard: ParsableCommand {
         let access = try options.access(verb: "discard")
         if dryRun || !yes {
             let table = try DeadLetterTable(access, options)
-            guard table.isConfirmed(access, options, "Permanently discard", isDry: dryRun) else { return }
+            guard table.isConfirmed(options, "Permanently discard", isDry: dryRun) else { return }
         }
         try access.report(try access.run(.discard, options.select), "discarded")
     }

@@ -47,7 +47,8 @@ struct DecodeCommand: ParsableCommand {
 
     func run() throws {
         let settings = try configuration.fileIfAny.map { _ in try configuration.load() }
-        let limit = settings?.broker.maximumMessage ?? Self.defaultLimit
+        // The default of broker.max_message_bytes.
+        let limit = settings?.broker.maximumMessage ?? 262_144
         let decoders = if let settings { DecoderSet(settings.decoders) } else { DecoderSet() }
         let queue = queue ?? settings?.queues[0].name ?? "push.requests"
         let decoder = decoder ?? settings?.queues.first { $0.name == queue }?.decoder ?? "auto"
@@ -72,7 +73,6 @@ struct DecodeCommand: ParsableCommand {
         if report.isRefused { throw Status.refused }
     }
 
-    /// Runs the program for this message.
     private func ask(
         _ process: ProcessDecoder, _ delivery: Delivery, _ decoder: String, _ log: Configuration.Log?
     ) throws -> Decoded {
@@ -88,9 +88,6 @@ struct DecodeCommand: ParsableCommand {
         return decoded
     }
 
-    /// The default of `broker.max_message_bytes`.
-    private static let defaultLimit = 262_144
-
     private func readDelivery(_ limit: Int) throws -> Delivery {
         let body = try validating("--file: cannot read \(file)") {
             try WholeFile.read(fileOrStandardInput: file, upTo: limit)
@@ -103,7 +100,7 @@ struct DecodeCommand: ParsableCommand {
             delivery.add(header: name, value)
         }
         for property in properties {
-            guard let (name, value) = Self.split(property, at: "="), delivery.set(property: name, value) else {
+            guard let (name, value) = Self.split(property), delivery.set(property: name, value) else {
                 throw ValidationError(
                     "--property \(property): expected name=value with one of "
                         + OneOffDelivery.properties.joined(separator: ", "))
@@ -113,7 +110,7 @@ struct DecodeCommand: ParsableCommand {
     }
 
     private static func header(_ text: String) -> (String, OneOffDelivery.HeaderValue)? {
-        guard let (name, value) = split(text, at: "=") else { return nil }
+        guard let (name, value) = split(text) else { return nil }
         guard name.hasSuffix(":"), name.count > 1 else { return (name, .text(value)) }
         let typed = String(name.dropLast())
         if let integer = Int64(value) { return (typed, .integer(integer)) }
@@ -121,9 +118,9 @@ struct DecodeCommand: ParsableCommand {
         return nil
     }
 
-    /// - Returns: `nil` unless there is a name before the separator.
-    private static func split(_ text: String, at separator: Character) -> (String, String)? {
-        guard let place = text.firstIndex(of: separator), place > text.startIndex else { return nil }
+    /// - Returns: `nil` unless there is a name before the equals sign.
+    private static func split(_ text: String) -> (String, String)? {
+        guard let place = text.firstIndex(of: "="), place > text.startIndex else { return nil }
         return (String(text[..<place]), String(text[text.index(after: place)...]))
     }
 }

@@ -57,7 +57,10 @@ struct LoadCommand: ParsableCommand {
 
     func run() throws {
         let settings = try configuration.load()
-        let queue = try settings.queue(named: queue)
+        let names = settings.queues.map(\.name)
+        guard let queue = queue ?? (names.count == 1 ? names[0] : nil) else {
+            throw ValidationError("which queue? Name one with --queue: \(names.joined(separator: ", "))")
+        }
         let topic = topic ?? settings.apps[0].topic
         try Self.refuseApple(settings.apps.filter { $0.isMeant(by: topic) }, topic)
         let timeout = former(patience, "--patience", now: "--timeout") ?? timeout

@@ -3,7 +3,6 @@ import Core
 
 /// The messages of a load run: the device, topic and payload of each.
 struct LoadPlan: Sendable {
-    /// How the device tokens are chosen.
     enum Mix: String, CaseIterable, Sendable {
         /// Tokens that a simulator accepts.
         case accepted
@@ -39,35 +38,34 @@ struct LoadPlan: Sendable {
 
     /// The JSON envelope of a message. In a varied mix, a few percent are special cases.
     func body(_ index: Int) -> [UInt8] {
+        // The simulator accepts a first digit of 7.
+        var beginning = "7"
         if mix == .varied {
             switch index % 100 {
-            case 13: return Array("{\"device-token\":\"\(deviceToken(index, beginning: ""))\"}".utf8)
+            case 13: return Array("{\"device-token\":\"\(deviceToken(index, beginning: beginning))\"}".utf8)
             case 31: return Array("this is not JSON".utf8)
-            case 47: return envelope(index, deviceToken: deviceToken(index, beginning: "dead"))
-            case 61, 62: return envelope(index, deviceToken: deviceToken(index, beginning: "bad0"))
+            case 47: beginning = "dead"
+            case 61, 62: beginning = "bad0"
             default: break
             }
         }
-        return envelope(index, deviceToken: deviceToken(index, beginning: ""))
-    }
-
-    private func envelope(_ index: Int, deviceToken: String) -> [UInt8] {
+        let token = deviceToken(index, beginning: beginning)
         let text = String(repeating: "x", count: bodySize)
         return Array(
             """
-            {"device-token":"\(deviceToken)","apns-topic":"\(topic)","apns-push-type":"alert","apns-priority":10,\
+            {"device-token":"\(token)","apns-topic":"\(topic)","apns-push-type":"alert","apns-priority":10,\
             "payload":{"aps":{"alert":{"title":"Load","body":"Message \(index) \(text)"},"sound":"default"}}}
             """.utf8)
     }
 
-    /// 64 digits, different for each message; the simulator accepts a first digit of 7.
+    /// 64 digits, different for each message.
     private func deviceToken(_ index: Int, beginning: String) -> String {
         var random = SplitMix64(seed: UInt64(truncatingIfNeeded: index))
         let digits = (0..<4).map { _ in
             let word = String(random.next(), radix: 16)
             return String(repeating: "0", count: 16 - word.count) + word
         }.joined()
-        return beginning.isEmpty ? "7" + digits.dropFirst() : beginning + digits.dropFirst(beginning.count)
+        return beginning + digits.dropFirst(beginning.count)
     }
 }
 

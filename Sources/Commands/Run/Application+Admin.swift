@@ -18,7 +18,7 @@ extension Application {
         do throws(EventLoopError) {
             let server = try AdminServer(
                 loop: loop, listen: settings.listen, token: settings.token?.reveal(), pages: self)
-            admin.server = server
+            adminServer = server
             log.notice("the admin server listens", metadata: ["address": "\(server.endpoint)"])
             return nil
         } catch {
@@ -36,16 +36,11 @@ extension Application {
         }
     }
 
-    /// Asks workers for due snapshots, and answers waiting pages.
     func watchWorkers(at now: Moment) {
         workers.ask(workers.watch.round(at: now.instant))
-        if let server = admin.server, admin.isWaitingForWorkers, workers.watch.isComplete(at: now.instant) {
-            admin.isWaitingForWorkers = false
-            server.respondToWaiting()
-        }
+        if workers.watch.isComplete(at: now.instant) { adminServer?.respondToWaiting() }
     }
 
-    /// The current state of the process.
     private func processSnapshot(at now: Moment) -> ProcessSnapshot {
         ProcessSnapshot(
             workers: workers.watch.seen(at: now.instant),
@@ -53,32 +48,30 @@ extension Application {
             credentials: zip(plan.configuration.apps, plan.apps).map { app, planned in
                 let issued = plan.tokens.source(for: app.credential)?.issuedAt
                 return ProcessSnapshot.Credential(
-                    AppName(app.topic, app.environment), usesProviderTokens: planned.certificate == nil,
-                    expiresIn: planned.certificate?.secondsLeft(at: now.wall),
+                    AppName(app.topic, app.environment), expiresIn: planned.certificate?.secondsLeft(at: now.wall),
                     tokenAge: issued.map { .milliseconds(now.wall.milliseconds - $0.milliseconds) })
             },
             reloadFailure: file.failure ?? file.password?.problem,
             passwordExpiresIn: file.password?.secondsLeft(at: now.wall), spans: traces?.counts ?? SpanCounts(),
-            process: admin.process.read(), at: now)
+            process: processMeter.read(), at: now)
     }
 }
 
 extension Application: AdminPages {
     package var pages: [AdminPage] {
         [
-            AdminPage("/", .unrestricted), AdminPage("/livez", .unrestricted),
-            AdminPage("/runbook", .unrestricted), AdminPage("/readyz"), AdminPage("/metrics"), AdminPage("/state"),
+            AdminPage("/", isPublic: true), AdminPage("/livez", isPublic: true),
+            AdminPage("/runbook", isPublic: true), AdminPage("/readyz"), AdminPage("/metrics"), AdminPage("/state"),
         ]
     }
 
     package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         let path = request.page.path.description
-        if path == "/" { return DashboardPage.document.response }
+        if path == "/" { return DashboardPage.document }
         if path == "/runbook" { return DashboardPage.runbook }
         if path == "/livez" { return livez(at: now) }
         guard request.isRepeated else {
             workers.ask(workers.watch.want(at: now.instant))
-            admin.isWaitingForWorkers = true
             return nil
         }
         let processSnapshot = processSnapshot(at: now)

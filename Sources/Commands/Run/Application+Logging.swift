@@ -30,18 +30,13 @@ extension Application {
 
     func logTotals() {
         let totals = workers.totals
-        var fields: Logger.Metadata = [
-            "deliveries": .stringConvertible(totals.deliveries.reduce(0, +)),
-            "duplicates_avoided": .stringConvertible(totals[.duplicatesAvoided]),
-            "unsettled": .stringConvertible(totals.unsettled),
-        ]
-        for (name, counter) in [
-            ("retries", .retries), ("uncertain", .uncertain), ("parked", .parked), ("requeued", .requeued),
-            ("dead_letters", .deadLetters),
-        ] as [(String, PipelineCounters.Name)] {
-            fields[name] = .stringConvertible(totals[counter])
-        }
-        for outcome in Outcome.allCases { fields["\(outcome.name)"] = .stringConvertible(totals[outcome]) }
+        let numbers = totals.numbers([
+            "duplicates_avoided": .duplicatesAvoided, "retries": .retries, "uncertain": .uncertain, "parked": .parked,
+            "requeued": .requeued, "dead_letters": .deadLetters,
+        ])
+        var fields: Logger.Metadata = numbers.mapValues { .stringConvertible($0) }
+        fields["deliveries"] = .stringConvertible(totals.deliveries.reduce(0, +))
+        fields["unsettled"] = .stringConvertible(totals.unsettled)
         log.notice("ended", metadata: fields)
     }
 }

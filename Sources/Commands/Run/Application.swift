@@ -38,7 +38,6 @@ package final class Application: LoopOwner {
         /// `nil` where the broker's password is not in a file.
         var password: SecretWatch?
 
-        /// Why the last reload failed, in one sentence.
         var failure: String? {
             problems.first.map { problems.count > 1 ? "\($0) (and \(problems.count - 1) more)" : $0 }
         }
@@ -53,14 +52,6 @@ package final class Application: LoopOwner {
         fileprivate var end = End.drained
     }
 
-    struct AdminState {
-        /// `nil` if it is turned off.
-        var server: AdminServer?
-        let process: ProcessMeter
-        /// Whether a page waits for the workers' snapshots.
-        var isWaitingForWorkers = false
-    }
-
     var plan: AppPlan
     var file: ConfigurationFile
     let log: Logger
@@ -68,10 +59,11 @@ package final class Application: LoopOwner {
     let loop: EventLoop
     private let onReady: () -> Void
     var workers: WorkerThreads
-    private var signals: SignalSource?
     private(set) var hasReportedReady = false
     private(set) var shutdown = Shutdown()
-    var admin: AdminState
+    /// `nil` if it is turned off.
+    var adminServer: AdminServer?
+    let processMeter: ProcessMeter
     /// `nil` where nothing is traced.
     private(set) var traces: TraceExporter?
     var service: ServiceNotifier
@@ -91,7 +83,7 @@ package final class Application: LoopOwner {
         self.onReady = onReady
         loop = try EventLoop()
         workers = try WorkerThreads(plan, at: loop.now.instant)
-        admin = AdminState(process: ProcessMeter(at: loop.now))
+        processMeter = ProcessMeter(at: loop.now)
         let watch = FileWatch(reading: Self.stamps(plan.configuration.files(file)), at: loop.now.instant)
         self.file = ConfigurationFile(
             path: file, watch: watch, password: SecretWatch(plan.configuration.broker, at: loop.now))
@@ -100,10 +92,9 @@ package final class Application: LoopOwner {
 
     /// Runs until every worker has ended, or is abandoned.
     package func run(worker body: @escaping WorkerThread.Body = WorkerThread.run) throws(EventLoopError) -> End {
-        let handled: [Int32] = [SIGTERM, SIGINT, SIGHUP]
         SignalSource.ignoreBrokenPipes()
         // Before the first thread starts: threads inherit the mask, so only the control thread receives signals.
-        signals = try SignalSource(loop: loop, signals: handled) { [unowned self] in signalled($0) }
+        _ = try SignalSource(loop: loop, signals: [SIGTERM, SIGINT, SIGHUP]) { [unowned self] in signalled($0) }
         try loop.attach(workers.reports) { [unowned self] in workerReported($0) }
         if let end = startAdmin() { return end }
         let resolver = Resolver()
@@ -189,17 +180,9 @@ package final class Application: LoopOwner {
         case .ended(let counters, let inOrder):
             workers.ended(report.worker, counters)
             if !inOrder, shutdown.end == .drained { shutdown.end = .cutShort }
-            stopWhenEnded()
         }
     }
 
-    func stopWhenEnded() {
-        guard workers.haveEnded else { return }
-        traces?.endSoon(at: loop.now.instant)
-        if traces?.isIdle ?? true { loop.stop() }
-    }
-
-    /// Sends the watchdog's keep-alive while every worker answers.
     func sendKeepAlive(at now: Instant) {
         service.sendKeepAlive(at: now) { workers.watch.seen(at: now).allSatisfy(\.isAlive) }
     }
@@ -224,8 +207,8 @@ package final class Application: LoopOwner {
 
     package func endTurn(at now: Moment) {
         watchWorkers(at: now)
-        guard let traces else { return }
-        traces.step(at: now.instant)
-        if workers.haveEnded { stopWhenEnded() }
+        if workers.haveEnded { traces?.endSoon(at: now.instant) }
+        traces?.step(at: now.instant)
+        if workers.haveEnded, traces?.isIdle ?? true { loop.stop() }
     }
 }

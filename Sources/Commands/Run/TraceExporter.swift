@@ -11,7 +11,6 @@ package import TLS
 package final class TraceExporter {
     /// Spans that wait; more are dropped.
     package static let maximumQueued = 16_384
-    /// Spans of one export.
     private static let batchSize = 2048
     /// How long fewer spans than a batch wait.
     package static let interval = Duration.seconds(1)
@@ -33,7 +32,7 @@ package final class TraceExporter {
     private var export: (request: HTTPRequest, count: Int)?
     /// Whether the last export failed; only the first of several failures is logged.
     private var isFailing = false
-    private var isEnding = false
+    /// When it gives up; `nil` before the workers have ended.
     private var lastLimit: Instant?
 
     /// - Parameter resource: the attributes of this process.
@@ -55,20 +54,20 @@ package final class TraceExporter {
     }
 
     /// While the collector fails, one batch is tried in each interval, and the queue bridges the rest.
-    private var nextExport: Instant? { spans.count >= Self.batchSize && !isFailing ? .distantPast : due }
+    private var nextExport: Instant? {
+        lastLimit != nil || spans.count >= Self.batchSize && !isFailing ? .distantPast : due
+    }
 
     /// The workers have ended: sends what is left, for ``lastExport`` at most.
     package func endSoon(at now: Instant) {
-        guard !isEnding else { return }
-        isEnding = true
-        lastLimit = now + Self.lastExport
+        lastLimit = lastLimit ?? now + Self.lastExport
     }
 
     /// Whether nothing is left.
     package var isIdle: Bool { export == nil && spans.isEmpty }
 
     package var nextDeadline: Instant? {
-        [lastLimit, export == nil ? nextExport : nil].compactMap(\.self).min()
+        isIdle ? nil : [lastLimit, export == nil ? nextExport : nil].compactMap(\.self).min()
     }
 
     /// Does what is due; called in each turn.
@@ -78,7 +77,7 @@ package final class TraceExporter {
             ended(result, of: export.count)
         }
         if let lastLimit, lastLimit <= now { giveUp() }
-        guard export == nil, !spans.isEmpty, isEnding || nextExport.map({ $0 <= now }) ?? false else { return }
+        guard export == nil, !spans.isEmpty, let nextExport, nextExport <= now else { return }
         let batch = Array(spans.prefix(Self.batchSize))
         spans.removeFirst(batch.count)
         due = spans.isEmpty ? nil : now + Self.interval
@@ -133,7 +132,6 @@ package final class TraceExporter {
     }
 
     private func giveUp() {
-        lastLimit = nil
         if let export {
             network.disconnect(export.request)
             self.export = nil

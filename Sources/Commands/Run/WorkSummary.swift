@@ -3,13 +3,11 @@ import Logging
 import Pipeline
 import Runtime
 
-/// The work of all workers in the last minute.
 struct WorkSummary {
     static let interval = Duration.seconds(60)
 
     private(set) var nextDue: Instant
-    /// Totals at the previous summary.
-    private var previous = PipelineCounters(queues: 0)
+    private var previous: [String: UInt64] = [:]
 
     init(at now: Instant) {
         nextDue = now + Self.interval
@@ -21,18 +19,18 @@ struct WorkSummary {
         nextDue = now + Self.interval
         var totals = PipelineCounters(queues: 0)
         for snapshot in snapshots { totals.add(snapshot.counters) }
-        defer { previous = totals }
-        guard
-            totals.outcomes != previous.outcomes || totals[.parked] != previous[.parked]
-                || totals[.deadLetters] != previous[.deadLetters]
-        else { return nil }
-        var fields: Logger.Metadata = [
-            "dead_letters": .stringConvertible(totals[.deadLetters] - previous[.deadLetters]),
-            "parked": .stringConvertible(totals[.parked] - previous[.parked]),
-        ]
-        for outcome in Outcome.allCases {
-            fields["\(outcome.name)"] = .stringConvertible(totals[outcome] - previous[outcome])
-        }
-        return fields
+        let numbers = totals.numbers(["dead_letters": .deadLetters, "parked": .parked])
+        let work = numbers.merging(previous) { now, before in now - before }
+        previous = numbers
+        return work.values.contains { $0 > 0 } ? work.mapValues { .stringConvertible($0) } : nil
+    }
+}
+
+extension PipelineCounters {
+    /// Counters by their names in the log, with those of all outcomes.
+    func numbers(_ names: [String: Name]) -> [String: UInt64] {
+        var numbers = names.mapValues { self[$0] }
+        for outcome in Outcome.allCases { numbers["\(outcome.name)"] = self[outcome] }
+        return numbers
     }
 }

@@ -18,7 +18,6 @@ struct WorkerThreads {
     var isReady: [Bool]
     private var hasEnded: [Bool]
 
-    /// Threads start in ``start(_:_:_:body:)``.
     init(_ plan: AppPlan, at now: Instant) throws(EventLoopError) {
         reports = try Mailbox()
         watch = WorkerWatch(workers: plan.configuration.workers, at: now)

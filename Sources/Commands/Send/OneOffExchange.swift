@@ -12,7 +12,6 @@ import TLS
 final class OneOffExchange: Run {
     /// The number of consecutive failed connects after which it gives up.
     static let maximumConnects = 3
-    /// The timeout for the orderly close at the end.
     private static let closingTime = Duration.seconds(1)
     private static let handle = Handle(0)
 

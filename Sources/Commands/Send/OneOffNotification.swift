@@ -21,7 +21,6 @@ final class OneOffNotification: Run {
     private(set) var result: OneOffResult?
 
     /// - Parameter timeLimit: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
-    /// - Throws: if the credential's files cannot be used.
     init(
         _ request: OneOffRequest, _ configuration: Configuration, network: any Network, timeLimit: Duration? = nil,
         log: Logger, seed: UInt64, at now: Moment
@@ -75,14 +74,12 @@ final class OneOffNotification: Run {
 extension AppTable {
     /// All apps of a configuration. Each one's index is the number of its only pool.
     init(_ configuration: Configuration) throws(TLSError) {
-        var apps: [PipelineApp] = []
-        for (index, app) in configuration.apps.enumerated() {
-            let pool = PoolID(index)
-            let pools = PipelineApp.Pools(notifications: pool, management: pool)
-            let certificate = try app.credential.tlsIdentity()?.certificate()
-            apps.append(
-                PipelineApp(topic: app.topic, environment: app.environment, pools: pools, certificate: certificate))
-        }
-        self.init(apps)
+        self.init(
+            try configuration.apps.enumerated().map { index, app throws(TLSError) in
+                PipelineApp(
+                    topic: app.topic, environment: app.environment,
+                    pools: PipelineApp.Pools(notifications: PoolID(index), management: PoolID(index)),
+                    certificate: try app.credential.tlsIdentity()?.certificate())
+            })
     }
 }

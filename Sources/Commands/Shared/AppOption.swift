@@ -34,14 +34,3 @@ extension Configuration.App {
         name == topic || PushType.allCases.contains { name == topic + $0.rules.topicSuffix.description }
     }
 }
-
-extension Configuration {
-    /// The selected queue: the given one, else the only configured one.
-    func queue(named given: String?) throws -> String {
-        if let given { return given }
-        guard queues.count == 1 else {
-            throw ValidationError("which queue? Name one with --queue: \(queues.map(\.name).joined(separator: ", "))")
-        }
-        return queues[0].name
-    }
-}

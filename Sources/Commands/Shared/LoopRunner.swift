@@ -7,7 +7,6 @@ import System
 
 /// Runs a ``Run`` on an event loop with sockets until it is finished.
 final class LoopRunner: LoopOwner {
-    /// The signals that stop a run.
     static let handled: [Int32] = [SIGINT, SIGTERM]
 
     let loop: EventLoop
@@ -27,7 +26,6 @@ final class LoopRunner: LoopOwner {
         _ = try SignalSource(loop: loop, signals: Self.handled) { [unowned self] _ in current?.stop(at: loop.now) }
     }
 
-    /// Makes the broker connections of a command, see ``BrokerConnections``.
     func connections(
         _ name: String, _ broker: Configuration.Broker, connectTimeout: Duration = AMQPConfiguration.connectTimeout
     ) -> (AMQPRole) throws -> AMQPConnection {
@@ -53,7 +51,7 @@ final class LoopRunner: LoopOwner {
     // MARK: LoopOwner
 
     var nextDeadline: Instant? {
-        [current?.nextDeadline, bar.map { now + $0.interval }].compactMap(\.self).min()
+        [current?.nextDeadline, bar.map { _ in now + ProgressBar.interval }].compactMap(\.self).min()
     }
 
     /// ``endTurn(at:)`` does the due work.

@@ -1,20 +1,18 @@
 import Core
 import Glibc
 
-/// A progress bar on standard error, redrawn at most ten times a second.
+/// A progress bar on standard error.
 final class ProgressBar {
-    private static let pause = Duration.milliseconds(100)
+    /// The longest time between two looks at a run, and the shortest between two drawings.
+    static let interval = Duration.milliseconds(100)
     private static let width = 30
 
-    /// The longest time between two looks at a run.
-    let interval: Duration
     private let isShown: Bool
     private var nextDraw = Instant(nanoseconds: 0)
     private var trouble: String?
 
     /// - Parameter isWanted: shown only on a terminal that can redraw a line.
-    init(isWanted: Bool, every interval: Duration = .milliseconds(100)) {
-        self.interval = interval
+    init(isWanted: Bool) {
         let kind = unsafe getenv("TERM").map { unsafe String(cString: $0) } ?? ""
         isShown = isWanted && isatty(STDERR_FILENO) == 1 && !["", "dumb"].contains(kind)
     }
@@ -29,7 +27,7 @@ final class ProgressBar {
         trouble = found
         let progress = run.progress
         guard isShown, progress.of > 0, now >= nextDraw else { return }
-        nextDraw = now + Self.pause
+        nextDraw = now + Self.interval
         let filled = Self.width * min(progress.done, progress.of) / progress.of
         let bar = String(repeating: "█", count: filled) + String(repeating: "░", count: Self.width - filled)
         draw("\r\(bar) \(progress.done) of \(progress.of)\u{1B}[K")

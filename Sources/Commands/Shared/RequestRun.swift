@@ -25,7 +25,6 @@ final class RequestRun: Run {
         /// Nothing was published and no reply arrived within the time limit, and what prevented it.
         case timedOut(String)
         case failed(String)
-        /// ``stop(at:)`` was called.
         case stopped
     }
 
@@ -87,7 +86,6 @@ final class RequestRun: Run {
         return earliest
     }
 
-    /// The number of answered messages.
     var progress: (done: Int, of: Int) { (ledger.responded, settings.count) }
 
     func step(at moment: Moment) {

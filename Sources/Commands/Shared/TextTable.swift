@@ -24,7 +24,6 @@ struct TextTable {
 }
 
 extension String {
-    /// Padded with spaces to a width.
     func padded(to width: Int) -> String {
         self + String(repeating: " ", count: max(0, width - count))
     }

@@ -4,10 +4,13 @@ package import Configuration
 /// Every queue, exchange and binding that a configuration needs on the broker, in declaration order.
 package struct TopologyPlan: Sendable {
     package enum Step: Sendable, Equatable {
-        case exchange(ExchangeDeclaration)
+        /// Of type ``exchangeType``.
+        case exchange(String)
         case queue(QueueDeclaration, purpose: String)
         case binding(queue: String, exchange: String, routingKey: String)
     }
+
+    static let exchangeType = "direct"
 
     package let steps: [Step]
 
@@ -43,7 +46,7 @@ package struct TopologyPlan: Sendable {
             name: route.routingKey,
             arguments: ["x-queue-type": .string("quorum"), "x-delivery-limit": .int32(deliveryLimit)])
         guard !route.exchange.isEmpty else { return [.queue(queue, purpose: purpose)] }
-        let exchange = Step.exchange(ExchangeDeclaration(name: route.exchange, type: "direct"))
+        let exchange = Step.exchange(route.exchange)
         // The broker would make up a name, another one each time.
         guard !route.routingKey.isEmpty else { return [exchange] }
         return [
@@ -63,38 +66,34 @@ package struct TopologyPlan: Sendable {
     /// message handling).
     static let deliveryLimit: Int32 = 10_000
 
-    /// A quorum queue that dead-letters a dropped message, and keeps it until the dead-letter queue has accepted it.
-    /// Source: rabbitmq.com/docs/quorum-queues (poison message handling, at-least-once dead lettering).
-    private static func requests(_ queue: Configuration.Queue, deadLetter: Configuration.Route) -> QueueDeclaration {
-        var arguments: FieldTable = [
-            "x-queue-type": .string("quorum"),
-            "x-dead-letter-exchange": .string(deadLetter.exchange),
-            "x-dead-letter-routing-key": .string(deadLetter.routingKey),
-            "x-dead-letter-strategy": .string("at-least-once"),
-            "x-overflow": .string("reject-publish"),
-            "x-delivery-limit": .int32(deliveryLimit),
-        ]
-        if queue.isSingleActive { arguments["x-single-active-consumer"] = .boolean(true) }
-        return QueueDeclaration(name: queue.name, arguments: arguments)
-    }
-
-    /// A queue that returns each message to its request queue after a fixed time, and keeps it until that queue has
-    /// accepted it.
-    ///
-    /// Sources: rabbitmq.com/docs/ttl (a queue with one time-to-live expires in order), rabbitmq.com/docs/quorum-queues
-    /// (at-least-once dead lettering, which needs `reject-publish`).
-    private static func retries(_ name: String, delay: Duration) -> QueueDeclaration {
+    /// A quorum queue that dead-letters a message that it drops, and keeps it until the target has accepted it.
+    /// Source: rabbitmq.com/docs/quorum-queues (poison message handling; at-least-once dead lettering, which needs
+    /// `reject-publish`).
+    private static func queue(_ name: String, deadLetterTo exchange: String, _ routingKey: String) -> QueueDeclaration {
         QueueDeclaration(
-            name: RetryQueueName.make(for: name, delay: delay),
+            name: name,
             arguments: [
                 "x-queue-type": .string("quorum"),
-                "x-message-ttl": .int32(Int32(delay.components.seconds * 1000)),
-                "x-dead-letter-exchange": .string(""),
-                "x-dead-letter-routing-key": .string(name),
+                "x-dead-letter-exchange": .string(exchange),
+                "x-dead-letter-routing-key": .string(routingKey),
                 "x-dead-letter-strategy": .string("at-least-once"),
                 "x-overflow": .string("reject-publish"),
                 "x-delivery-limit": .int32(deliveryLimit),
             ])
+    }
+
+    private static func requests(_ queue: Configuration.Queue, deadLetter: Configuration.Route) -> QueueDeclaration {
+        var requests = Self.queue(queue.name, deadLetterTo: deadLetter.exchange, deadLetter.routingKey)
+        if queue.isSingleActive { requests.arguments["x-single-active-consumer"] = .boolean(true) }
+        return requests
+    }
+
+    /// A queue that returns each message to its request queue after a fixed time.
+    /// Source: rabbitmq.com/docs/ttl (a queue with one time-to-live expires in order).
+    private static func retries(_ name: String, delay: Duration) -> QueueDeclaration {
+        var retries = queue(RetryQueueName.make(for: name, delay: delay), deadLetterTo: "", name)
+        retries.arguments["x-message-ttl"] = .int32(Int32(delay.components.seconds * 1000))
+        return retries
     }
 }
 
@@ -109,7 +108,7 @@ extension TopologyPlan.Step {
 
     var name: String {
         switch self {
-        case .exchange(let exchange): exchange.name
+        case .exchange(let name): name
         case .queue(let queue, _): queue.name
         case .binding(let queue, let exchange, _): "\(exchange) -> \(queue)"
         }
@@ -120,7 +119,7 @@ extension TopologyPlan.Step {
     /// The request that declares it as planned.
     var declaration: ControlRequest {
         switch self {
-        case .exchange(let exchange): .declareExchange(exchange)
+        case .exchange(let name): .declareExchange(name, type: TopologyPlan.exchangeType)
         case .queue(let queue, _): .declareQueue(queue)
         case .binding(let queue, let exchange, let key):
             .bindQueue(queue, exchange: exchange, routingKey: key)
@@ -130,7 +129,7 @@ extension TopologyPlan.Step {
     /// The request that checks whether it exists; `nil` for a binding, which AMQP cannot read.
     var inspection: ControlRequest? {
         switch self {
-        case .exchange(let exchange): .inspectExchange(exchange.name)
+        case .exchange(let name): .inspectExchange(name)
         case .queue(let queue, _): .inspectQueue(queue.name)
         case .binding: nil
         }

@@ -56,7 +56,7 @@ struct TopologyReport {
 extension TopologyPlan.Step {
     fileprivate var purpose: String {
         switch self {
-        case .exchange(let exchange): "type \(exchange.type)"
+        case .exchange: "type \(TopologyPlan.exchangeType)"
         case .queue(_, let purpose): purpose
         case .binding(_, _, let routingKey): "routing key \(routingKey)"
         }
@@ -65,9 +65,9 @@ extension TopologyPlan.Step {
     /// As in RabbitMQ's definitions, without the virtual host.
     fileprivate var definition: [(String, JSONOutput)] {
         switch self {
-        case .exchange(let exchange):
+        case .exchange(let name):
             [
-                ("name", .text(exchange.name)), ("type", .text(exchange.type)),
+                ("name", .text(name)), ("type", .text(TopologyPlan.exchangeType)),
                 ("durable", .boolean(true)), ("auto_delete", .boolean(false)), ("internal", .boolean(false)),
                 ("arguments", .object([])),
             ]

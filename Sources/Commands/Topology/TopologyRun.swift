@@ -6,7 +6,6 @@ import Core
 /// It reports a step that the broker refuses (for example because a queue exists with other arguments) and continues
 /// with the next. It reopens lost connections.
 final class TopologyRun: Run {
-    /// The timeout for a step.
     static let timeLimit = Duration.seconds(30)
 
     private let steps: [TopologyPlan.Step]

@@ -66,14 +66,7 @@ extension ConfigurationInspection {
 extension ConfigurationDocument {
     package func inspect(now: WallTime) -> ConfigurationInspection {
         var check = ConfigurationReader(file: file, values: values)
-        check.checkFiles(at: now)
-        let apps = configuration.apps.enumerated().map { index, app in
-            check.checkAuthorities(of: "apps[\(index)]")
-            return ConfigurationInspection.App(
-                topic: values.shown("apps[\(index)].topic"),
-                environment: values.shown("apps[\(index)].environment"),
-                credential: check.check(app.credential, of: "apps[\(index)]", at: now))
-        }
+        let apps = check.checkFiles(at: now)
         return ConfigurationInspection(self, warnings + check.problems, apps)
     }
 }
@@ -82,24 +75,29 @@ extension ConfigurationError {
     func inspect(now: WallTime) -> ConfigurationInspection {
         guard let readable else { return ConfigurationInspection(nil, problems) }
         var check = ConfigurationReader(file: readable.file, values: readable.values)
-        check.checkFiles(at: now)
-        // The secret outside of apps and the broker's settings.
-        _ = check.adminToken()
-        for app in check.apps {
-            check.checkAuthorities(of: app)
-            for credential in check.credentials(app) { _ = check.check(credential, of: app, at: now) }
-        }
+        _ = check.checkFiles(at: now)
         let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
         return ConfigurationInspection(nil, problems + more)
     }
 }
 
 extension ConfigurationReader {
-    /// Checks everything except the apps.
-    fileprivate mutating func checkFiles(at now: WallTime) {
+    fileprivate mutating func checkFiles(at now: WallTime) -> [ConfigurationInspection.App] {
         checkBrokerFiles(at: now)
         checkExposure()
         checkPrograms()
+        _ = adminToken()
+        var found: [ConfigurationInspection.App] = []
+        for app in apps {
+            if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
+            for credential in credentials(app) {
+                found.append(
+                    ConfigurationInspection.App(
+                        topic: values.shown("\(app).topic"), environment: values.shown("\(app).environment"),
+                        credential: check(credential, of: app, at: now)))
+            }
+        }
+        return found
     }
 
     private mutating func checkBrokerFiles(at now: WallTime) {
@@ -115,21 +113,15 @@ extension ConfigurationReader {
     private mutating func checkAccessToken(at now: WallTime) {
         let setting = "broker.password_file"
         guard let expires = secret(setting).flatMap(AccessToken.init)?.expires else { return }
-        let seconds = (expires.milliseconds - now.milliseconds) / 1000
-        let advice = "write a new token to \(values.shown(setting))"
-        if expires <= now {
-            warning(setting, "the access token expired on \(expires.inUTC): \(advice)")
-        } else if seconds < Self.shortTokenTime {
-            warning(
-                setting,
-                "the access token expires in \(seconds) s, on \(expires.inUTC): \(advice), and keep it renewed")
-        }
+        guard (expires.milliseconds - now.milliseconds) / 1000 < Self.shortTokenTime else { return }
+        let end = "\(expires <= now ? "expired" : "expires") on \(expires.inUTC)"
+        warning(
+            setting, "the access token \(end): write a new token to \(values.shown(setting)), and keep it renewed")
     }
 
     /// In seconds.
     private static let shortTokenTime = 300
 
-    /// Checks whether other users of this machine can read a secret.
     private mutating func checkExposure() {
         let files = apps.flatMap { app in
             ["token.key_file", "certificate.private_key_file", "certificate.p12_file", "certificate.password_file"]
@@ -137,16 +129,10 @@ extension ConfigurationReader {
         }
         for path in ["broker.password_file", "broker.tls.private_key_file", "admin.token_file"] + files {
             guard let exposure = self.path(path).flatMap({ FileExposure(ofFile: $0.path) }) else { continue }
-            let file = values.shown(path)
-            switch exposure {
-            case .readable: warning(path, "every user of this machine can read the file: chmod o= \(file)")
-            case .writable:
-                warning(path, "users other than its owner can change the file: chmod go-w,o= \(file)")
-            }
+            warning(path, "\(exposure.rawValue) \(values.shown(path))")
         }
     }
 
-    /// Checks that the programs of decoders can be run.
     private mutating func checkPrograms() {
         for entry in DecoderReader(values, of: file).entries {
             guard case .process(let options) = entry.definition.options else { continue }
@@ -163,14 +149,8 @@ extension ConfigurationReader {
         }
     }
 
-    fileprivate mutating func checkAuthorities(of app: String) {
-        if let file = path("\(app).ca_file") { checkAuthorities(file, at: "\(app).ca_file") }
-    }
-
-    /// Checks the files of a credential.
-    ///
     /// - Parameter path: of the app, whose other settings may be missing or invalid.
-    fileprivate mutating func check(
+    private mutating func check(
         _ credential: Configuration.Credential, of path: String, at now: WallTime
     ) -> ConfigurationInspection.App.Credential {
         switch credential {
@@ -202,7 +182,6 @@ extension ConfigurationReader {
         }
     }
 
-    /// - Returns: the certificate, if it can be read.
     private mutating func checkPair(
         _ certificateFile: FilePath, _ keyFile: FilePath, in path: String, at now: WallTime
     ) -> Certificate? {

@@ -107,12 +107,9 @@ extension ConfigurationReader {
             }
         }
         let reader = DecoderReader(values, of: file)
-        var found: [DecoderSet.Problem] = []
-        let decoders = DecoderSet(reader.entries.map(\.definition), problems: &found)
         var complaints = reader.problems
-        for problem in found {
-            let path = "\(reader.entries[problem.definition].section).\(problem.path)"
-            complaints.append((path, problem.message))
+        let decoders = DecoderSet(reader.entries.map(\.definition)) { index, path, message in
+            complaints.append(("\(reader.entries[index].section).\(path)", message))
         }
         for path in (0..<values.count("queues")).map({ "queues[\($0)].decoder" }) {
             guard let name = values.text(path), let complaint = decoders.complaint(about: name) else { continue }

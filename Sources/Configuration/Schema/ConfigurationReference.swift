@@ -29,7 +29,7 @@ extension Setting {
 }
 
 extension Setting.Kind {
-    fileprivate var typeName: String {
+    var typeName: String {
         switch self {
         case .section: "section"
         case .sections: "list of sections"

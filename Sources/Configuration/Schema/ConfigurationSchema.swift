@@ -1,24 +1,13 @@
-import Decoding
-
-extension Schema {
-    /// All keys of the configuration file.
-    package static let configuration = Schema(
-        Setting.beforeDecoders + Setting.decoders + Setting.afterDecoders,
-        removed: DecoderFormat.removed.reduce(into: Setting.removed) { removed, format in
-            removed["decoders[].\(format)"] = DecoderFormat.replacement
-        }, renamed: ["broker.maximum_message_bytes": "max_message_bytes"])
-}
-
 extension Setting {
+    /// All keys of the configuration file.
+    static let all: [Setting] = [broker, queues, decoders, routes, retry, apns, apps, process].flatMap(\.self)
+
     /// Source: AMQP 0-9-1, `shortstr`: the name of a queue or an exchange, or a routing key.
     static let shortString = 0...255
     /// The upper bound is effectively no limit.
     static let permits = 1...10_000_000
     /// RabbitMQ's default is 0.
     static let priorities = -1000...1000
-
-    fileprivate static let beforeDecoders = broker + queues
-    fileprivate static let afterDecoders = routes + retry + apns + apps + process
 
     private static let broker = [
         Setting("broker", .section, default: "{}", "The RabbitMQ broker."),

@@ -1,9 +1,8 @@
 /// One row of the configuration's schema: a key with its type, default and summary. Decoder options are settings as
 /// well.
 ///
-/// Parsing, `harebell config` and the documentation are all derived from a ``Schema``.
+/// Parsing, `harebell config` and the documentation are all derived from ``Schema``.
 package struct Setting: Sendable {
-    /// The type of a value.
     package enum Kind: Sendable, Equatable {
         /// A mapping of further keys.
         case section
@@ -43,7 +42,6 @@ package struct Setting: Sendable {
         self.summary = summary
     }
 
-    /// The last part of the path.
     package var key: String {
         path.split(separator: ".").last.map(String.init) ?? path
     }

@@ -4,16 +4,12 @@ import Core
 package struct SettingReader {
     let file: String
     let environment: (String) -> String?
-    private let schema: Schema
     package private(set) var values = SettingValues()
     package private(set) var problems: [ConfigurationProblem] = []
     /// Whether it reads a default, which has no location in the file.
     private var isDefault = false
 
-    package init(
-        root: YAMLNode?, file: String, schema: Schema, environment: @escaping (String) -> String?
-    ) {
-        self.schema = schema
+    package init(root: YAMLNode?, file: String, environment: @escaping (String) -> String?) {
         self.file = file
         self.environment = environment
         if let root, root.mapping == nil, !Self.isNull(root) {
@@ -27,8 +23,9 @@ package struct SettingReader {
     ///   - path: the section's path in the file.
     ///   - schema: the section's path in the schema.
     private mutating func readSection(_ mapping: [YAMLNode.Entry], path: String, schema: String) {
-        let settings = self.schema.children[schema] ?? []
+        let settings = Schema.children[schema] ?? []
         var given: [String: YAMLNode] = [:]
+        var lines: [String: Int] = [:]
         for entry in mapping {
             let key = entry.key
             guard let name = key.scalar?.string else {
@@ -37,10 +34,11 @@ package struct SettingReader {
             }
             // An address may have a password.
             let shown = name.contains("@") ? "…" : name
-            if let first = entry.first {
-                report(key, "duplicate key \"\(shown)\"\(Self.within(path)); it is already on line \(first.line)")
+            let first = lines[name, default: key.location.line]
+            if lines.updateValue(first, forKey: name) != nil {
+                report(key, "duplicate key \"\(shown)\"\(Self.within(path)); it is already on line \(first)")
             }
-            if let newName = self.schema.renamed[Self.join(schema, name)] {
+            if let newName = Schema.renamed[Self.join(schema, name)] {
                 guard !mapping.contains(where: { $0.key.scalar?.string == newName }) else {
                     report(key, "\(Self.join(path, name)) and \(newName) are both given")
                     continue
@@ -53,7 +51,7 @@ package struct SettingReader {
                 continue
             }
             guard settings.contains(where: { $0.key == name }) else {
-                if let replacement = self.schema.removed[Self.join(schema, name)] {
+                if let replacement = Schema.removed[Self.join(schema, name)] {
                     report(key, "\(Self.join(path, name)) was removed", hint: replacement)
                     continue
                 }
@@ -72,7 +70,7 @@ package struct SettingReader {
         for setting in settings {
             let path = Self.join(path, setting.key)
             if let node = given[setting.key] {
-                read(node, setting, path: path)
+                values.set(path, value(of: node, setting, path))
             } else if let defaultValue = setting.defaultValue {
                 readDefault(defaultValue, setting, path: path)
             } else {
@@ -86,78 +84,57 @@ package struct SettingReader {
     }
 
     private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {
-        do {
-            guard let node = try YAMLParser.root(of: Array(yaml.utf8)) else {
-                preconditionFailure("the schema's default of \(setting.path) is a value")
-            }
-            let isOuterDefault = isDefault
-            isDefault = true
-            defer { isDefault = isOuterDefault }
-            read(node, setting, path: path)
-        } catch {
+        guard let node = try? YAMLParser.root(of: Array(yaml.utf8)) else {
             preconditionFailure("the schema's default of \(setting.path) is YAML")
         }
+        let isOuterDefault = isDefault
+        isDefault = true
+        values.set(path, value(of: node, setting, path))
+        isDefault = isOuterDefault
     }
 
-    private mutating func read(_ node: YAMLNode, _ setting: Setting, path: String) {
-        if Self.isNull(node) {
-            if setting.isOptional {
-                values.set(path, .off)
-            } else if case .section = setting.kind {
-                values.set(path, .section)
-                readSection([], path: path, schema: setting.childPrefix)
-            } else {
-                report(path, "\(path): expected \(setting.kind.expectation), found nothing")
-            }
-            return
-        }
+    /// - Returns: `nil` if it is not valid, which has been reported.
+    private mutating func value(of node: YAMLNode, _ setting: Setting, _ path: String) -> SettingValues.Value? {
+        if setting.isOptional, Self.isNull(node) { return .off }
         switch setting.kind {
         case .section:
-            guard let mapping = node.mapping else { return mismatch(node, setting.kind, path) }
-            values.set(path, .section)
-            readSection(mapping, path: path, schema: setting.childPrefix)
-        case .sections, .integers, .texts: readSequence(node, setting, path: path)
-        case .text(let bytes):
-            values.set(path, text(of: node, setting.kind, path, bytes: bytes).map { .text($0) })
-        case .file:
-            values.set(path, text(of: node, setting.kind, path, bytes: 1...4095).map { .text($0) })
-        case .integer(let range):
-            values.set(path, integer(of: node, path, range: range).map { .integer($0) })
-        case .number(let range):
-            values.set(path, number(of: node, setting.kind, path, range: range, Double.init).map { .number($0) })
-        case .boolean:
-            guard let scalar = node.scalar, scalar.isPlain || Substitution.isNeeded(in: scalar.string) else {
+            guard let mapping = Self.isNull(node) ? [] : node.mapping else {
                 return mismatch(node, setting.kind, path)
             }
-            guard let text = expand(scalar, path) else { return }
-            guard text == "true" || text == "false" else { return mismatch(node, setting.kind, path) }
-            values.set(path, .boolean(text == "true"))
+            readSection(mapping, path: path, schema: setting.childPrefix)
+            return .section
+        case .sections, .integers, .texts: return list(of: node, setting, path)
+        case .text(let bytes): return text(of: node, setting.kind, path, bytes: bytes).map { .text($0) }
+        case .file: return text(of: node, setting.kind, path, bytes: 1...4095).map { .text($0) }
+        case .integer(let range): return integer(of: node, path, range: range).map { .integer($0) }
+        case .number(let range):
+            return number(of: node, setting.kind, path, range: range, Double.init).map { .number($0) }
+        case .boolean: return plain(node, setting.kind, path) { Bool($0) }.map { .boolean($0) }
         case .choice(let names):
-            guard let scalar = node.scalar else { return mismatch(node, setting.kind, path) }
-            guard let text = expand(scalar, path) else { return }
+            guard let scalar = node.scalar, !Self.isNull(node) else { return mismatch(node, setting.kind, path) }
+            guard let text = expand(scalar, path) else { return nil }
             guard names.contains(text) else {
                 let meant = Environment.synonyms[text.lowercased()]?.rawValue ?? text
-                return report(
+                return fail(
                     path, "\(path): \(Self.quote(scalar.string)) is not one of \(names.joined(separator: ", "))",
                     hint: text == scalar.string
                         ? Suggestion.question(Suggestion.completion(of: meant, among: names)) : nil)
             }
-            values.set(path, .text(text))
+            return .text(text)
         }
     }
 
-    private mutating func readSequence(_ node: YAMLNode, _ setting: Setting, path: String) {
+    private mutating func list(of node: YAMLNode, _ setting: Setting, _ path: String) -> SettingValues.Value? {
         guard let sequence = node.sequence else { return mismatch(node, setting.kind, path) }
         switch setting.kind {
         case .sections(let count):
             checkCount(sequence.count, count, path)
-            values.set(path, .sections(sequence.count))
             for (index, element) in sequence.enumerated() {
                 let path = "\(path)[\(index)]"
                 locate(path, at: element)
                 guard let mapping = element.mapping else {
                     // Lists of texts are common elsewhere, so `- push.requests` is a likely mistake.
-                    let key = self.schema.children[setting.childPrefix]?.first { $0.defaultValue == nil }?.key
+                    let key = Schema.children[setting.childPrefix]?.first { $0.defaultValue == nil }?.key
                     let isText = element.scalar?.string.isEmpty == false
                     report(
                         path, "\(path): expected keys and values, found \(Self.kind(of: element))",
@@ -166,18 +143,19 @@ package struct SettingReader {
                 }
                 readSection(mapping, path: path, schema: setting.childPrefix)
             }
+            return .sections(sequence.count)
         case .integers(let range, let count):
             checkCount(sequence.count, count, path)
             let integers = elements(of: sequence, path) { reader, element, path in
                 reader.integer(of: element, path, range: range)
             }
-            if !integers.contains(nil) { values.set(path, .integers(integers.compactMap(\.self))) }
+            return integers.contains(nil) ? nil : .integers(integers.compactMap(\.self))
         case .texts(let bytes, let count):
             checkCount(sequence.count, count, path)
             let texts = elements(of: sequence, path) { reader, element, path in
                 reader.text(of: element, .text(bytes: bytes), path, bytes: bytes)
             }
-            values.set(path, .texts(texts))
+            return .texts(texts)
         case .section, .text, .file, .integer, .number, .boolean, .choice:
             preconditionFailure("\(setting.path) has no elements")
         }
@@ -197,20 +175,13 @@ package struct SettingReader {
     private mutating func text(
         of node: YAMLNode, _ kind: Setting.Kind, _ path: String, bytes: ClosedRange<Int>
     ) -> String? {
-        guard let scalar = node.scalar, !Self.isNull(node) else {
-            mismatch(node, kind, path)
-            return nil
-        }
+        guard let scalar = node.scalar, !Self.isNull(node) else { return mismatch(node, kind, path) }
         guard let text = expand(scalar, path) else { return nil }
         guard bytes.contains(text.utf8.count) else {
             let size = text.isEmpty ? "is empty" : "has \(text.utf8.count) bytes"
-            report(path, "\(path) \(size); expected \(bytes.lowerBound) to \(bytes.upperBound) bytes")
-            return nil
+            return fail(path, "\(path) \(size); expected \(bytes.lowerBound) to \(bytes.upperBound) bytes")
         }
-        guard !text.utf8.contains(0) else {
-            report(path, "\(path): expected text without NUL characters")
-            return nil
-        }
+        guard !text.utf8.contains(0) else { return fail(path, "\(path): expected text without NUL characters") }
         return text
     }
 
@@ -222,21 +193,25 @@ package struct SettingReader {
         of node: YAMLNode, _ kind: Setting.Kind, _ path: String, range: ClosedRange<Number>,
         _ parse: (String) -> Number?
     ) -> Number? {
-        guard let scalar = node.scalar, scalar.isPlain || Substitution.isNeeded(in: scalar.string) else {
-            mismatch(node, kind, path)
-            return nil
-        }
-        guard let text = expand(scalar, path) else { return nil }
-        guard let number = parse(text) else {
-            mismatch(node, kind, path)
-            return nil
-        }
+        guard let number = plain(node, kind, path, parse) else { return nil }
         guard range.contains(number) else {
-            report(
-                path, "\(path): \(scalar.string) is out of range; expected \(range.lowerBound) to \(range.upperBound)")
-            return nil
+            let written = node.scalar?.string ?? ""
+            return fail(
+                path, "\(path): \(written) is out of range; expected \(range.lowerBound) to \(range.upperBound)")
         }
         return number
+    }
+
+    /// A value without quotes, which only one with environment variables may have.
+    private mutating func plain<Value>(
+        _ node: YAMLNode, _ kind: Setting.Kind, _ path: String, _ parse: (String) -> Value?
+    ) -> Value? {
+        guard let scalar = node.scalar, scalar.isPlain || Substitution.isNeeded(in: scalar.string) else {
+            return mismatch(node, kind, path)
+        }
+        guard let text = expand(scalar, path) else { return nil }
+        guard let value = parse(text) else { return mismatch(node, kind, path) }
+        return value
     }
 
     private mutating func expand(_ scalar: YAMLNode.Scalar, _ path: String) -> String? {
@@ -245,8 +220,7 @@ package struct SettingReader {
             if Substitution.isNeeded(in: scalar.string) { values.substitute(path, for: scalar.string) }
             return text
         } catch {
-            report(path, "\(path): \(error.message)")
-            return nil
+            return fail(path, "\(path): \(error.message)")
         }
     }
 
@@ -255,8 +229,13 @@ package struct SettingReader {
         report(path, "\(path) has \(count) elements; expected \(range.lowerBound) to \(range.upperBound)")
     }
 
-    private mutating func mismatch(_ node: YAMLNode, _ kind: Setting.Kind, _ path: String) {
-        report(path, "\(path): expected \(kind.expectation), found \(Self.kind(of: node))")
+    private mutating func mismatch<Value>(_ node: YAMLNode, _ kind: Setting.Kind, _ path: String) -> Value? {
+        fail(path, "\(path): expected \(kind.expectation), found \(Self.kind(of: node))")
+    }
+
+    private mutating func fail<Value>(_ path: String, _ message: String, hint: String? = nil) -> Value? {
+        report(path, message, hint: hint)
+        return nil
     }
 
     private mutating func report(_ node: YAMLNode, _ message: String, hint: String? = nil) {
@@ -279,7 +258,7 @@ package struct SettingReader {
     private func hint(for name: String, among settings: [Setting]) -> String? {
         if let key = Suggestion.completion(of: name, among: settings.map(\.key)) { return Suggestion.question(key) }
         let normal = Suggestion.normal(name)
-        let elsewhere = schema.settings.filter { Suggestion.normal($0.key) == normal }
+        let elsewhere = Schema.settings.filter { Suggestion.normal($0.key) == normal }
         guard elsewhere.count == 1, let only = elsewhere.first else { return nil }
         return "did you mean \(only.path)?"
     }
@@ -311,7 +290,6 @@ package struct SettingReader {
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
-    /// The user-facing name of a value's type.
     private static func kind(of node: YAMLNode) -> String {
         switch node.content {
         case .mapping: return "keys and values"
@@ -334,15 +312,11 @@ extension Setting.Kind {
     var expectation: String {
         switch self {
         case .section: "keys and values"
-        case .sections: "a list of sections"
-        case .text: "text"
         case .file: "a file's path"
-        case .integer: "an integer"
-        case .number: "a number"
-        case .boolean: "true or false"
         case .choice(let names): "one of \(names.joined(separator: ", "))"
-        case .integers: "a list of integers"
-        case .texts: "a list of texts"
+        case .integer: "an integer"
+        case .text, .boolean: typeName
+        case .sections, .number, .integers, .texts: "a \(typeName)"
         }
     }
 }

@@ -31,12 +31,10 @@ package struct SettingValues: Sendable {
         locations[path] = location
     }
 
-    /// Records that a value contains environment variables, with its text in the file.
     mutating func substitute(_ path: String, for written: String) {
         substituted[path] = written
     }
 
-    /// The text in the file for a value with environment variables; `nil` for other values.
     package func written(_ path: String) -> String? {
         substituted[path]
     }
@@ -61,7 +59,6 @@ package struct SettingValues: Sendable {
         text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
     }
 
-    /// Whether a value below a section contains environment variables.
     package func isSubstituted(below section: String) -> Bool {
         substituted.keys.contains { $0.hasPrefix(section) }
     }
@@ -108,7 +105,6 @@ package struct SettingValues: Sendable {
         return texts.compactMap(\.self)
     }
 
-    /// The elements of a list of texts; `nil` for invalid ones.
     package func elements(_ path: String) -> [String?] {
         if case .texts(let texts) = values[path] { texts } else { [] }
     }

@@ -20,7 +20,7 @@ package enum Substitution {
                 let inside = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
                 let separator = inside.firstRange(of: ":-")
                 let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
-                guard isName(name) else {
+                guard name.wholeMatch(of: #/[A-Za-z_][A-Za-z0-9_]*/#) != nil else {
                     throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)")
                 }
                 guard !inside.contains("${") else { throw Complaint("a default cannot contain \"${\"") }
@@ -41,15 +41,7 @@ package enum Substitution {
         return result + rest
     }
 
-    /// Whether a text contains environment variables.
     package static func isNeeded(in text: String) -> Bool {
         text.replacing("$${", with: "").contains("${")
-    }
-
-    private static func isName(_ name: Substring) -> Bool {
-        guard let first = name.utf8.first, !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first) else {
-            return false
-        }
-        return name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_") }
     }
 }

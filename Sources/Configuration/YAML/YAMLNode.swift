@@ -9,8 +9,6 @@ package struct YAMLNode: Sendable {
     package struct Entry: Sendable {
         package let key: YAMLNode
         package let value: YAMLNode
-        /// The first position of the same key, if this one repeats it.
-        package let first: ConfigurationProblem.Location?
     }
 
     package enum Content: Sendable {
@@ -40,6 +38,5 @@ package struct YAMLNode: Sendable {
 /// Why a text cannot be read as YAML. The error never quotes the text.
 package struct YAMLError: Error {
     package let message: String
-    /// The position at which the reader stopped.
     package let location: ConfigurationProblem.Location
 }

@@ -20,21 +20,15 @@ package struct YAMLParser: ~Copyable {
     /// - Returns: `nil` for a text without a document.
     package static func root(of text: [UInt8]) throws(YAMLError) -> YAMLNode? {
         try unsafe text.withUnsafeBufferPointer { text throws(YAMLError) in
-            guard var parser = unsafe YAMLParser(text) else {
-                throw YAMLError(
-                    message: "not enough memory", location: ConfigurationProblem.Location(line: 1, column: 1))
-            }
+            var parser = unsafe YAMLParser(text)
             return try parser.onlyDocument()
         }
     }
 
     /// - Parameter text: must outlive the parser.
-    private init?(_ text: UnsafeBufferPointer<UInt8>) {
+    private init(_ text: UnsafeBufferPointer<UInt8>) {
         let new = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
-        guard unsafe yaml_parser_initialize(new) == 1 else {
-            unsafe new.deallocate()
-            return nil
-        }
+        guard unsafe yaml_parser_initialize(new) == 1 else { preconditionFailure("not enough memory") }
         unsafe yaml_parser_set_encoding(new, YAML_UTF8_ENCODING)
         unsafe yaml_parser_set_input_string(new, text.baseAddress, text.count)
         unsafe self.text = text
@@ -90,14 +84,10 @@ package struct YAMLParser: ~Copyable {
         case YAML_MAPPING_NODE:
             let pairs = unsafe node.data.mapping.pairs
             var entries: [YAMLNode.Entry] = []
-            var places: [String: ConfigurationProblem.Location] = [:]
             for index in unsafe 0..<(pairs.top - pairs.start) {
                 let key = try unsafe child(pairs.start[index].key, of: &document, depth: depth)
                 let value = try unsafe child(pairs.start[index].value, of: &document, depth: depth)
-                let name = key.scalar?.string
-                let first = name.flatMap { places[$0] }
-                if let name, first == nil { places[name] = key.location }
-                entries.append(YAMLNode.Entry(key: key, value: value, first: first))
+                entries.append(YAMLNode.Entry(key: key, value: value))
             }
             return YAMLNode(content: .mapping(entries), location: location)
         default:
@@ -126,16 +116,14 @@ package struct YAMLParser: ~Copyable {
     }
 
     private var error: YAMLError {
-        let problem = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? ""
+        // Only without memory it gives no reason.
+        let problem = unsafe parser.pointee.problem.map { unsafe String(cString: $0) } ?? "not enough memory"
         let context = unsafe parser.pointee.context.map { unsafe String(cString: $0) + ": " } ?? ""
         let mark = unsafe ConfigurationProblem.Location(parser.pointee.problem_mark)
-        switch unsafe parser.pointee.error {
-        case YAML_READER_ERROR:
-            return unsafe YAMLError(message: problem, location: place(of: parser.pointee.problem_offset))
-        case YAML_MEMORY_ERROR:
-            return YAMLError(message: "not enough memory", location: ConfigurationProblem.Location(line: 1, column: 1))
-        default: return YAMLError(message: context + problem, location: mark)
+        guard unsafe parser.pointee.error == YAML_READER_ERROR else {
+            return YAMLError(message: context + problem, location: mark)
         }
+        return unsafe YAMLError(message: problem, location: place(of: parser.pointee.problem_offset))
     }
 
     /// Converts the byte offset of a reader error, which has no line number.

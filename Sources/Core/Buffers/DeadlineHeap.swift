@@ -18,7 +18,6 @@ struct DeadlineHeap {
 
     var count: Int { heap.count }
 
-    /// Sets a number's deadline, which replaces the previous one; `nil` for none.
     mutating func schedule(_ number: Int, at deadline: Instant?) {
         while slots.count <= number { slots.append(Slot()) }
         let place = slots[number].place

@@ -210,20 +210,15 @@ package struct ResponseRule: Sendable {
         200...299 ~= status
     }
 
-    /// The rule for the reason of a GOAWAY, which has no status; `nil` for an undocumented reason.
-    package static func rule(goaway reason: RejectionReason) -> ResponseRule? {
+    /// The rule for a reason with any status, or in a GOAWAY, which has none; `nil` for an undocumented reason.
+    package static func documented(_ reason: RejectionReason) -> ResponseRule? {
         byReason[reason.rawValue]
-    }
-
-    /// Whether Apple documents a reason, for any status.
-    package static func isDocumented(_ reason: RejectionReason) -> Bool {
-        byReason[reason.rawValue] != nil
     }
 
     /// The rule for a response. A missing or unknown reason is treated by the class of its status.
     package static func rule(status: UInt16, reason: RejectionReason?) -> ResponseRule {
         if isSuccess(status) { return ResponseRule(unknown: status, .accept) }
-        if let reason, let rule = byReason[reason.rawValue] { return rule }
+        if let reason, let rule = documented(reason) { return rule }
         switch status {
         case 403: return ResponseRule(unknown: status, .pauseTopic)
         case 410: return ResponseRule(unknown: status, .unregister)

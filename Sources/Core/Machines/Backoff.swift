@@ -10,7 +10,6 @@ package struct Backoff: Sendable {
     /// The number of delays drawn since the last ``reset()``.
     package private(set) var attempts = 0
 
-    /// The first delay is at most `base`, later ones at most `limit`.
     package init(base: Duration = .milliseconds(500), limit: Duration = .seconds(30)) {
         precondition(base > .zero && limit >= base, "a backoff has a positive base that is within its limit")
         self.base = base

@@ -62,7 +62,6 @@ package struct RateLimiter: Sendable {
         if elapsed >= (missing + refill - 1) / refill { credit += missing } else { credit += elapsed * refill }
     }
 
-    /// The parts of a permit, and the parts added per nanosecond.
     private static func parts(_ perSecond: Int) -> (price: Int64, refill: Int64) {
         let divisor = greatestCommonDivisor(Int64(perSecond), 1_000_000_000)
         return (1_000_000_000 / divisor, Int64(perSecond) / divisor)

@@ -56,7 +56,6 @@ package struct WallTime: Comparable, Hashable, Sendable {
     /// Since 1970-01-01 UTC; negative before.
     @usableFromInline package var milliseconds: Int64
 
-    /// - Parameter milliseconds: since 1970-01-01 UTC.
     @inlinable
     package init(milliseconds: Int64) {
         self.milliseconds = milliseconds

@@ -92,15 +92,10 @@ private struct DigitReader {
 
     /// The fraction after the decimal point, as milliseconds.
     mutating func fraction() -> Int64? {
-        var value: Int64 = 0
-        var count = 0
-        while let digit = rest.first.map({ $0 &- UInt8(ascii: "0") }), digit < 10 {
-            rest.removeFirst()
-            if count < 3 { value = value * 10 + Int64(digit) }
-            count += 1
-        }
-        for _ in count..<max(count, 3) { value *= 10 }
-        return count > 0 ? value : nil
+        let digits = rest.prefix { $0 &- UInt8(ascii: "0") < 10 }
+        rest = rest.dropFirst(digits.count)
+        let first = (digits.prefix(3) + "00".utf8).prefix(3)
+        return digits.isEmpty ? nil : first.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
     }
 
     /// `Z`, or the offset east of UTC in hours and minutes; in seconds.

@@ -49,6 +49,5 @@ package enum DecoderFormat: String, CaseIterable, Sendable {
 
     /// The formats of earlier releases.
     package static let removed = ["fcm-v1", "gorush", "node-apn", "pushy", "rpush", "sns"]
-    /// What to do instead of using one of them.
     package static let replacement = "use a mapping, see docs/start/migrating.md"
 }

@@ -2,25 +2,18 @@ package import Core
 
 /// The decoders of one configuration by name: each format with its defaults, and the entries of `decoders`.
 package struct DecoderSet: Sendable {
-    package struct Problem {
-        package let definition: Int
-        /// The option, relative to the definition's section.
-        package let path: String
-        package let message: String
-    }
-
     private var decoders: [String: any Decoder]
     private let names: [String]
 
-    /// - Parameter definitions: those of a validated configuration; without any, the formats with their defaults.
-    package init(_ definitions: [DecoderDefinition] = []) {
-        // The configuration's rules have already created all decoders once. If a shared library has changed since
-        // then, its decoder reports the error.
-        var problems: [Problem] = []
-        self.init(definitions, problems: &problems)
-    }
-
-    package init(_ definitions: [DecoderDefinition], problems: inout [Problem]) {
+    /// The configuration's rules create all decoders once to report their problems. If a shared library has changed
+    /// since then, its decoder reports the error.
+    ///
+    /// - Parameters:
+    ///   - definitions: without any, the formats with their defaults.
+    ///   - report: takes the index of a definition, an option relative to its section, and what is wrong with it.
+    package init(
+        _ definitions: [DecoderDefinition] = [], report: (Int, String, String) -> Void = { _, _, _ in }
+    ) {
         let formats = DecoderFormat.allCases.map(\.rawValue)
         names = formats + definitions.map(\.name).filter { !formats.contains($0) }
         let auto = AutoDecoder()
@@ -35,7 +28,7 @@ package struct DecoderSet: Sendable {
             let names = Set(waiting.map(\.element.name))
             let ready = waiting.filter { $0.element.options.inner.allSatisfy { !names.contains($0.name) } }
             for (index, definition) in ready.isEmpty ? waiting : ready {
-                problems += make(definition, index, endless: ready.isEmpty ? names : [])
+                make(definition, endless: ready.isEmpty ? names : []) { report(index, $0, $1) }
             }
             waiting.removeAll { entry in ready.isEmpty || ready.contains { $0.offset == entry.offset } }
         }
@@ -43,12 +36,8 @@ package struct DecoderSet: Sendable {
 
     /// - Parameter endless: the names of decoders that contain themselves, perhaps through others.
     private mutating func make(
-        _ definition: DecoderDefinition, _ index: Int, endless: Set<String>
-    ) -> [Problem] {
-        var problems: [Problem] = []
-        func report(_ path: String, _ message: String) {
-            problems.append(Problem(definition: index, path: path, message: message))
-        }
+        _ definition: DecoderDefinition, endless: Set<String>, _ report: (String, String) -> Void
+    ) {
         let inner = definition.options.inner.map { name, path -> any Decoder in
             if endless.contains(name) {
                 report(path, "\"\(name)\" would contain itself")
@@ -68,10 +57,9 @@ package struct DecoderSet: Sendable {
             case .mapping(let options): MappingDecoder(options)
             case .cloudevents(_, let types): CloudEventsDecoder(inner[0], types: types)
             case .celery(let options): CeleryDecoder(options, inner)
-            case .library(let file, let options): LibraryDecoder(file, options) { report($0, $1) }
+            case .library(let file, let options): LibraryDecoder(file, options, report)
             case .process(let options): ProcessDecoder(options: options)
             }
-        return problems
     }
 
     /// - Returns: `nil` unless a decoder has this name and all its required options are set.

@@ -60,7 +60,6 @@ enum MessageProperty: String, CaseIterable {
     }
 }
 
-/// A message for reading individual values.
 struct MappedMessage {
     let delivery: Delivery
     /// The parsed body; `nil` if no source reads it.
@@ -82,7 +81,6 @@ struct MappedMessage {
 }
 
 extension String {
-    /// The text after a prefix; `nil` without the prefix.
     func dropPrefix(_ prefix: String) -> String? {
         hasPrefix(prefix) ? String(dropFirst(prefix.count)) : nil
     }

@@ -151,7 +151,6 @@ package struct FieldSource: Equatable, Sendable {
     }
 }
 
-/// Tracks whether the current position in JSON is within a string.
 private struct JSONStringTracker {
     private(set) var isInside = false
     private var isEscaped = false

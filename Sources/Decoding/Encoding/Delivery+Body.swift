@@ -44,11 +44,6 @@ enum ValueSection {
     /// `amqp-value`, as a small and as a full unsigned long.
     static let descriptors: [[UInt8]] = [[0x00, 0x53, 0x77], [0x00, 0x80, 0, 0, 0, 0, 0, 0, 0, 0x77]]
 
-    /// The types that cannot be a request.
-    static let kinds: [(code: UInt8, name: String)] = [
-        (0x40, "null"), (0x45, "a list"), (0xC0, "a list"), (0xD0, "a list"), (0xC1, "a map"), (0xD1, "a map"),
-    ]
-
     /// The same message without the section; unchanged unless it holds text or binary.
     static func unwrap(_ delivery: Delivery) -> Delivery {
         let body = delivery.body

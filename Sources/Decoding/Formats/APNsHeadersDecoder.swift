@@ -28,7 +28,6 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         fields(of: delivery).known
     }
 
-    /// The headers whose names are nearly right.
     static func remark(about delivery: Delivery) -> String? {
         var remarks = Remarks()
         delivery.forEachHeader { name, _ in
@@ -59,7 +58,6 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         return fields
     }
 
-    /// The header `device-tokens` if it is an array of texts.
     package static func tokenArray(of delivery: Delivery) -> [ArraySlice<UInt8>]? {
         delivery.texts { RequestFields.Name(header: $0) == .deviceTokens }
     }

@@ -8,7 +8,6 @@ package struct APNsJSONDecoder: RefusingDecoder {
         .request(try Self.request(delivery.body))
     }
 
-    /// Whether a body is an envelope with a payload and a target.
     static func isRequest(_ body: ArraySlice<UInt8>) -> Bool {
         var envelope = Envelope()
         return (try? envelope.scan(body)) != nil && envelope.payload != nil
@@ -55,7 +54,6 @@ private struct Envelope {
     var payload: JSONValue?
     var tokens: JSONValue?
     var channel: JSONValue?
-    /// The body's type, if it is not an object.
     var otherKind: JSONValue.Kind?
 
     mutating func scan(_ body: ArraySlice<UInt8>) throws(JSONFailure) {

@@ -13,7 +13,6 @@ package struct CeleryDecoder: RefusingDecoder {
         package init() {}
     }
 
-    /// A task whose messages are requests.
     package struct Task: Equatable, Sendable {
         package let name: String
         package let decoder: String
@@ -95,7 +94,6 @@ package struct CeleryDecoder: RefusingDecoder {
     }
 }
 
-/// The fields of a task message, in either protocol.
 private struct CeleryMessage {
     let task: ArraySlice<UInt8>
     let id: ArraySlice<UInt8>?

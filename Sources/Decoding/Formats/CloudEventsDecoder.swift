@@ -29,7 +29,6 @@ package struct CloudEventsDecoder: RefusingDecoder {
         return try structured(delivery, at: now)
     }
 
-    /// The required attributes.
     private struct Attributes {
         let specversion: ArraySlice<UInt8>
         let id: ArraySlice<UInt8>
@@ -53,7 +52,6 @@ package struct CloudEventsDecoder: RefusingDecoder {
         }
     }
 
-    /// Whether a message has the headers of an event in binary mode.
     static func isBinary(_ delivery: Delivery) -> Bool {
         delivery.header("cloudEvents:specversion") != nil || delivery.header("cloudEvents_specversion") != nil
     }

@@ -10,30 +10,22 @@ package struct LibraryDecoder: Decoder {
     ///
     /// - Parameter report: takes the name of an option, and what is wrong with it.
     init(_ file: FilePath?, _ options: String, _ report: (String, String) -> Void) {
-        instance = file.flatMap { Self.instance($0, options, report) }
-    }
-
-    private static func instance(
-        _ file: FilePath, _ options: String, _ report: (String, String) -> Void
-    ) -> LibraryInstance? {
-        guard (try? JSONPart(ArraySlice(options.utf8)))?.kind == .object else {
+        var instance: LibraryInstance?
+        if (try? JSONPart(ArraySlice(options.utf8)))?.kind != .object {
             report("options", "expected the text of a JSON object")
-            return nil
+        } else if let file {
+            do throws(Complaint) {
+                let library = try DecoderLibrary(file: file)
+                instance = LibraryInstance(library, options: options) { report("options", "\(library.name): \($0)") }
+            } catch {
+                report("file", error.message)
+            }
         }
-        do throws(Complaint) {
-            let library = try DecoderLibrary(file: file)
-            return LibraryInstance(library, options: options) { report("options", "\(library.name): \($0)") }
-        } catch {
-            report("file", error.message)
-            return nil
-        }
+        self.instance = instance
     }
-
-    /// The delay of a message whose decoder is unavailable.
-    private static let pause = Duration.seconds(300)
 
     package func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
         // The configuration was valid when it was read, so the library has changed since.
-        instance?.decode(delivery, at: now) ?? .later(Self.pause)
+        instance?.decode(delivery, at: now) ?? .later(.seconds(300))
     }
 }

@@ -28,7 +28,6 @@ package struct MappingDecoder: RefusingDecoder {
         package init() {}
     }
 
-    /// - Returns: `nil` if the body is the payload.
     package static func payload(_ text: String) throws(Complaint) -> FieldSource? {
         if text == "body" { return nil }
         if text.hasPrefix("/") { return try FieldSource(text) }

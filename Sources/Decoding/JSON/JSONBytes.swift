@@ -20,9 +20,8 @@ extension JSONValue {
 }
 
 extension DecodingFailure {
-    /// - Parameter bytes: those that are not JSON.
     init(_ failure: JSONFailure, of bytes: ArraySlice<UInt8>, in place: String = "body") {
-        let form = (Self.forms + Self.values).first { bytes.starts(with: $0.beginning) }
+        let form = Self.forms.first { bytes.starts(with: $0.beginning) }
         let hint = form.map { "; it looks like \($0.name)" } ?? ""
         self.init(
             bytes.isEmpty
@@ -45,10 +44,6 @@ extension DecodingFailure {
         ([0x80, 5], "a pickle of Python"), (Array("<".utf8), "XML"),
         (Array("'".utf8), "Python's notation: use json.dumps"),
         (Array("{'".utf8), "Python's notation: use json.dumps"),
+        (ValueSection.descriptors[0], "an AMQP 1.0 value: send text or binary"),
     ]
-
-    private static let values: [(beginning: [UInt8], name: String)] =
-        ValueSection.kinds.map { kind in
-            (ValueSection.descriptors[0] + [kind.code], "an AMQP 1.0 value with \(kind.name): send text or binary")
-        } + [(ValueSection.descriptors[0], "an AMQP 1.0 value that is neither text nor binary")]
 }

@@ -13,8 +13,6 @@ package struct JSONPart: Sendable {
         self.document = document
     }
 
-    /// Parses a document for a decoder.
-    ///
     /// - Parameter place: the document's name in an error.
     init(_ document: ArraySlice<UInt8>, called place: String) throws(DecodingFailure) {
         do throws(JSONFailure) {
@@ -88,7 +86,6 @@ package struct JSONPart: Sendable {
         return texts
     }
 
-    /// The last member of an object with this key; `nil` also if it is `null`.
     subscript(key: some Collection<UInt8>) -> JSONPart? {
         var found: JSONPart?
         walk("{") { bytes, scanner throws(JSONFailure) in

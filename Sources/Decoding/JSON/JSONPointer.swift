@@ -39,7 +39,6 @@ package struct JSONPointer: Equatable, Sendable {
         return part.kind == .null ? nil : part
     }
 
-    /// Digits without a leading zero.
     private static func index(_ token: [UInt8]) -> Int? {
         guard token.count <= 9, token.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }),
             token.count == 1 || token.first != UInt8(ascii: "0")

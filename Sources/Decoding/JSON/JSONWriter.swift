@@ -29,7 +29,6 @@ extension [UInt8] {
 }
 
 extension ByteQueue {
-    /// A string in quotes. Bytes that are not UTF-8 become U+FFFD.
     package mutating func appendJSON(string: ArraySlice<UInt8>) {
         guard JSONScanner.endOfPlainText(string.span, from: 0) == string.count else {
             var escaped: [UInt8] = []

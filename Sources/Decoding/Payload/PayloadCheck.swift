@@ -234,7 +234,6 @@ package struct PayloadCheck {
         }
     }
 
-    /// The finding for an unknown key.
     private static func unknown(_ part: String, in table: PayloadTable, for type: PushType) -> String {
         let name = String(part.dropFirst())
         if table.isFormer(name[...]) { return "no longer in Apple's tables" }

@@ -29,7 +29,6 @@ package struct PayloadFindings: Equatable, Sendable {
         findings.append(Finding(path: path(), foreignPath: foreignPath(), complaint: complaint()))
     }
 
-    /// All findings on one line.
     package var detail: String {
         line(texts)
     }

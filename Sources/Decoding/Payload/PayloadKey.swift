@@ -101,7 +101,7 @@ extension PayloadKey.Kinds {
     }
 }
 
-extension PayloadKey.Scope {
+extension PayloadKey.Scope: CustomStringConvertible {
     func contains(_ type: PushType) -> Bool {
         switch self {
         case .every: true
@@ -110,9 +110,7 @@ extension PayloadKey.Scope {
         case .reloads: type == .controls || type == .widgets
         }
     }
-}
 
-extension PayloadKey.Scope: CustomStringConvertible {
     var description: String {
         switch self {
         case .every: "all"

@@ -55,7 +55,6 @@ package final class LibraryInstance: Sendable {
 /// The host's services for a library during one call: memory until the call returns, and reporting of problems.
 @safe
 final class LibraryCall {
-    /// The number of reports kept per call.
     private static let maximumReports = 32
     /// Longer messages are truncated, in bytes.
     static let longestText = 512

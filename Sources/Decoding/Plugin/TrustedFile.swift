@@ -10,7 +10,6 @@ package enum TrustedFile {
         try resolve(named, for: geteuid())
     }
 
-    /// - Parameter user: the process's.
     static func resolve(_ named: FilePath, for user: uid_t) throws(Complaint) -> FilePath {
         guard let resolved = unsafe realpath(named.path, nil) else {
             throw Complaint("\(named): \(WholeFile.lastFailure())")

@@ -14,9 +14,7 @@ package final class DecoderProgram {
     }
 
     private enum State {
-        /// Not running until then.
         case down(until: Instant)
-        /// Has not sent `hello` yet.
         case starting(deadline: Instant)
         case working
         /// Is being killed, for this reason.
@@ -33,12 +31,10 @@ package final class DecoderProgram {
     private var state: State
     private var conversation: ProcessConversation?
     private var queue: DecodingQueue
-    /// The pending messages, by handle.
     private var deliveries: [Handle: Delivery] = [:]
     private var results = Deque<(handle: Handle, decoded: Decoded)>()
     /// Failures since the last progress.
     private var failures = 0
-    /// The reason of the last failure; `nil` before the first.
     package private(set) var lastFailure: String?
     /// Since when it has not worked; `nil` while it works.
     private var downSince: Instant?
@@ -157,12 +153,12 @@ package final class DecoderProgram {
         case .line(let text):
             log.notice("the decoder writes: \(text)")
         case .ended(let failure): ended(failure, at: now)
-        case .violation(let reason): violated(reason)
+        case .violation(let reason): fail("protocol error: \(reason)")
         case .frame(let frame):
             do throws(DecodingFailure) {
                 try responded(try ProcessResponse(frame), at: now)
             } catch {
-                violated(error.detail)
+                fail("protocol error: \(error.detail)")
             }
         }
     }
@@ -191,16 +187,12 @@ package final class DecoderProgram {
         }
     }
 
-    private func violated(_ reason: String) {
-        switch state {
-        case .starting, .working: fail("protocol error: \(reason)")
-        case .down, .failing, .stopping, .stopped: break
-        }
-    }
-
-    /// Kills the program. It counts as failed once it has exited.
+    /// Kills the program if it runs. It counts as failed once it has exited.
     private func fail(_ reason: String) {
-        state = .failing(reason: reason)
+        switch state {
+        case .starting, .working: state = .failing(reason: reason)
+        case .down, .failing, .stopping, .stopped: return
+        }
         guard let conversation else { return }
         conversation.ignoresInput = true
         host.stop(conversation, within: .zero)

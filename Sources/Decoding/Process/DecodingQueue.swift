@@ -18,17 +18,12 @@ package struct DecodingQueue {
     /// The number of failures with only this message in flight after which it is quarantined.
     package static let maximumStrikes = 2
 
-    private struct Strikes {
-        var count: Int
-        /// The answers before the last one.
-        var answered: UInt64
-    }
-
     private let limits: Limits
     private var waiting = HandleQueue()
     private var suspects = HandleQueue()
-    /// The failures in which each was the only message in flight. Those without an answer in between count as one.
-    private var strikes: [Handle: Strikes] = [:]
+    /// The failures in which each was the only message in flight, and the answers before the last one. Those without an
+    /// answer in between count as one.
+    private var strikes: [Handle: (count: Int, answered: UInt64)] = [:]
     private var answered: UInt64 = 0
     private var asked: [UInt64: (handle: Handle, batch: Int)] = [:]
     private var lastNumber: UInt64 = 0
@@ -45,13 +40,10 @@ package struct DecodingQueue {
         self.limits = limits
     }
 
-    /// All messages without a result.
     package var count: Int { waiting.count + suspects.count + asked.count }
 
-    /// Messages that were sent and have no result yet.
     package var inFlight: Int { asked.count }
 
-    /// When the program's timeout expires.
     package var deadline: Instant? {
         batches.first.map { max($0.sent, finishedAt) + limits.deadline }
     }
@@ -104,8 +96,6 @@ package struct DecodingQueue {
         return entry.handle
     }
 
-    /// Handles a failure of the program.
-    ///
     /// - Returns: the message to blame, which is removed from the queue.
     package mutating func failed() -> Handle? {
         defer {
@@ -116,7 +106,7 @@ package struct DecodingQueue {
             isAlone = false
         }
         if asked.count == 1, let handle = asked.values.first?.handle {
-            var found = strikes[handle] ?? Strikes(count: 0, answered: .max)
+            var found = strikes[handle] ?? (count: 0, answered: .max)
             if found.answered != answered { found.count += 1 }
             found.answered = answered
             if found.count >= Self.maximumStrikes {

@@ -23,7 +23,6 @@ package final class ProcessConversation: ProgramEngine {
     /// The beginning of a frame with its length prefix.
     private var input: [UInt8] = []
     private var line: [UInt8] = []
-    /// Whether all further output is ignored.
     var ignoresInput = false
     /// Whether its standard input is closed once everything is written.
     var isEnding = false

@@ -31,7 +31,6 @@ enum ProcessResponse {
     static let maximumReason = 500
     static let longestPause: Int64 = 604_800
 
-    /// Converts the program's response to a decoder's result.
     static func decoded(_ response: JSONPart) -> Decoded {
         // Copied, because a frame holds many responses and must not be kept in memory for one of them.
         guard let copy = try? JSONPart(ArraySlice(Array(response.raw))) else {

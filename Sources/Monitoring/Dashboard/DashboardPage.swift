@@ -6,7 +6,7 @@ package import Admin
 /// attribute values, never as markup.
 package enum DashboardPage {
     /// The script files in dependency order, after those of all pages; the last one starts the page.
-    package static let document = AdminDocument(
+    package static let document = AdminResponse.document(
         html: PackageResources.dashboard_html, style: PackageResources.dashboard_css,
         script: PackageResources.elements_js + PackageResources.chart_js + PackageResources.sections_js
             + PackageResources.main_js)

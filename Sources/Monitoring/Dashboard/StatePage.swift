@@ -136,7 +136,7 @@ package struct StatePage {
         let credential = seen.credentials.first { $0.app == app.name }
         return .object(
             app.members + [
-                ("credential", .optional(credential.map { $0.usesProviderTokens ? "provider-token" : "certificate" })),
+                ("credential", .optional(credential.map { $0.expiresIn == nil ? "provider-token" : "certificate" })),
                 ("provider_token_age_seconds", .optional(credential?.tokenAge)),
                 ("certificate_expires_in_seconds", credential?.expiresIn.map { .integer(Int($0)) } ?? .null),
             ])

@@ -42,12 +42,10 @@ package struct Health: Sendable, Equatable {
         /// Whether it affects notifications to devices, not only broadcasts or channels.
         package var isForDevices = true
         package let cause: String
-        package var isOfCredential = false
+        package var runbook = Runbook.appPaused
         package let explanation: String
         package let seconds: Int64
         package var held: Int
-
-        fileprivate var runbook: Runbook { isOfCredential ? .credentialRefused : .appPaused }
     }
 
     /// What an operator has to mend.
@@ -134,7 +132,7 @@ package struct Health: Sendable, Equatable {
             app.pauses.append(
                 Pause(
                     topic: paused.topic, isForDevices: paused.isForDevices, cause: cause,
-                    isOfCredential: paused.cause.isOfCredential, explanation: paused.explanation, seconds: seconds,
+                    runbook: paused.cause.runbook, explanation: paused.explanation, seconds: seconds,
                     held: paused.held))
         }
     }
@@ -269,8 +267,8 @@ extension Health.Pause {
 }
 
 extension LaneGate.Cause {
-    fileprivate var isOfCredential: Bool {
-        if case .credential = self { true } else { false }
+    fileprivate var runbook: Health.Runbook {
+        if case .credential = self { .credentialRefused } else { .appPaused }
     }
 }
 

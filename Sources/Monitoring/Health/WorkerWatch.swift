@@ -75,9 +75,9 @@ package struct WorkerWatch: Sendable {
         now < nextRound ? [] : ask(at: now)
     }
 
-    /// Whether all awaited workers have answered, or the timeout has passed.
+    /// Whether pages waited until now: all awaited workers have answered, or the timeout has passed.
     package mutating func isComplete(at now: Instant) -> Bool {
-        guard let waitsUntil else { return true }
+        guard let waitsUntil else { return false }
         guard waitsUntil <= now || !workers.contains(where: { $0.isWanted && !$0.hasEnded }) else { return false }
         self.waitsUntil = nil
         return true

@@ -300,7 +300,7 @@ extension LaneGate.Cause {
     package var label: String {
         switch self {
         case .credential(let reason), .topic(let reason):
-            ResponseRule.isDocumented(reason) ? reason.rawValue : NotificationTally.unknownReason.rawValue
+            ResponseRule.documented(reason) == nil ? NotificationTally.unknownReason.rawValue : reason.rawValue
         case .deviceTokens: "device-tokens"
         case .unreachable: "unreachable"
         }

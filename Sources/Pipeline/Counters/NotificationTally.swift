@@ -37,7 +37,7 @@ package struct NotificationTally: Sendable {
             row[index].count &+= 1
             return
         }
-        guard let reason, reason != unknownReason, !ResponseRule.isDocumented(reason) else {
+        guard let reason, reason != unknownReason, ResponseRule.documented(reason) == nil else {
             row.append(Entry(outcome: outcome, reason: reason, count: 1))
             return
         }

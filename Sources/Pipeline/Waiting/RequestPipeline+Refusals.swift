@@ -22,7 +22,7 @@ extension RequestPipeline {
     /// APNs closes a connection of a pool. If the credential is the reason, all apps with notifications in that pool
     /// pause: each notification would close another connection.
     package mutating func goaway(_ reason: RejectionReason, pool: PoolID, at now: Moment) {
-        guard ResponseRule.rule(goaway: reason)?.action.pause == .app else { return }
+        guard ResponseRule.documented(reason)?.action.pause == .app else { return }
         pauseApps(appsServed(by: pool), reason, pool, at: now)
     }
 

@@ -72,11 +72,9 @@ package struct AppPlan: Sendable {
 
     /// - Parameter previous: the plan that the worker already runs.
     package func makeContexts(after previous: AppPlan? = nil) throws(TLSError) -> Contexts {
-        var contexts: Contexts = []
-        for plan in pools {
-            let isServed = previous.map { $0.pools.contains { $0.serves(plan) } } ?? false
-            contexts.append(isServed ? nil : Handoff(try plan.makeContext()))
+        try pools.map { (plan) throws(TLSError) in
+            let isServed = previous?.pools.contains { $0.serves(plan) } ?? false
+            return isServed ? nil : Handoff(try plan.makeContext())
         }
-        return contexts
     }
 }

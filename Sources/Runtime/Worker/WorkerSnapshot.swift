@@ -59,8 +59,8 @@ package struct WorkerSnapshot: Sendable {
     package let tally: NotificationTally
     /// The tally's apps, by number.
     package let names: [AppName]
-    /// The arrival of the oldest unsettled delivery.
-    package let oldestUnsettled: Instant?
+    /// The time since the arrival of the oldest unsettled delivery.
+    package let longestUnsettled: Duration
     package let queues: [Queue]
     /// Nothing is consumed because no app can send.
     package let isSuspended: Bool
@@ -74,22 +74,12 @@ package struct WorkerSnapshot: Sendable {
     /// In the configuration's order.
     package let apps: [App]
     package let pools: [Pool]
-    package let formerPools: PoolCounters
+    /// The sum of all pools, removed ones included.
+    package let poolCounters: PoolCounters
     package let paused: [PausedTopic]
     package let processes: [Process]
     /// Log lines that were suppressed because of their number, or dropped by a full standard error.
     package let suppressedLogLines: UInt64
-
-    package var longestUnsettled: Duration {
-        oldestUnsettled.map { takenAt.instant - $0 } ?? .zero
-    }
-
-    /// The sum of all pools, removed ones included.
-    package var poolCounters: PoolCounters {
-        var sum = formerPools
-        for pool in pools { sum.add(pool.statistics.counters) }
-        return sum
-    }
 }
 
 extension [WorkerSnapshot] {
@@ -111,10 +101,12 @@ extension Worker {
             statistics[number] = pools[number].statistics(at: now.instant)
             statistics[number]?.waiting += pipeline.waiting.heldCount(forConnectionOf: number)
         }
+        var poolCounters = pools.formerCounters
+        for pool in statistics.values { poolCounters.add(pool.counters) }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: pipeline.counters, timings: pipeline.timings,
             tally: pipeline.tally, names: pipeline.waiting.table.apps.map(\.name),
-            oldestUnsettled: pipeline.requests.map(\.arrived.instant).min(),
+            longestUnsettled: pipeline.requests.map { now.instant - $0.arrived.instant }.max() ?? .zero,
             queues: pipeline.settings.queues.enumerated().map { index, queue in
                 // Deliveries may wait because the broker cannot be asked what kind of queue it is.
                 WorkerSnapshot.Queue(
@@ -140,7 +132,7 @@ extension Worker {
                     endpoint: pools[number].configuration.engine.endpoint,
                     maximumConnections: pools[number].configuration.connections.upperBound, statistics: statistics)
             },
-            formerPools: pools.formerCounters, paused: pipeline.waiting.paused,
+            poolCounters: poolCounters, paused: pipeline.waiting.paused,
             processes: decoders.enumerated().map { index, decoder in
                 WorkerSnapshot.Process(
                     name: decoder.name,

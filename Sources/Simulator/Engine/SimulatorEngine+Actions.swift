@@ -25,7 +25,10 @@ extension SimulatorEngine {
         case .respond(let response):
             prepared.response = response
             prepared.response.cause = plan.cause
-            if response.status == 410, response.timestamp == nil { prepared.response.timestamp = dayBefore(now) }
+            if response.status == 410, response.timestamp == nil {
+                // By default the token has been dead for a day.
+                prepared.response.timestamp = context.moment(at: now).wall.milliseconds - 86_400_000
+            }
             schedule(prepared, plan.delay, on: stream, at: now)
         default:
             schedule(prepared, plan.delay, on: stream, at: now)
@@ -45,7 +48,8 @@ extension SimulatorEngine {
 
     func send(_ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
         let response = prepared.response
-        let message = prepared.message(in: context.configuration.environment, uniqueID: context.makeID())
+        let message = prepared.message(
+            in: context.configuration.environment, uniqueID: NotificationID.random(using: &context.random))
         var isSent = false
         attempt { () throws(HTTP2Error) in isSent = try http.respond(stream: stream, message) }
         if response.rest != .body { silent.insert(stream) }
@@ -53,11 +57,6 @@ extension SimulatorEngine {
         ended(
             prepared.record, isSent ? .responded(response.status, reason: response.reason) : .lost,
             because: response.cause, at: now)
-    }
-
-    /// The default timestamp of a dead token: one day ago.
-    private func dayBefore(_ now: Instant) -> Int64 {
-        context.moment(at: now).wall.milliseconds - 86_400_000
     }
 
     // MARK: Connection
@@ -77,7 +76,7 @@ extension SimulatorEngine {
                 heldUntil = max(heldUntil, now + duration)
                 timers.insert(.release, due: now + duration)
             case .ping(let count):
-                attempt { () throws(HTTP2Error) in for _ in 0..<count { try http.ping() } }
+                attempt { () throws(HTTP2Error) in for _ in 0..<count { try http.raw.ping() } }
             case .respond, .delay, .silence, .reset: continue
             }
         }
@@ -143,7 +142,7 @@ extension SimulatorEngine {
         phase = withOutput ? .ending(withCloseNotify: false) : .ended
     }
 
-    func change(_ settings: ServerSettings) {
+    func change(_ settings: [HTTP2Setting: UInt32]) {
         attempt { () throws(HTTP2Error) in try http.updateSettings(settings) }
     }
 

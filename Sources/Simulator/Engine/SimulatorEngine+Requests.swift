@@ -55,7 +55,8 @@ extension SimulatorEngine {
     private func enter(
         _ request: HTTP2Request, _ fields: RequestHeaders, on stream: Int32, at now: Instant
     ) -> (attempt: Int, PreparedResponse) {
-        let id = (fields.id ?? fields.requestID).flatMap { NotificationID($0[...]) } ?? context.makeID()
+        let given = (fields.id ?? fields.requestID).flatMap { NotificationID($0[...]) }
+        let id = given ?? NotificationID.random(using: &context.random)
         if request.hasPriority { ledger.count { $0.priorityFrames += 1 } }
         let attempt = ledger.received(id, headerBytes: request.headerBlockLength, payloadBytes: request.body.count)
         let record = SimulatorLedger.Record(
@@ -86,7 +87,7 @@ extension SimulatorEngine {
         var plan = context.script.plan(
             for: subject, &counters, &context.counters, random: &context.random)
         if context.configuration.hasBuiltInTokens, plan.ending == nil, plan.delay == nil,
-            let token = subject.token, let entry = BuiltInTokens.entry(for: token)
+            let token = subject.token, let entry = BuiltInTokens.all.first(where: { token.hasPrefix($0.prefix) })
         {
             plan.add(entry.actions, because: "the device token begins with \(entry.prefix)")
         }
@@ -112,7 +113,7 @@ extension SimulatorEngine {
     func authenticated(at now: Instant) {
         rules.topics = context.topics(at: now)
         if context.configuration.streamsBeforeToken != Self.streams {
-            change(ServerSettings(maxConcurrentStreams: Self.streams))
+            change([.maxConcurrentStreams: Self.streams])
         }
         for rule in context.script.rules where rule.trigger == .authenticated { perform(rule.actions, at: now) }
     }

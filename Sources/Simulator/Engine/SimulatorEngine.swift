@@ -62,13 +62,13 @@ package final class SimulatorEngine: Engine {
         self.context = context
         self.number = number
         tls = TLSSession(context: context.tls, serverName: nil)
-        counters = context.script.noCounts
+        counters = Array(repeating: 0, count: context.script.counters)
         idleRules = context.script.rules.enumerated()
             .compactMap { index, rule in if case .idle(let time) = rule.trigger { (time, index) } else { nil } }
             .sorted { $0.time < $1.time }
         do {
             var settings = HTTP2ServerSession.Settings()
-            settings.initial.maxConcurrentStreams = context.configuration.streamsBeforeToken
+            settings.initial[.maxConcurrentStreams] = context.configuration.streamsBeforeToken
             http = try HTTP2ServerSession(settings: settings)
         } catch {
             throw Complaint("nghttp2 cannot create a session: \(error)")

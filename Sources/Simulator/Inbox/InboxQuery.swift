@@ -1,14 +1,11 @@
 import Core
 
 struct InboxQuery {
-    /// The maximum of entries in one response.
-    static let maximumLimit = 1000
-    static let defaultLimit = 100
     /// The maximum of ``timeout``, in seconds.
     static let maximumTimeout = 60
-    static let defaultTimeout = 10
 
-    private(set) var limit = Self.defaultLimit
+    /// The maximum of entries in the response.
+    private(set) var limit = 100
     /// Only entries with a larger ID.
     private(set) var after: Int?
     /// Only entries with a smaller ID.
@@ -16,7 +13,7 @@ struct InboxQuery {
     /// How many entries to wait for.
     private(set) var count = 1
     /// Seconds to wait for them.
-    private(set) var timeout = Self.defaultTimeout
+    private(set) var timeout = 10
     /// In lower case.
     private var deviceToken: [UInt8]?
     private var topic: [UInt8]?
@@ -40,7 +37,7 @@ struct InboxQuery {
             case "topic":
                 guard !value.isEmpty else { throw Complaint("topic is empty") }
                 topic = Array(value.utf8)
-            case "limit": limit = try Self.number(name, value, 1...Self.maximumLimit)
+            case "limit": limit = try Self.number(name, value, 1...1000)
             case "after": after = try Self.number(name, value, 0...Int.max)
             case "before": before = try Self.number(name, value, 1...Int.max)
             case "count": count = try Self.number(name, value, 1...size)

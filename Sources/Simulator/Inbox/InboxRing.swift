@@ -4,14 +4,10 @@ import DequeModule
 
 /// The latest entries, up to a maximum.
 struct InboxRing {
-    private let size: Int
+    let size: Int
     /// Oldest first; their IDs are consecutive.
-    private var entries: Deque<InboxEntry> = []
-    private var lastID = 0
-
-    init(size: Int) {
-        self.size = size
-    }
+    private(set) var entries: Deque<InboxEntry> = []
+    private(set) var lastID = 0
 
     var count: Int { entries.count }
 

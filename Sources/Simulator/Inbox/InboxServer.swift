@@ -13,7 +13,6 @@ package final class InboxServer {
     /// The shortest time between checks of waiting requests.
     private static let interval = Duration.milliseconds(20)
 
-    private let size: Int
     private var accepted: InboxRing
     private var refused = InboxRing(size: refusedSize)
     private var server: AdminServer?
@@ -28,7 +27,6 @@ package final class InboxServer {
     ///   - size: the maximum of stored notifications.
     ///   - anyHost: whether requests may name other hosts than loopback.
     package init(loop: EventLoop, listen: Endpoint, size: Int, anyHost: Bool) throws(EventLoopError) {
-        self.size = size
         accepted = InboxRing(size: size)
         server = try AdminServer(
             loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
@@ -38,7 +36,6 @@ package final class InboxServer {
 
     /// For tests without a socket.
     init(size: Int) {
-        self.size = size
         accepted = InboxRing(size: size)
     }
 
@@ -67,24 +64,24 @@ package final class InboxServer {
 extension InboxServer: AdminPages {
     package var pages: [AdminPage] {
         [
-            AdminPage("/", .unrestricted), AdminPage("/notifications", .unrestricted),
-            AdminPage("/notifications", .unrestricted, "DELETE"), AdminPage("/notifications/wait", .unrestricted),
-            AdminPage("/refused", .unrestricted),
+            AdminPage("/", isPublic: true), AdminPage("/notifications", isPublic: true),
+            AdminPage("/notifications", isPublic: true, "DELETE"), AdminPage("/notifications/wait", isPublic: true),
+            AdminPage("/refused", isPublic: true),
         ]
     }
 
     package func respond(_ request: AdminRequest, at now: Moment) -> AdminResponse? {
         do throws(Complaint) {
             switch (request.page.path.description, request.page.method) {
-            case ("/", _): return InboxPage.document.response
+            case ("/", _): return InboxPage.document
             case ("/notifications", "DELETE"):
-                _ = try InboxQuery(request.query, names: [], size: size)
+                _ = try InboxQuery(request.query, names: [], size: accepted.size)
                 accepted.removeAll()
                 refused.removeAll()
                 return .text(200, "deleted")
             case ("/notifications/wait", _): return try wait(request, at: now)
             case (let path, _):
-                let query = try InboxQuery(request.query, names: InboxQuery.listNames, size: size)
+                let query = try InboxQuery(request.query, names: InboxQuery.listNames, size: accepted.size)
                 return Self.json((path == "/refused" ? refused : accepted).json(query))
             }
         } catch {
@@ -93,7 +90,7 @@ extension InboxServer: AdminPages {
     }
 
     private func wait(_ request: AdminRequest, at now: Moment) throws(Complaint) -> AdminResponse? {
-        let query = try InboxQuery(request.query, names: InboxQuery.waitNames, size: size)
+        let query = try InboxQuery(request.query, names: InboxQuery.waitNames, size: accepted.size)
         let count = accepted.matches(query).count
         if count >= query.count { return Self.json(accepted.json(query)) }
         let timeout = request.receivedAt + .seconds(query.timeout)
@@ -121,6 +118,6 @@ extension InboxServer: AdminPages {
 
 /// The page of the inbox. Its script writes data from the JSON API as text, never as markup.
 enum InboxPage {
-    static let document = AdminDocument(
+    static let document = AdminResponse.document(
         html: PackageResources.inbox_html, style: PackageResources.inbox_css, script: PackageResources.inbox_js)
 }

@@ -18,9 +18,7 @@ extension RequestRules {
     ) throws(SimulatedResponse) {
         try Self.check("apns-request-id", fields.requestID, anyCase: true)
         try Self.check("apns-id", fields.id)
-        guard let pushType = fields.pushType else {
-            throw SimulatedResponse(400, "MissingPushType", "apns-push-type is missing")
-        }
+        let pushType = try Self.required(fields.pushType, "MissingPushType", "apns-push-type")
         // Apple's table says "Liveactivity", its samples "liveactivity".
         guard pushType.equals("liveactivity") || pushType.equals("Liveactivity") else {
             throw SimulatedResponse(
@@ -30,16 +28,12 @@ extension RequestRules {
         let policy = policy(try Self.channelID(fields))
         guard let policy else { throw Self.unknownChannel }
 
-        guard let expiration = fields.expiration else {
-            throw SimulatedResponse(400, "BadExpirationDate", "apns-expiration is missing")
-        }
+        let expiration = try Self.required(fields.expiration, "BadExpirationDate", "apns-expiration")
         guard try Self.seconds(expiration) == 0 || policy != .noMessageStored else {
             throw SimulatedResponse(
                 400, "BadExpirationDate", "apns-expiration is not 0, and the channel stores no message")
         }
-        guard let priority = fields.priority else {
-            throw SimulatedResponse(400, "BadPriority", "apns-priority is missing")
-        }
+        let priority = try Self.required(fields.priority, "BadPriority", "apns-priority")
         try Self.check(priority: priority, .unstated)
         try Self.check(size: body, Self.maximumBroadcastPayload)
         guard Self.object(body)?["aps"]?.kind == .object else { throw Self.noAps }

@@ -5,30 +5,20 @@ import HTTP2
 ///
 /// The prefixes are words in hexadecimal digits, with 0 for o and 1 for l or i.
 enum BuiltInTokens {
-    struct Entry: Sendable {
-        let prefix: StaticString
-        let actions: [ScriptAction]
-    }
-
-    static let all: [Entry] = [
-        Entry(prefix: "dead", actions: [.respond(SimulatedResponse(410, "Unregistered"))]),
-        Entry(prefix: "fade", actions: [.respond(SimulatedResponse(410, "ExpiredToken"))]),
-        Entry(prefix: "bad0", actions: [.respond(SimulatedResponse(400, "BadDeviceToken"))]),
-        Entry(prefix: "0dd0", actions: [.respond(SimulatedResponse(400, "DeviceTokenNotForTopic"))]),
-        Entry(prefix: "f100d", actions: [.respond(SimulatedResponse(429, "TooManyRequests"))]),
-        Entry(prefix: "fa11", actions: [.respond(SimulatedResponse(500, "InternalServerError"))]),
-        Entry(prefix: "0ff0", actions: [.respond(SimulatedResponse(503, "ServiceUnavailable"))]),
-        Entry(prefix: "1a7e", actions: [.delay(.seconds(1) ... .seconds(1))]),
-        Entry(prefix: "deaf", actions: [.silence]),
-        Entry(prefix: "dec1", actions: [.reset(.refusedStream)]),
-        Entry(prefix: "fa7a1", actions: [.reset(.internalError)]),
-        Entry(prefix: "c105e", actions: [.goaway(ScriptGoaway(reason: "Shutdown"))]),
-        Entry(prefix: "cede", actions: [.goaway(ScriptGoaway(reason: "Shutdown", last: .before))]),
-        Entry(prefix: "cab1e", actions: [.cut]),
+    static let all: [(prefix: StaticString, actions: [ScriptAction])] = [
+        ("dead", [.respond(SimulatedResponse(410, "Unregistered"))]),
+        ("fade", [.respond(SimulatedResponse(410, "ExpiredToken"))]),
+        ("bad0", [.respond(SimulatedResponse(400, "BadDeviceToken"))]),
+        ("0dd0", [.respond(SimulatedResponse(400, "DeviceTokenNotForTopic"))]),
+        ("f100d", [.respond(SimulatedResponse(429, "TooManyRequests"))]),
+        ("fa11", [.respond(SimulatedResponse(500, "InternalServerError"))]),
+        ("0ff0", [.respond(SimulatedResponse(503, "ServiceUnavailable"))]),
+        ("1a7e", [.delay(.seconds(1) ... .seconds(1))]),
+        ("deaf", [.silence]),
+        ("dec1", [.reset(.refusedStream)]),
+        ("fa7a1", [.reset(.internalError)]),
+        ("c105e", [.goaway(ScriptGoaway(reason: "Shutdown"))]),
+        ("cede", [.goaway(ScriptGoaway(reason: "Shutdown", last: .before))]),
+        ("cab1e", [.cut]),
     ]
-
-    /// - Parameter token: in lower case.
-    static func entry(for token: ArraySlice<UInt8>) -> Entry? {
-        all.first { token.hasPrefix($0.prefix) }
-    }
 }

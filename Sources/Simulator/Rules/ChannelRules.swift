@@ -46,16 +46,13 @@ extension RequestRules {
         if let other {
             throw SimulatedResponse(400, "BadRequestParams", "the payload has the member \(quoted(other.key))")
         }
-        guard let pushType = object["push-type"] else {
-            throw SimulatedResponse(400, "MissingPushType", "push-type is missing")
-        }
+        let pushType = try Self.required(object["push-type"], "MissingPushType", "push-type")
         guard pushType.text?.equals("LiveActivity") == true else {
             throw SimulatedResponse(
                 400, "InvalidPushType", "push-type is \(quoted(pushType.raw)), not LiveActivity")
         }
-        guard let storage = object["message-storage-policy"] else {
-            throw SimulatedResponse(400, "MissingChannelQueueSize", "message-storage-policy is missing")
-        }
+        let name = "message-storage-policy"
+        let storage = try Self.required(object[name], "MissingChannelQueueSize", name)
         guard let policy = storage.integer.flatMap(ChannelRegistry.StoragePolicy.init) else {
             throw SimulatedResponse(
                 400, "BadRequestParams", "message-storage-policy is \(quoted(storage.raw)), not 0 or 1")
@@ -90,7 +87,7 @@ package final class ChannelRegistry: Sendable {
     /// Per bundle ID.
     private let limit: Int
 
-    package init(limit: Int) {
+    package init(limit: Int = 10_000) {
         self.limit = limit
     }
 

@@ -59,12 +59,12 @@ package struct RequestRules: Sendable {
         guard topic.hasPrefix(rule.prefix) else { throw bad("; a topic of \(rule.name) begins with \(rule.prefix)") }
         guard topic.hasSuffix(rule.suffix) else { throw bad("; a topic of \(rule.name) ends with \(rule.suffix)") }
         guard rule.suffix.utf8CodeUnitCount > 0 || suffixed(topic) == nil else {
-            throw bad(", which has the suffix of another push type than \(quoted(rule.name))")
+            throw bad(", which has the suffix of another push type than \"\(rule.name)\"")
         }
         if let certificate, !certificate.allows(topic, rule) {
             throw SimulatedResponse(
                 400, "TopicDisallowed",
-                "the client's certificate does not allow \(quoted(topic)) with push type \(quoted(rule.name))")
+                "the client's certificate does not allow \(quoted(topic)) with push type \"\(rule.name)\"")
         }
         let bundleID = topic.dropLast(rule.suffix.utf8CodeUnitCount)
         guard isAllowed(bundleID, keyTopics) else {
@@ -74,11 +74,8 @@ package struct RequestRules: Sendable {
 
     /// The push type whose suffix ends a topic. A bundle ID may end like a suffix, which is only known for listed ones.
     private func suffixed(_ topic: ArraySlice<UInt8>) -> PushTypeRule? {
-        isListed(topic) ? nil : PushTypeRule.suffixed(topic)
-    }
-
-    private func isListed(_ bundleID: ArraySlice<UInt8>) -> Bool {
-        ((topics ?? []) + keyTopics).contains { $0.elementsEqual(bundleID) }
+        let isListed = ((topics ?? []) + keyTopics).contains { $0.elementsEqual(topic) }
+        return isListed ? nil : PushTypeRule.suffixed(topic)
     }
 
     /// Whether both the service and the provider token's key accept a bundle ID.
@@ -117,6 +114,11 @@ package struct RequestRules: Sendable {
         }
     }
 
+    static func required<Value>(_ value: Value?, _ reason: String, _ name: String) throws(SimulatedResponse) -> Value {
+        guard let value else { throw SimulatedResponse(400, reason, "\(name) is missing") }
+        return value
+    }
+
     static let noAps = SimulatedResponse(400, "PayloadEmpty", "the payload has no aps dictionary")
 
     /// Checks `apns-id`, whose letters are lower-case, or `apns-request-id`, which Apple's samples write in upper case.
@@ -150,8 +152,4 @@ package struct RequestRules: Sendable {
 /// A value of a request for the log, at most 100 bytes.
 func quoted(_ value: some Collection<UInt8>) -> String {
     "\"\(String(decoding: value.prefix(100), as: UTF8.self))\(value.count > 100 ? "…" : "")\""
-}
-
-func quoted(_ name: StaticString) -> String {
-    "\"\(name)\""
 }

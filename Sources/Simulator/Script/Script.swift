@@ -39,18 +39,16 @@ package enum ScriptTrigger: Equatable, Sendable {
 
 package enum ScriptCondition: Equatable, Sendable {
     case operation(ScriptOperation)
-    case token(Glob)
-    case topic(Glob)
+    /// A pattern of the device token.
+    case token(String)
+    /// A pattern of the topic.
+    case topic(String)
     case pushType([UInt8])
     /// The attempt number of the apns-id, counted over all connections.
     case attempt(Int)
     /// From 0 to 1.
     case chance(Double)
     case count(Counting, of: Int, Scope, counter: Int)
-
-    var namesOperation: Bool {
-        if case .operation = self { true } else { false }
-    }
 
     package enum Counting: String, CaseIterable, Sendable {
         /// Multiples of the number.
@@ -73,7 +71,7 @@ package enum ScriptAction: Equatable, Sendable {
     case reset(HTTP2ErrorCode)
     case goaway(ScriptGoaway)
     case cut
-    case settings(ServerSettings)
+    case settings([HTTP2Setting: UInt32])
     /// Holds all output for this time.
     case hold(Duration)
     case ping(Int)
@@ -113,19 +111,6 @@ package struct ScriptGoaway: Equatable, Sendable {
     }
 }
 
-/// A pattern in which `*` matches any text, including none.
-package struct Glob: Equatable, Sendable {
-    private let pattern: String
-
-    package init(_ pattern: String) {
-        self.pattern = pattern
-    }
-
-    package func matches(_ text: ArraySlice<UInt8>) -> Bool {
-        unsafe fnmatch(pattern, String(decoding: text, as: UTF8.self), FNM_NOESCAPE) == 0
-    }
-}
-
 /// The combined effect of all matching rules on one request and its connection.
 struct ScriptPlan {
     /// How the request ends: the first `respond`, `silence` or `reset`.
@@ -162,9 +147,6 @@ struct ScriptSubject {
 }
 
 extension Script {
-    /// The number of evaluations of each counting condition, before the first one.
-    var noCounts: [Int] { Array(repeating: 0, count: counters) }
-
     /// - Parameters:
     ///   - connection: the counts of the subject's connection.
     ///   - server: the counts of all connections.
@@ -175,13 +157,14 @@ extension Script {
         var plan = ScriptPlan()
         for (index, rule) in rules.enumerated() {
             guard case .request(let conditions) = rule.trigger else { continue }
-            guard subject.operation == nil || conditions.contains(where: \.namesOperation) else { continue }
+            let namesOperation = conditions.contains { if case .operation = $0 { true } else { false } }
+            guard subject.operation == nil || namesOperation else { continue }
             // In order: a counter counts only if all conditions before it match.
             let applies = conditions.allSatisfy { condition in
                 switch condition {
                 case .operation(let operation): return subject.operation == operation
-                case .token(let glob): return subject.token.map(glob.matches) ?? false
-                case .topic(let glob): return glob.matches(subject.topic)
+                case .token(let pattern): return subject.token.map { Self.matches($0, pattern) } ?? false
+                case .topic(let pattern): return Self.matches(subject.topic, pattern)
                 case .pushType(let name): return subject.pushType == name
                 case .attempt(let number): return subject.attempt == number
                 case .chance(let share): return Double.random(in: 0..<1, using: &random) < share
@@ -199,5 +182,10 @@ extension Script {
             if applies { plan.add(rule.actions, because: "rule \(index + 1) of the script") }
         }
         return plan
+    }
+
+    /// - Parameter pattern: `*` in it matches any text, including none.
+    static func matches(_ text: ArraySlice<UInt8>, _ pattern: String) -> Bool {
+        unsafe fnmatch(pattern, String(decoding: text, as: UTF8.self), FNM_NOESCAPE) == 0
     }
 }

@@ -99,17 +99,17 @@ extension ScriptParser {
         return goaway
     }
 
-    private func settings(_ words: inout ScriptWords) throws(Complaint) -> ServerSettings {
-        var settings = ServerSettings()
+    private func settings(_ words: inout ScriptWords) throws(Complaint) -> [HTTP2Setting: UInt32] {
+        var settings: [HTTP2Setting: UInt32] = [:]
         try words.options(["streams", "window", "table", "frame"]) { option throws(Complaint) in
             switch option.name {
-            case "streams": settings.maxConcurrentStreams = try option.number()
-            case "window": settings.initialWindow = try option.number(upTo: UInt32(Int32.max))
-            case "table": settings.headerTableSize = try option.number(upTo: 1 << 20)
-            default: settings.maxFrameSize = try option.number(from: 16384, upTo: (1 << 24) - 1)
+            case "streams": settings[.maxConcurrentStreams] = try option.number()
+            case "window": settings[.initialWindow] = try option.number(upTo: UInt32(Int32.max))
+            case "table": settings[.headerTableSize] = try option.number(upTo: 1 << 20)
+            default: settings[.maxFrameSize] = try option.number(from: 16384, upTo: (1 << 24) - 1)
             }
         }
-        guard settings != ServerSettings() else {
+        guard !settings.isEmpty else {
             throw Complaint("the line needs streams=, window=, table= or frame=")
         }
         return settings

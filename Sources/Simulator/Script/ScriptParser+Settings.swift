@@ -12,7 +12,8 @@ extension ScriptParser {
         func value(_ wanted: String) throws(Complaint) -> ScriptValue { try words.value(wanted, of: name) }
         switch name {
         case "environment": configuration.environment = try value("production or development").choice()
-        case "client-ca": configuration.clientAuthorityPEM = try content(value("a PEM file"))
+        case "client-ca":
+            configuration.clientAuthorityPEM = try TextFile.read(value("a PEM file").text, beside: file)
         case "streams-before-token": configuration.streamsBeforeToken = try value("a number").number()
         case "topic": try topic(&words)
         case "key": configuration.keys.append(try key(&words))
@@ -29,20 +30,16 @@ extension ScriptParser {
         case on, off
     }
 
-    private func content(_ path: ScriptValue) throws(Complaint) -> String {
-        try TextFile.read(path.text, beside: file)
-    }
-
     /// `N per DURATION`
     private func rate(_ words: inout ScriptWords) throws(Complaint) -> Rate {
         let count = try words.value("how many, as in 5 per 10s").count()
         try words.expect("per", "after the number")
-        return Rate(count, per: try words.duration())
+        return Rate(count: count, period: try words.duration())
     }
 
     /// `BUNDLEID [after=DURATION]`
     private mutating func topic(_ words: inout ScriptWords) throws(Complaint) {
-        var topic = SimulatorConfiguration.Topic(try words.value("a bundle ID").bundleID())
+        var topic = SimulatorConfiguration.Topic(bundleID: try words.value("a bundle ID").bundleID())
         try words.options(["after"]) { option throws(Complaint) in topic.after = try option.duration() }
         configuration.topics.append(topic)
     }
@@ -55,7 +52,7 @@ extension ScriptParser {
         try words.options(known) { option throws(Complaint) in
             switch option.name {
             case "team": key.teamID = try option.identifier()
-            case "file": key.publicKeyPEM = try content(option)
+            case "file": key.publicKeyPEM = try TextFile.read(option.text, beside: file)
             case "environment": key.environment = try option.choice()
             case "topic": key.topics.append(option.text)
             case "related": key.relatedKeyID = try option.identifier()

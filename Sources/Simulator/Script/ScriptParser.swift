@@ -28,11 +28,6 @@ struct ScriptParser {
     var configuration: SimulatorConfiguration
     var script = Script()
 
-    init(file: String, configuration: SimulatorConfiguration) {
-        self.file = file
-        self.configuration = configuration
-    }
-
     mutating func read(_ line: some StringProtocol) throws(Complaint) {
         var words = try ScriptWords(line)
         guard !words.isEmpty else { return }
@@ -72,8 +67,8 @@ struct ScriptParser {
                 throw Complaint(
                     "a device token cannot contain \"\(stray)\": expected hexadecimal digits, or * for any of them")
             }
-            return .token(Glob(pattern.lowercased()))
-        case "topic": return .topic(Glob(try words.next("a pattern, as in com.example.*")))
+            return .token(pattern.lowercased())
+        case "topic": return .topic(try words.next("a pattern, as in com.example.*"))
         case "type":
             let type = try words.next("a push type")
             let known = PushTypeRule.all.map(\.name.description)

@@ -34,12 +34,7 @@ package struct SimulatorConfiguration: Sendable {
     /// still refuses it. Source: "Establishing a token-based connection to APNs".
     package struct Topic: Equatable, Sendable {
         package var bundleID: String
-        package var after: Duration
-
-        package init(_ bundleID: String, after: Duration = .zero) {
-            self.bundleID = bundleID
-            self.after = after
-        }
+        package var after = Duration.zero
     }
 
     /// `development` adds `apns-unique-id` to responses.
@@ -60,8 +55,6 @@ package struct SimulatorConfiguration: Sendable {
     package var streamsBeforeToken: UInt32 = 1
     /// Whether device tokens with the documented prefixes have the documented outcomes without a script.
     package var hasBuiltInTokens = true
-    /// Channels per bundle ID. Source: "Sending channel management requests to APNs".
-    package var maximumChannels = 10_000
     /// The seed for random choices: the same seed and requests produce the same responses.
     package var seed: UInt64 = 1
 
@@ -72,21 +65,12 @@ package struct SimulatorConfiguration: Sendable {
 package struct Rate: Equatable, Sendable {
     package var count: Int
     package var period: Duration
-
-    package init(_ count: Int, per period: Duration) {
-        self.count = count
-        self.period = period
-    }
 }
 
 /// The recent events of one rate.
 struct RateWindow {
-    private var begin: Instant
+    private var begin = Instant.distantPast
     private var count = 0
-
-    init(from begin: Instant) {
-        self.begin = begin
-    }
 
     /// - Returns: `false` if the period has reached its limit.
     mutating func admit(_ rate: Rate, at now: Instant) -> Bool {

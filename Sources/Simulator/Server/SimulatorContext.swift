@@ -26,7 +26,7 @@ package final class SimulatorContext {
     private var devices: [[UInt8]: RateWindow] = [:]
     /// With more devices than this, all are forgotten.
     private static let maximumDevices = 1_000_000
-    private var connections: RateWindow?
+    private var connections = RateWindow()
     private var lastNumber = 0
     private var anchor: Moment
 
@@ -35,33 +35,27 @@ package final class SimulatorContext {
     ///   - now: relates the two clocks; later instants are converted to wall time with it.
     package init(
         _ configuration: SimulatorConfiguration = SimulatorConfiguration(), script: Script = Script(),
-        identity: TLSContext.Identity, ledger: SimulatorLedger = SimulatorLedger(), channels: ChannelRegistry? = nil,
-        now: Moment
+        identity: TLSContext.Identity, ledger: SimulatorLedger = SimulatorLedger(),
+        channels: ChannelRegistry = ChannelRegistry(), now: Moment
     ) throws(Complaint) {
         self.configuration = configuration
         self.script = script
         self.ledger = ledger
-        self.channels = channels ?? ChannelRegistry(limit: configuration.maximumChannels)
+        self.channels = channels
         startedAt = now.instant
         keys = try ProviderKeyRing(configuration.keys, startedAt: now.instant)
-        tls = try Self.tls(configuration, identity)
-        counters = script.noCounts
-        random = SplitMix64(seed: configuration.seed)
-        anchor = now
-        for channel in script.channels {
-            self.channels.add(Array(channel.channelID.utf8), of: Array(channel.bundleID.utf8)[...], channel.policy)
-        }
-    }
-
-    private static func tls(
-        _ configuration: SimulatorConfiguration, _ identity: TLSContext.Identity
-    ) throws(Complaint) -> TLSContext {
         do {
-            return try TLSContext(
+            tls = try TLSContext(
                 role: .server, trust: configuration.clientAuthorityPEM.map { .pem($0) } ?? .none, identity: identity,
                 protocols: ["h2"])
         } catch {
             throw Complaint("the server's certificate, or the authority of its clients, cannot be used: \(error)")
+        }
+        counters = Array(repeating: 0, count: script.counters)
+        random = SplitMix64(seed: configuration.seed)
+        anchor = now
+        for channel in script.channels {
+            channels.add(Array(channel.channelID.utf8), of: Array(channel.bundleID.utf8)[...], channel.policy)
         }
     }
 
@@ -80,15 +74,13 @@ package final class SimulatorContext {
     func admits(device token: ArraySlice<UInt8>, at now: Instant) -> Bool {
         guard let limit = configuration.deviceLimit else { return true }
         if devices.count >= Self.maximumDevices { devices = [:] }
-        return devices[Array(token), default: RateWindow(from: now)].admit(limit, at: now)
+        return devices[Array(token), default: RateWindow()].admit(limit, at: now)
     }
 
     /// - Returns: `false` if too many connections were opened recently.
     func admitsConnection(at now: Instant) -> Bool {
         guard let limit = configuration.connectionLimit else { return true }
-        var window = connections ?? RateWindow(from: now)
-        defer { connections = window }
-        return window.admit(limit, at: now)
+        return connections.admit(limit, at: now)
     }
 
     /// Updates the wall clock, which may have been changed.
@@ -109,9 +101,5 @@ package final class SimulatorContext {
     func failed(connection: Int, _ error: any Error) {
         observer?.failed(connection: connection, error)
         ledger.count { $0.failedConnections += 1 }
-    }
-
-    func makeID() -> NotificationID {
-        NotificationID.random(using: &random)
     }
 }

@@ -1,11 +1,11 @@
 import Glibc
 
 /// How other users can access a file that only its owner and group should read.
-package enum FileExposure: Sendable {
-    /// Every user of the machine may read it.
-    case readable
-    /// Its group, or every user, may change it.
-    case writable
+///
+/// Each is what is wrong, and the command that mends it without the file's name.
+package enum FileExposure: String, Sendable {
+    case readable = "every user of this machine can read the file: chmod o="
+    case writable = "users other than its owner can change the file: chmod go-w,o="
 
     /// - Returns: `nil` if the file is protected, is not a regular file (a pipe, for example), or is not accessible.
     package init?(ofFile path: String) {

@@ -37,8 +37,6 @@ package final class LineWriter {
 }
 
 package final class LineReader {
-    private static let blockSize = 65536
-
     private let descriptor: Descriptor
     private let longestLine: Int
     private var buffer: ArraySlice<UInt8> = []
@@ -48,7 +46,7 @@ package final class LineReader {
 
     /// - Parameter longestLine: in bytes.
     package init(_ path: String, longestLine: Int) throws(WholeFile.Failure) {
-        descriptor = try RegularFile.open(path)
+        descriptor = try WholeFile.openRegular(path)
         self.longestLine = longestLine
     }
 
@@ -56,29 +54,18 @@ package final class LineReader {
     package func next() throws(WholeFile.Failure) -> ArraySlice<UInt8>? {
         var searched = 0
         while true {
-            if let end = buffer.dropFirst(searched).firstIndex(of: UInt8(ascii: "\n")) {
+            let newline = buffer.dropFirst(searched).firstIndex(of: UInt8(ascii: "\n"))
+            if let end = newline ?? (isAtEnd && !buffer.isEmpty ? buffer.endIndex : nil) {
                 line += 1
-                defer { buffer = buffer[(end + 1)...] }
+                defer { buffer = buffer[end...].dropFirst() }
                 return buffer[..<end]
             }
+            guard !isAtEnd else { return nil }
             searched = buffer.count
-            guard !isAtEnd else {
-                guard !buffer.isEmpty else { return nil }
-                line += 1
-                defer { buffer = [] }
-                return buffer
-            }
             guard buffer.count <= longestLine else { throw .tooLarge(limit: longestLine) }
-            try readBlock()
+            let block = try WholeFile.readBlock(descriptor.number)
+            isAtEnd = block.isEmpty
+            buffer = ArraySlice(Array(buffer) + block)
         }
-    }
-
-    private func readBlock() throws(WholeFile.Failure) {
-        var block = [UInt8](repeating: 0, count: Self.blockSize)
-        let number = descriptor.number
-        let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) }
-        guard count >= 0 || errno == EINTR else { throw WholeFile.lastFailure() }
-        if count == 0 { isAtEnd = true }
-        buffer = ArraySlice(Array(buffer) + block.prefix(max(0, count)))
     }
 }

@@ -25,28 +25,51 @@ package enum WholeFile {
     ///
     /// - Parameter limit: bytes; reading stops at a larger size.
     package static func read(_ path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
-        let descriptor = try RegularFile.open(path)
+        let descriptor = try openRegular(path)
         return try read(descriptor.number, upTo: limit)
     }
 
-    /// As above, but `-` and `/dev/stdin` read standard input, which may be a pipe or a terminal.
+    /// Opens a regular file for reading; symbolic links are followed.
+    ///
+    /// `O_NONBLOCK`, because opening a FIFO blocks until it has a writer.
+    ///
+    /// - Throws: ``Failure/notRegular`` for a FIFO, a device, a socket or a directory.
+    static func openRegular(_ path: String) throws(Failure) -> Descriptor {
+        let number = unsafe open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        guard number >= 0 else {
+            // `open` fails for a socket.
+            throw errno == ENXIO ? .notRegular : lastFailure()
+        }
+        let descriptor = Descriptor(adopting: number)
+        var information = stat()
+        guard unsafe fstat(number, &information) == 0 else { throw lastFailure() }
+        guard information.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
+        return descriptor
+    }
+
+    /// As ``read(_:upTo:)``, but `-` and `/dev/stdin` read standard input, which may be a pipe or a terminal.
     package static func read(fileOrStandardInput path: String, upTo limit: Int) throws(Failure) -> [UInt8] {
         try standardInput.contains(path) ? read(STDIN_FILENO, upTo: limit) : read(path, upTo: limit)
     }
 
     private static func read(_ descriptor: Int32, upTo limit: Int) throws(Failure) -> [UInt8] {
         var content: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 65536)
         while true {
-            let count = unsafe block.withUnsafeMutableBytes { unsafe Glibc.read(descriptor, $0.baseAddress, $0.count) }
-            if count == 0 { return content }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw lastFailure()
-            }
-            content += block[..<count]
+            let block = try readBlock(descriptor)
+            if block.isEmpty { return content }
+            content += block
             guard content.count <= limit else { throw .tooLarge(limit: limit) }
         }
+    }
+
+    /// - Returns: the next bytes; none at the end.
+    static func readBlock(_ descriptor: Int32) throws(Failure) -> ArraySlice<UInt8> {
+        var block = [UInt8](repeating: 0, count: 65536)
+        let read = unsafe block.withUnsafeMutableBytes { block in
+            Transfer.of { unsafe Glibc.read(descriptor, block.baseAddress, block.count) }
+        }
+        guard case .bytes(let count) = read else { throw lastFailure() }
+        return block[..<count]
     }
 
     /// Replaces the file, readable by everyone.
@@ -60,11 +83,10 @@ package enum WholeFile {
     static func write(_ content: ArraySlice<UInt8>, to descriptor: Int32) throws(Failure) {
         var rest = content
         while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 {
-                if errno == EINTR { continue }
-                throw lastFailure()
+            let written = unsafe rest.withUnsafeBytes { bytes in
+                Transfer.of { unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count) }
             }
+            guard case .bytes(let count) = written else { throw lastFailure() }
             rest = rest.dropFirst(count)
         }
     }

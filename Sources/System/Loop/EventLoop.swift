@@ -30,7 +30,7 @@ package final class EventLoop {
 
     package init() throws(EventLoopError) {
         do {
-            poller = try Poller(capacity: Self.eventsPerTurn)
+            poller = try Poller()
         } catch {
             throw EventLoopError("cannot create an event loop", error)
         }
@@ -141,13 +141,14 @@ package final class EventLoop {
         }
     }
 
-    /// Ends a registration; call it before closing the descriptor. The handler is not called again, not even for an
-    /// event that this turn has already found.
-    package func deregister(_ registration: Registration) {
-        let ended = handlers[Int(registration.descriptor)].take()
-        precondition(ended?.key == registration.key, "a registration ends once")
+    /// Ends a registration, if there is one; call it before closing the descriptor. The handler is not called again,
+    /// not even for an event that this turn has already found.
+    package func deregister(_ registration: inout Registration?) {
+        guard let ended = registration.take() else { return }
+        let watched = handlers[Int(ended.descriptor)].take()
+        precondition(watched?.key == ended.key, "a registration ends once")
         do {
-            try poller.control(EPOLL_CTL_DEL, registration.descriptor, key: 0, interest: [])
+            try poller.control(EPOLL_CTL_DEL, ended.descriptor, key: 0, interest: [])
         } catch {
             preconditionFailure("a registered descriptor is open: \(error.name)")
         }

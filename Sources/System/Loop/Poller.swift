@@ -8,24 +8,20 @@ import Glibc
 @safe
 struct Poller: ~Copyable {
     private let descriptor: Descriptor
-    private let capacity: Int
     private let events: UnsafeMutablePointer<epoll_event>
 
-    /// - Parameter capacity: The maximum of events of one wait.
-    init(capacity: Int) throws(SystemError) {
+    init() throws(SystemError) {
         let number = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard number >= 0 else { throw .last }
         descriptor = Descriptor(adopting: number)
-        self.capacity = capacity
-        unsafe events = .allocate(capacity: capacity)
-        unsafe events.initialize(repeating: epoll_event(), count: capacity)
+        unsafe events = .allocate(capacity: EventLoop.eventsPerTurn)
+        unsafe events.initialize(repeating: epoll_event(), count: EventLoop.eventsPerTurn)
     }
 
     deinit {
         unsafe events.deallocate()
     }
 
-    /// - Parameter operation: adds, modifies or removes a descriptor.
     borrowing func control(
         _ operation: Int32, _ watched: Int32, key: UInt64, interest: Readiness
     ) throws(SystemError) {
@@ -37,7 +33,7 @@ struct Poller: ~Copyable {
     ///
     /// - Returns: The number of events; 0 also if a signal interrupted the wait.
     borrowing func wait(milliseconds: Int32) throws(SystemError) -> Int {
-        let count = unsafe epoll_wait(descriptor.number, events, Int32(capacity), milliseconds)
+        let count = unsafe epoll_wait(descriptor.number, events, Int32(EventLoop.eventsPerTurn), milliseconds)
         if count >= 0 { return Int(count) }
         guard errno == EINTR else { throw .last }
         return 0
@@ -45,7 +41,7 @@ struct Poller: ~Copyable {
 
     /// An event of the last wait: the key of its descriptor, and its readiness.
     borrowing func event(_ index: Int) -> (key: UInt64, readiness: Readiness) {
-        precondition(index >= 0 && index < capacity, "an event of the last wait")
+        precondition(index >= 0 && index < EventLoop.eventsPerTurn, "an event of the last wait")
         let event = unsafe events[index]
         return unsafe (event.data.u64, Readiness(rawValue: event.events))
     }

@@ -1,7 +1,7 @@
 import CLinux
 package import Core
 
-/// The readiness of a descriptor, as epoll's bits.
+/// The readiness of a descriptor, as epoll's bits; errors and the end of both directions are always reported.
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
 
@@ -11,10 +11,6 @@ package struct Readiness: OptionSet, Sendable {
 
     package static let readable = Readiness(rawValue: EPOLLIN.rawValue)
     package static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
-    /// Both directions are shut down; always reported.
-    package static let hangup = Readiness(rawValue: EPOLLHUP.rawValue)
-    /// The next call on the descriptor returns the error; always reported.
-    package static let error = Readiness(rawValue: EPOLLERR.rawValue)
 }
 
 package protocol ReadinessHandler: AnyObject {

@@ -38,12 +38,6 @@ package struct Thread: Sendable {
         return Thread(handle: handle)
     }
 
-    /// Waits until the thread has ended.
-    package func join() {
-        let result = pthread_join(handle, nil)
-        precondition(result == 0, "a thread is joined once, and not by itself")
-    }
-
     /// Waits until the thread has ended, at most until a deadline.
     ///
     /// - Returns: `false` if it has not ended by then: it must still be joined or detached.

@@ -64,8 +64,7 @@ final class RunningProgram: Engine {
     private func processEnded(at now: Moment) {
         guard ending == nil, let status = ProgramProcess.reap(process.id) else { return }
         ending = status
-        if let endWatch { host.loop.deregister(endWatch) }
-        endWatch = nil
+        host.loop.deregister(&endWatch)
         // Its descendants would keep its output open.
         ProgramProcess.signal(group: process.id, SIGKILL)
         deadline = now.instant + ProgramRunner.exitGracePeriod
@@ -74,13 +73,11 @@ final class RunningProgram: Engine {
 
     private func readErrors(at now: Moment) {
         let buffer = host.network.buffer
-        switch buffer.fill(fromPipe: process.errors) {
+        switch buffer.fill(from: process.errors) {
         case .bytes(let count) where count > 0:
             buffer.withBytes(count) { engine?.complained($0, at: now.instant) }
         case .wouldBlock: return
-        case .bytes, .failed:
-            if let errorWatch { host.loop.deregister(errorWatch) }
-            errorWatch = nil
+        case .bytes, .failed: host.loop.deregister(&errorWatch)
         }
     }
 
@@ -95,10 +92,8 @@ final class RunningProgram: Engine {
     }
 
     private func release() {
-        if let endWatch { host.loop.deregister(endWatch) }
-        if let errorWatch { host.loop.deregister(errorWatch) }
-        endWatch = nil
-        errorWatch = nil
+        host.loop.deregister(&endWatch)
+        host.loop.deregister(&errorWatch)
     }
 
     // MARK: Engine

@@ -52,10 +52,7 @@ package struct ServiceManager: Sendable {
     }
 
     private func send(_ message: [UInt8]) throws(SystemError) {
-        let type = Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let number = socket(AF_UNIX, type, 0)
-        guard number >= 0 else { throw .last }
-        let descriptor = Descriptor(adopting: number)
+        let descriptor = try Descriptor.socket(family: AF_UNIX, type: SOCK_DGRAM.rawValue)
         try descriptor.connect(to: address)
         switch descriptor.send(message.span) {
         case .bytes: return

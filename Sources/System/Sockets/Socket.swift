@@ -2,11 +2,10 @@ import CLinux
 import Core
 import Glibc
 
-/// Calls on TCP sockets; every socket is non-blocking and close-on-exec.
+/// Calls on sockets; every socket is non-blocking and close-on-exec.
 extension Descriptor {
-    static func socket(family: Int32) throws(SystemError) -> Descriptor {
-        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let number = Glibc.socket(family, type, Int32(IPPROTO_TCP))
+    static func socket(family: Int32, type: UInt32 = SOCK_STREAM.rawValue) throws(SystemError) -> Descriptor {
+        let number = Glibc.socket(family, Int32(type | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw .last }
         return Descriptor(adopting: number)
     }
@@ -82,15 +81,9 @@ final class ReadBuffer {
         unsafe base.deallocate()
     }
 
-    /// Reads once; the bytes stay in the buffer until the next read.
-    func fill(from socket: borrowing Descriptor) -> Transfer {
-        let number = socket.number
-        return Transfer.of { unsafe Glibc.recv(number, base, size, 0) }
-    }
-
-    /// The same for a pipe.
-    func fill(fromPipe pipe: borrowing Descriptor) -> Transfer {
-        let number = pipe.number
+    /// Reads once from a socket or a pipe; the bytes stay in the buffer until the next read.
+    func fill(from descriptor: borrowing Descriptor) -> Transfer {
+        let number = descriptor.number
         return Transfer.of { unsafe Glibc.read(number, base, size) }
     }
 

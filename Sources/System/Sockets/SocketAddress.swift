@@ -6,7 +6,6 @@ package struct SocketAddress: Sendable {
     private var storage: sockaddr_storage
     private let length: socklen_t
 
-    /// Copies an address from a system call.
     init(storage: sockaddr_storage, length: socklen_t) {
         self.storage = storage
         self.length = length
@@ -59,7 +58,6 @@ package struct SocketAddress: Sendable {
         Int32(storage.ss_family)
     }
 
-    /// Lends the address to a system call.
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         unsafe withUnsafePointer(to: storage) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0, length) }

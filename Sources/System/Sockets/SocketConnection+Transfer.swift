@@ -9,7 +9,7 @@ extension SocketConnection: ReadinessHandler {
         case .tunnelling, .open:
             if readiness.contains(.writable) { isWritable = true }
             // Reading also reports errors of the socket.
-            if !readiness.isDisjoint(with: [.readable, .hangup, .error]) { read(at: now) }
+            if readiness != .writable { read(at: now) }
         case .wanted, .resolving, .closed: preconditionFailure("only a connection with a socket is watched")
         }
     }

@@ -68,16 +68,6 @@ final class SocketConnection {
         buffer = network.buffer
     }
 
-    init(_ engine: any Engine, over socket: consuming Descriptor, in network: SocketNetwork) {
-        self.engine = engine
-        endpoint = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
-        timeout = .zero
-        self.network = network
-        waker = network.makeWaker()
-        buffer = network.buffer
-        self.socket = consume socket
-    }
-
     // MARK: Calls from the network
 
     var nextDeadline: Instant? {
@@ -160,8 +150,7 @@ final class SocketConnection {
     }
 
     func releaseSocket() {
-        if let registration { network.loop.deregister(registration) }
-        registration = nil
+        network.loop.deregister(&registration)
         socket = nil
     }
 }

@@ -60,9 +60,7 @@ package final class SocketListener {
 
     /// Stops listening and releases the port; accepted connections stay.
     package func close() {
-        guard let registration else { return }
-        loop.deregister(registration)
-        self.registration = nil
+        loop.deregister(&registration)
         socket = nil
         pausedUntil = nil
     }

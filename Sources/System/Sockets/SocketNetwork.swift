@@ -66,7 +66,10 @@ package final class SocketNetwork: Network {
     /// As with ``connect(_:to:timeout:)``, the engine is called only after this call has returned.
     package func adopt(_ socket: consuming Descriptor, _ engine: any Engine) {
         precondition(connection(of: engine) == nil, "an engine has one connection")
-        insert(SocketConnection(engine, over: socket, in: self))
+        let peer = SocketAddress(ofPeer: socket)?.endpoint ?? Endpoint(host: "a peer that has disconnected", port: 0)
+        let connection = SocketConnection(engine, to: peer, through: nil, timeout: .zero, in: self)
+        connection.socket = consume socket
+        insert(connection)
     }
 
     package func disconnect(_ engine: any Engine) {

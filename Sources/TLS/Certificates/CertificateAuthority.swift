@@ -19,15 +19,12 @@ package struct CertificateAuthority: Sendable {
     private let notAfter: WallTime
 
     /// A new authority, valid from a day before `now` until 3650 days after it.
-    package init(commonName: String, now: WallTime) {
-        let day: Int64 = 86_400_000
-        self.init(
-            commonName: commonName, notBefore: WallTime(milliseconds: now.milliseconds - day),
-            notAfter: WallTime(milliseconds: now.milliseconds + 3650 * day), issuer: nil)
-    }
-
+    ///
     /// - Parameter issuer: the authority that signs this one's certificate; `nil` for a root.
-    init(commonName: String, notBefore: WallTime, notAfter: WallTime, issuer: CertificateAuthority?) {
+    package init(commonName: String, now: WallTime, issuer: CertificateAuthority? = nil) {
+        let day: Int64 = 86_400_000
+        notBefore = WallTime(milliseconds: now.milliseconds - day)
+        notAfter = WallTime(milliseconds: now.milliseconds + 3650 * day)
         let key = ES256.generate()
         var builder = CertificateBuilder(key: key, notBefore: notBefore, notAfter: notAfter)
         builder.addToSubject(NID_commonName, commonName)
@@ -36,8 +33,6 @@ package struct CertificateAuthority: Sendable {
         builder.addExtension(NID_subject_key_identifier, "hash")
         certificatePEM = if let issuer { builder.signed(by: issuer) } else { builder.signed(by: key) }
         privateKeyPEM = PEM.pkcs8(key)
-        self.notBefore = notBefore
-        self.notAfter = notAfter
     }
 
     /// Issues a certificate with a new key.

@@ -73,9 +73,10 @@ package struct ProviderExtensions: Sendable, Equatable {
         guard let value = ASN1Value(value) else { return nil }
         switch value {
         case .text(let text):
-            let names = text.split(separator: ",", omittingEmptySubsequences: false).map(trimmed)
-            guard names.allSatisfy(isTopic) else { return nil }
-            return names.map { Topic($0, kinds: isVoIP ? ["voip"] : []) }
+            // There may be spaces around a name.
+            let names = text.split(separator: ",", omittingEmptySubsequences: false).map { $0.split(separator: " ") }
+            guard names.allSatisfy({ $0.count == 1 && isTopic($0[0]) }) else { return nil }
+            return names.map { Topic(String($0[0]), kinds: isVoIP ? ["voip"] : []) }
         case .list(let elements):
             var topics: [Topic] = []
             for element in elements {
@@ -95,13 +96,8 @@ package struct ProviderExtensions: Sendable, Equatable {
         }
     }
 
-    private static func trimmed(_ text: Substring) -> String {
-        let start = text.drop { $0 == " " }
-        return String(start.reversed().drop { $0 == " " }.reversed())
-    }
-
     /// Whether it is valid in a header field: printable ASCII without spaces.
-    private static func isTopic(_ text: String) -> Bool {
+    private static func isTopic(_ text: some StringProtocol) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 }

@@ -26,25 +26,18 @@ package enum Digest {
 /// For names (RFC 9562 section 5.5), not for security.
 @safe
 package final class RepeatedSHA1 {
-    private let context: OpaquePointer
+    private let context = unsafe Owned(EVP_MD_CTX_new(), { unsafe EVP_MD_CTX_free($0) })!
 
-    package init() {
-        guard let context = unsafe EVP_MD_CTX_new() else { preconditionFailure("out of memory") }
-        unsafe self.context = context
-    }
-
-    deinit {
-        unsafe EVP_MD_CTX_free(context)
-    }
+    package init() {}
 
     package func digest(_ bytes: [UInt8]) -> InlineArray<20, UInt8> {
         var digest = InlineArray<20, UInt8>(repeating: 0)
         var span = digest.mutableSpan
         let isDone = unsafe span.withUnsafeMutableBufferPointer { room in
             unsafe bytes.withUnsafeBufferPointer { input in
-                unsafe EVP_DigestInit_ex(context, shim_sha1(), nil) == 1
-                    && EVP_DigestUpdate(context, input.baseAddress, input.count) == 1
-                    && EVP_DigestFinal_ex(context, room.baseAddress, nil) == 1
+                unsafe EVP_DigestInit_ex(context.pointer, shim_sha1(), nil) == 1
+                    && EVP_DigestUpdate(context.pointer, input.baseAddress, input.count) == 1
+                    && EVP_DigestFinal_ex(context.pointer, room.baseAddress, nil) == 1
             }
         }
         precondition(isDone, "OpenSSL's default provider has SHA-1")

@@ -11,7 +11,6 @@ enum File {
         try String(decoding: bytes(file, what), as: UTF8.self)
     }
 
-    /// The content as bytes; `what` names the file in errors (`the certificate file`).
     static func bytes(_ file: FilePath, _ what: String) throws(TLSError) -> [UInt8] {
         do {
             return try WholeFile.read(file.path, upTo: maximumSize)

@@ -59,32 +59,26 @@ extension TLSContext {
         }
 
         /// PEM texts and their names in errors.
-        private struct Material {
-            var certificates: String
-            var certificateName: String
-            var privateKey: String
-            var keyName: String
-        }
+        private typealias Material = (
+            certificates: String, certificateName: String, privateKey: String, keyName: String
+        )
 
         private func load() throws(TLSError) -> Material {
             switch self {
             case .pemText(let certificates, let privateKey):
-                return Material(
-                    certificates: certificates, certificateName: "the certificate", privateKey: privateKey,
-                    keyName: "the private key")
+                return (certificates, "the certificate", privateKey, "the private key")
             case .pem(let certificateFile, let keyFile):
-                return try Material(
+                return try (
                     certificates: File.text(certificateFile, "the certificate file"),
                     certificateName: "the certificate file \(certificateFile)",
                     privateKey: File.text(keyFile, "the private key file"),
-                    keyName: "the private key file \(keyFile)")
+                    keyName: "the private key file \(keyFile)"
+                )
             case .pkcs12(let file, let password):
                 let what = "the PKCS #12 file"
                 let name = "\(what) \(file)"
                 let (certificates, key) = try PKCS12.pem(of: File.bytes(file, what), password: password, name)
-                return Material(
-                    certificates: certificates, certificateName: "the certificate in \(name)", privateKey: key,
-                    keyName: "the private key in \(name)")
+                return (certificates, "the certificate in \(name)", key, "the private key in \(name)")
             }
         }
     }

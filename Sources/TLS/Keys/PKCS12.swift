@@ -1,40 +1,24 @@
 import COpenSSL
 import Core
 
-/// Reads PKCS #12 files (RFC 7292).
+/// Reads PKCS #12 files (RFC 7292), also those of older programs: 40-bit RC2 is only in the legacy provider, which
+/// nothing else should use. If that provider is not installed, newer files can still be read.
 enum PKCS12 {
-    /// A library context that also reads files of older programs: 40-bit RC2 is only in the legacy provider, which
-    /// nothing else should use. If that provider is not installed, newer files can still be read.
-    @safe
-    private struct Library: ~Copyable {
-        let pointer: OpaquePointer
-        private let standard: OpaquePointer?
-        private let legacy: OpaquePointer?
-
-        var hasLegacy: Bool { unsafe legacy != nil }
-
-        init() {
-            unsafe pointer = OSSL_LIB_CTX_new()!
-            unsafe standard = OSSL_PROVIDER_load(pointer, "default")
-            unsafe legacy = OSSL_PROVIDER_load(pointer, "legacy")
-        }
-
-        deinit {
-            if let legacy = unsafe legacy { unsafe OSSL_PROVIDER_unload(legacy) }
-            if let standard = unsafe standard { unsafe OSSL_PROVIDER_unload(standard) }
-            unsafe OSSL_LIB_CTX_free(pointer)
-        }
-    }
-
     /// The certificate followed by its issuers, and the private key, as PEM.
     static func pem(
         of file: [UInt8], password: String, _ what: String
     ) throws(TLSError) -> (certificates: String, privateKey: String) {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
-        let library = Library()
+        let library = unsafe OSSL_LIB_CTX_new()!
+        let names = ["default", "legacy"]
+        let providers = unsafe names.compactMap { unsafe OSSL_PROVIDER_load(library, $0) }
+        defer {
+            unsafe providers.forEach { _ = unsafe OSSL_PROVIDER_unload($0) }
+            unsafe OSSL_LIB_CTX_free(library)
+        }
         let source = PEM.reader(of: file)
-        var parsed = unsafe PKCS12_init_ex(NID_pkcs7_data, library.pointer, nil)
+        var parsed = unsafe PKCS12_init_ex(NID_pkcs7_data, library, nil)
         let isRead = unsafe d2i_PKCS12_bio(source.pointer, &parsed) != nil
         // Whether OpenSSL has freed the object after a failure depends on how far it got.
         guard let store = unsafe Owned(parsed, { unsafe PKCS12_free($0) }), isRead else {
@@ -54,14 +38,14 @@ enum PKCS12 {
                 throw TLSError(
                     .wrongPassword, password.isEmpty ? "\(what) needs a password" : "the password of \(what) is wrong")
             }
-            if !library.hasLegacy {
-                throw TLSError(
-                    .badPKCS12,
-                    "\(what) cannot be read (\(entry?.text ?? "unknown")): keychains encrypt with RC2, which only "
-                        + "OpenSSL's legacy provider knows, and that is not installed here; install it (Debian: "
-                        + "libssl3 or openssl-provider-legacy), or make PEM files where it is")
+            var message = "\(what) cannot be read (\(entry?.text ?? "unknown"))"
+            if unsafe providers.count < 2 {
+                message +=
+                    ": keychains encrypt with RC2, which only OpenSSL's legacy provider knows, and that is not "
+                    + "installed here; install it (Debian: libssl3 or openssl-provider-legacy), or make PEM files "
+                    + "where it is"
             }
-            throw TLSError(.badPKCS12, "\(what) cannot be read (\(entry?.text ?? "unknown"))")
+            throw TLSError(.badPKCS12, message)
         }
         // OpenSSL also reads a key with numbers out of range, which it cannot write.
         let encoded = unsafe keyPointer.flatMap { unsafe EVP_PKEY2PKCS8($0) }

@@ -13,6 +13,16 @@ enum ErrorQueue {
         var library: Int32
         var reason: Int32
         var text: String
+
+        fileprivate init(packed: UInt) {
+            library = ERR_GET_LIB(packed)
+            reason = ERR_GET_REASON(packed)
+            if let known = unsafe ERR_reason_error_string(packed) {
+                text = unsafe String(cString: known)
+            } else {
+                text = library == ERR_LIB_SYS ? unsafe String(cString: strerror(reason)) : "error \(reason)"
+            }
+        }
     }
 
     static func clear() {
@@ -30,18 +40,6 @@ enum ErrorQueue {
             if chosen == 0 || isBetter { chosen = packed }
         }
         return chosen == 0 ? nil : Entry(packed: chosen)
-    }
-}
-
-extension ErrorQueue.Entry {
-    fileprivate init(packed: UInt) {
-        library = ERR_GET_LIB(packed)
-        reason = ERR_GET_REASON(packed)
-        if let known = unsafe ERR_reason_error_string(packed) {
-            text = unsafe String(cString: known)
-        } else {
-            text = library == ERR_LIB_SYS ? unsafe String(cString: strerror(reason)) : "error \(reason)"
-        }
     }
 }
 

@@ -12,13 +12,10 @@ package final class TLSContext {
         case client, server
     }
 
-    package enum Version: Int32, Comparable, Sendable {
-        case tls12 = 0x0303
-        case tls13 = 0x0304
+    package enum Version: Comparable, Sendable {
+        case tls12, tls13
 
-        package static func < (left: Version, right: Version) -> Bool {
-            left.rawValue < right.rawValue
-        }
+        fileprivate var number: Int32 { self == .tls12 ? TLS1_2_VERSION : TLS1_3_VERSION }
     }
 
     package let role: Role
@@ -69,8 +66,8 @@ package final class TLSContext {
         let isRequired = role == .server && requiresPeerCertificate == true
         acceptsAnyCertificate = isRequired && !trust.checksPeer
 
-        unsafe shim_SSL_CTX_set_min_proto_version(context, versions.lowerBound.rawValue)
-        unsafe shim_SSL_CTX_set_max_proto_version(context, versions.upperBound.rawValue)
+        unsafe shim_SSL_CTX_set_min_proto_version(context, versions.lowerBound.number)
+        unsafe shim_SSL_CTX_set_max_proto_version(context, versions.upperBound.number)
         unsafe SSL_CTX_set_options(
             context, shim_SSL_OP_NO_RENEGOTIATION | shim_SSL_OP_NO_COMPRESSION | shim_SSL_OP_NO_TICKET)
         unsafe SSL_CTX_set_num_tickets(context, 0)

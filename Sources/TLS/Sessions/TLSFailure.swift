@@ -3,7 +3,7 @@ import Core
 
 /// Explains OpenSSL's reasons for a failure.
 extension TLSSession {
-    private var peer: String {
+    var peer: String {
         guard context.role == .client else { return "the client" }
         return serverName.map { "the server \($0)" } ?? "the server"
     }
@@ -32,9 +32,7 @@ extension TLSSession {
         }
         switch entry.reason {
         case SSL_R_CERTIFICATE_VERIFY_FAILED:
-            if let rejection {
-                return rejection.error(peer: peer, serverName: serverName, trustPlace: context.trustPlace)
-            }
+            if let rejection { return rejection }
         case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
             return TLSError(.clientCertificateMissing, "the client sent no certificate")
         case SSL_R_NO_APPLICATION_PROTOCOL:

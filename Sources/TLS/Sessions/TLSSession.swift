@@ -37,7 +37,7 @@ package struct TLSSession: ~Copyable {
     package private(set) var isEstablished = false
     private var isClosed = false
     private var failure: TLSError?
-    private(set) var rejection: CertificateRejection?
+    private(set) var rejection: TLSError?
     /// Whether the server has requested a client certificate.
     var wasAskedForCertificate = false
 
@@ -102,7 +102,9 @@ package struct TLSSession: ~Copyable {
         if status == SSL_ERROR_WANT_READ { return false }
         guard status == SSL_ERROR_NONE else { throw fail(status) }
         isEstablished = true
-        if context.role == .client, !context.protocols.isEmpty, negotiatedProtocol == nil {
+        // Some versions of OpenSSL accept a protocol that was not offered.
+        let isAgreed = negotiatedProtocol.map(context.protocols.contains) ?? context.protocols.isEmpty
+        if context.role == .client, !isAgreed {
             close()
             failure = noProtocol
             throw noProtocol
@@ -239,7 +241,7 @@ package struct TLSSession: ~Copyable {
         guard !isValid, let ssl = unsafe X509_STORE_CTX_get_ex_data(store, slot) else { return isValid }
         let session = unsafe of(OpaquePointer(ssl))
         if unsafe session.pointee.context.acceptsAnyCertificate { return true }
-        unsafe session.pointee.rejection = CertificateRejection(store)
+        unsafe session.pointee.rejection = session.pointee.rejection(of: store)
         return false
     }
 }

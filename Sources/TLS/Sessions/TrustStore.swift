@@ -14,18 +14,14 @@ final class TrustStore: Sendable {
     private static let kept = Guarded<[TLSContext.Trust: (store: TrustStore, files: [FileStamp?])]>([:])
 
     // OpenSSL counts a store's references and locks its contents.
-    nonisolated(unsafe) private let pointer: OpaquePointer
+    nonisolated(unsafe) private let store = unsafe Owned(X509_STORE_new(), { unsafe X509_STORE_free($0) })!
 
     private init(_ trust: TLSContext.Trust) throws(TLSError) {
-        guard let store = unsafe X509_STORE_new() else {
-            throw .openSSL("OpenSSL cannot create a certificate store")
-        }
-        unsafe pointer = store
         switch trust {
         case .none: break
         case .system:
             for file in Self.files(of: trust) { try Self.requireNoFIFO(file) }
-            guard unsafe X509_STORE_set_default_paths(store) == 1 else {
+            guard unsafe X509_STORE_set_default_paths(store.pointer) == 1 else {
                 throw .openSSL("the system's authorities cannot be loaded")
             }
         case .file(let file): try add(File.text(file, "the CA file"), "the CA file \(file)")
@@ -33,13 +29,9 @@ final class TrustStore: Sendable {
         }
     }
 
-    deinit {
-        unsafe X509_STORE_free(pointer)
-    }
-
     private func add(_ text: String, _ what: String) throws(TLSError) {
         try unsafe PEM.forEachCertificate(in: text, what) { (certificate) throws(TLSError) in
-            guard unsafe X509_STORE_add_cert(pointer, certificate) == 1 else {
+            guard unsafe X509_STORE_add_cert(store.pointer, certificate) == 1 else {
                 throw .openSSL("\(what) cannot be used")
             }
         }
@@ -63,10 +55,8 @@ final class TrustStore: Sendable {
         case .none, .pem: return []
         case .file(let file): return [file.path]
         case .system:
-            let file =
-                unsafe variable(X509_get_default_cert_file_env()) ?? String(cString: X509_get_default_cert_file())
-            let folders =
-                unsafe variable(X509_get_default_cert_dir_env()) ?? String(cString: X509_get_default_cert_dir())
+            let file = unsafe variable(X509_get_default_cert_file_env(), or: X509_get_default_cert_file())
+            let folders = unsafe variable(X509_get_default_cert_dir_env(), or: X509_get_default_cert_dir())
             return [file] + folders.split(separator: ":").map(String.init)
         }
     }
@@ -78,14 +68,14 @@ final class TrustStore: Sendable {
         throw TLSError(.unreadableFile, "the file of authorities \(file) is a FIFO: check SSL_CERT_FILE")
     }
 
-    private static func variable(_ name: UnsafePointer<CChar>!) -> String? {
-        unsafe getenv(name).map { unsafe String(cString: $0) }
+    private static func variable(_ name: UnsafePointer<CChar>, or path: UnsafePointer<CChar>) -> String {
+        unsafe getenv(name).map { unsafe String(cString: $0) } ?? String(cString: path)
     }
 
     /// Sets the authorities of an `SSL_CTX`; a server also sends their names to its clients (RFC 8446 section 4.2.4).
     func install(in context: OpaquePointer, role: TLSContext.Role) throws(TLSError) {
-        unsafe SSL_CTX_set1_cert_store(context, pointer)
-        guard role == .server, let certificates = unsafe X509_STORE_get1_all_certs(pointer) else { return }
+        unsafe SSL_CTX_set1_cert_store(context, store.pointer)
+        guard role == .server, let certificates = unsafe X509_STORE_get1_all_certs(store.pointer) else { return }
         defer { unsafe shim_sk_X509_pop_free(certificates) }
         for index in 0..<(unsafe shim_sk_X509_num(certificates)) {
             guard unsafe SSL_CTX_add_client_CA(context, shim_sk_X509_value(certificates, index)) == 1 else {

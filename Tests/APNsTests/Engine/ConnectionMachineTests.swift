@@ -14,7 +14,7 @@ struct ConnectionMachineTests {
             if self == .connecting { return machine }
             _ = machine.transportOpened(handshakeDeadline: .seconds(10))
             if self == .handshaking { return machine }
-            _ = machine.protocolNegotiated(isHTTP2: true)
+            machine.protocolNegotiated()
             if self == .speaking { return machine }
             _ = machine.settingsReceived()
             if self == .ready { return machine }
@@ -25,10 +25,7 @@ struct ConnectionMachineTests {
 
     static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
         ("transport opened", { $0.transportOpened(handshakeDeadline: .seconds(20)) }),
-        ("HTTP/2 agreed", { $0.protocolNegotiated(isHTTP2: true) }),
-        ("HTTP/2 refused", { $0.protocolNegotiated(isHTTP2: false) }),
         ("SETTINGS", { $0.settingsReceived() }),
-        ("GOAWAY", { $0.goawayReceived(drainDeadline: .seconds(20)) }),
         ("retire", { $0.retire(drainDeadline: .seconds(20)) }),
         ("streams ended", { $0.streamsEnded() }),
         ("before the deadline", { $0.deadlinePassed(at: .seconds(9.999)) }),
@@ -39,10 +36,7 @@ struct ConnectionMachineTests {
     /// Each input's action and next phase in each ``State``; `–` if nothing changes, `·` if it cannot come there.
     static let transitions = [
         "transport opened": "startHandshake handshaking, ·, ·, ·, ·, –",
-        "HTTP/2 agreed": "·, –, ·, ·, ·, –",
-        "HTTP/2 refused": "·, refuseProtocol handshaking, ·, ·, ·, ·",
         "SETTINGS": "·, ·, announceReady ready, –, –, –",
-        "GOAWAY": "·, ·, draining, draining, –, –",
         "retire": "loseStreams closed, loseStreams closed, draining, draining, –, –",
         "streams ended": "–, –, –, –, closeGracefully closed, –",
         "before the deadline": "–, –, –, –, –, –",
@@ -69,7 +63,7 @@ struct ConnectionMachineTests {
     @Test("A second GOAWAY does not extend the drain deadline")
     func drainDeadlineStays() {
         var machine = State.draining.machine()
-        _ = machine.goawayReceived(drainDeadline: .seconds(99))
+        _ = machine.retire(drainDeadline: .seconds(99))
         #expect(machine.deadline == .seconds(10))
     }
 

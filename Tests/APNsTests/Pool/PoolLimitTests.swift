@@ -18,7 +18,7 @@ struct PoolLimitTests {
         none.pass(.seconds(60))
         #expect(none.counters[.turnsWithoutConnection] > 0 && none.counters[.turnsWithoutStream] == 0)
         let streams = try World()
-        streams.settings.initial.maxConcurrentStreams = 1
+        streams.settings.initial[.maxConcurrentStreams] = 1
         streams.onRequest = { _, _ in }
         streams.submit(0..<2)
         streams.pass(.seconds(1))

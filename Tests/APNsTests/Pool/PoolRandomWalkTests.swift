@@ -21,7 +21,7 @@ struct PoolRandomWalkTests {
             $0.engine.requestTimeout = .seconds(5)
             $0.engine.drainTimeout = .seconds(3)
         }
-        world.settings.initial.maxConcurrentStreams = 8
+        world.settings.initial[.maxConcurrentStreams] = 8
         var hasFaults = true
         var accepted: [String: Int] = [:]
         var held: [(TestServer, Int32)] = []

@@ -67,7 +67,7 @@ struct PoolTests {
     @Test("The pool grows while requests wait for streams, up to its maximum, and not for a brief shortage")
     func growth() throws {
         let world = try World { $0.connections = 1...3 }
-        world.settings.initial.maxConcurrentStreams = 10
+        world.settings.initial[.maxConcurrentStreams] = 10
         world.onRequest = { _, _ in }
         world.submit(0..<10)
         world.pass(.seconds(1))
@@ -121,7 +121,7 @@ struct PoolTests {
     @Test("Requests that GOAWAY excluded are resent first on another connection, while the old one ends in order")
     func goaway() throws {
         let world = try World()
-        world.settings.initial.maxConcurrentStreams = 6
+        world.settings.initial[.maxConcurrentStreams] = 6
         world.onRequest = { _, _ in }
         world.submit(0..<10)
         world.pass(.seconds(1))
@@ -204,7 +204,7 @@ struct PoolTests {
     @Test("A waiting request can be cancelled; one in flight cannot")
     func cancel() throws {
         let world = try World()
-        world.settings.initial.maxConcurrentStreams = 1
+        world.settings.initial[.maxConcurrentStreams] = 1
         world.onRequest = { _, _ in }
         world.submit(0..<3)
         world.pass(.seconds(1))
@@ -237,7 +237,7 @@ struct PoolTests {
     @Test("Draining returns the queued requests, lets open streams end, and closes in order")
     func drain() throws {
         let world = try World { $0.connections = 2...2 }
-        world.settings.initial.maxConcurrentStreams = 2
+        world.settings.initial[.maxConcurrentStreams] = 2
         world.onRequest = { _, _ in }
         world.submit(0..<6)
         world.pass(.seconds(1))

@@ -27,7 +27,7 @@ struct RequestQueueTests {
         for handle in ahead { queue.appendAhead(handle) }
         #expect(queue.count == ranks.count)
         #expect(drain(&queue) == expected)
-        #expect(queue.isEmpty && queue.first == nil)
+        #expect(queue.count == 0 && queue.first == nil)
     }
 
     @Test("When three ranks always wait, one of 17 is of the lowest, and one of 17 of the others of the middle")

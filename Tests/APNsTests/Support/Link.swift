@@ -33,7 +33,7 @@ final class Link {
         configure(&configuration)
         client = APNsLink(try APNsEngine(configuration: configuration, tls: Fixture.clientContext()))
         var settings = HTTP2ServerSession.Settings()
-        if let streams { settings.initial.maxConcurrentStreams = streams }
+        if let streams { settings.initial[.maxConcurrentStreams] = streams }
         server = try TestServer(context: Fixture.serverContext(), settings: settings)
         if !responds { server.onRequest = { _, _ in } }
         tokens = usesProviderToken ? Fixture.tokens() : nil

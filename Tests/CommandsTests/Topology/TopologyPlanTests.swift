@@ -72,7 +72,7 @@ struct TopologyPlanTests {
             $0.feedback = nil
             $0.retry.throttledDelays = $0.retry.delays
         }.steps
-        #expect(steps.contains(.exchange(ExchangeDeclaration(name: "push", type: "direct"))))
+        #expect(steps.contains(.exchange("push")))
         #expect(steps.contains(.binding(queue: "results", exchange: "push", routingKey: "results")))
         #expect(steps.count == 5 + 3)
         let keyless = try plan { $0.results.route = Configuration.Route(exchange: "push", routingKey: "") }.steps

@@ -75,12 +75,13 @@ struct DecoderSample {
         -> Configuration
     {
         let list = decoders.isEmpty ? "decoders: []" : "decoders:\n\(decoders)"
+        let text = """
+            queues: [{ name: q, decoder: \(decoder) }]
+            apps: [{ topic: com.example.app, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
+            \(list)
+            """
         return try ConfigurationDocument(
-            text: """
-                queues: [{ name: q, decoder: \(decoder) }]
-                apps: [{ topic: com.example.app, token: { key_file: k, key_id: ABC123DEFG, team_id: DEF123GHIJ } }]
-                \(list)
-                """, file: "f", environment: { _ in nil },
+            content: Array(text.utf8), file: "f", environment: { _ in nil },
             readFile: { _ in throw Complaint("no secrets here") }
         ).configuration
     }

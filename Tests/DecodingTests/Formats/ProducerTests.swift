@@ -87,10 +87,7 @@ struct ProducerTests {
             ([0xFF, 0xFE], "UTF-16"), ([0x7B, 0], "UTF-16"), ([0, 0x7B], "UTF-16"), ([0xFF, 0xFE, 0, 0], "UTF-32"),
             ([0, 0, 0xFE, 0xFF], "UTF-32"), ([0, 0, 0, 0x7B], "UTF-32"), ([0x7B, 0, 0, 0], "UTF-32"),
             ([0x80, 2], "a pickle"), ([0x80, 3], "a pickle"), ([0x80, 4], "a pickle"), ([0x80, 5], "a pickle"),
-            ([0x00, 0x53, 0x77, 0xC1, 3, 0], "an AMQP 1.0 value with a map: send text or binary"),
-            ([0x00, 0x53, 0x77, 0xD0, 3, 0], "an AMQP 1.0 value with a list"),
-            ([0x00, 0x53, 0x77, 0x40], "an AMQP 1.0 value with null"),
-            ([0x00, 0x53, 0x77, 0x55, 1], "an AMQP 1.0 value that is neither text nor binary"),
+            ([0x00, 0x53, 0x77, 0xC1, 3, 0], "an AMQP 1.0 value: send text or binary"),
         ] as [([UInt8], String)])
     func otherFormats(body: [UInt8], name: String) throws {
         let detail = try Self.failure(DecoderSample(bytes: body, decoder: "auto")).detail

@@ -27,7 +27,7 @@ extension ProcessTests {
             let stage = try Stage(script: "token 79*: 400 BadMessageId")
             let (queue, exchange) = ("\(stage.name).priority", "\(stage.name).exchange")
             try stage.client.declare(queue, ["x-max-priority": .int32(5)])
-            try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "topic")))
+            try stage.client.ask(.declareExchange(exchange, type: "topic"))
             try stage.client.ask(.bindQueue(queue, exchange: exchange, routingKey: "push.#"))
             let urgent = 30..<Self.count
             try stage.client.publish(

@@ -31,7 +31,7 @@ extension ProcessTests {
                 settings.isSingleActive = true
                 let file = try stage.write(settings)
                 try ChildProcess.run(stage.binary, ["topology", "--config", file, "--apply"])
-                try stage.client.ask(.declareExchange(ExchangeDeclaration(name: exchange, type: "x-consistent-hash")))
+                try stage.client.ask(.declareExchange(exchange, type: "x-consistent-hash"))
                 for queue in queues {
                     try stage.client.ask(.bindQueue(queue, exchange: exchange, routingKey: "10"))
                 }

@@ -60,7 +60,7 @@ final class LoadPublisher: Sendable {
     /// - Returns: the messages written more than once, because a connection ended before their confirm: there may be
     ///   two of each.
     func finish() throws -> Set<Int> {
-        thread.join()
+        _ = thread.join(until: .distantFuture)
         let progress = shared.progress.withLock { $0 }
         if let failure = progress.failure { throw TestSupportError("publishing: \(failure)") }
         return progress.repeated

@@ -15,9 +15,9 @@ struct StatePageTests {
 
     private static let credentials = [
         ProcessSnapshot.Credential(
-            AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil, tokenAge: .seconds(5e3)),
+            AppName("com.example.app", .production), expiresIn: nil, tokenAge: .seconds(5e3)),
         ProcessSnapshot.Credential(
-            AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: 86_400, tokenAge: nil),
+            AppName("com.example.other", .production), expiresIn: 86_400, tokenAge: nil),
     ]
 
     private func text(_ world: World) -> String {

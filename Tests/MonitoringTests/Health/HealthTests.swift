@@ -115,7 +115,7 @@ struct HealthTests {
         #expect(
             paused.apps[0].pauses == [
                 Health.Pause(
-                    topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken", isOfCredential: true,
+                    topic: "com.example.app", cause: "BadEnvironmentKeyIdInToken", runbook: .credentialRefused,
                     explanation: "APNs refuses the credential (BadEnvironmentKeyIdInToken)", seconds: 3, held: 2)
             ])
         #expect(health(world) { $0.workers += $0.workers }.apps[0].pauses.map(\.held) == [4], "of two workers")

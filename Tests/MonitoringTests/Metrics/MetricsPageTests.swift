@@ -13,10 +13,8 @@ import Testing
 struct MetricsPageTests {
     private func processSnapshot(_ world: World) -> ProcessSnapshot {
         world.processSnapshot([
-            .init(
-                AppName("com.example.app", .production), usesProviderTokens: true, expiresIn: nil,
-                tokenAge: .seconds(90)),
-            .init(AppName("com.example.other", .production), usesProviderTokens: false, expiresIn: -5, tokenAge: nil),
+            .init(AppName("com.example.app", .production), expiresIn: nil, tokenAge: .seconds(90)),
+            .init(AppName("com.example.other", .production), expiresIn: -5, tokenAge: nil),
         ])
     }
 

@@ -57,7 +57,7 @@ package final class FaultRelay: Sendable {
     /// Ends everything and waits for the thread. Call exactly once.
     package func stop() {
         commands.post(.stop)
-        thread.join()
+        _ = thread.join(until: .distantFuture)
     }
 }
 

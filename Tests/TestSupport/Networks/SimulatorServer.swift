@@ -50,7 +50,7 @@ package final class SimulatorServer: Sendable {
     /// Closes all connections and waits for the thread's end. Call exactly once.
     package func stop() {
         commands.post(.stop)
-        thread.join()
+        _ = thread.join(until: .distantFuture)
     }
 
     /// The state on the thread.

@@ -43,7 +43,6 @@ struct ContentType {
         "vnd.masstransit+json", "vnd.msgpack", "www-form-urlencoded", "xml", "yaml", "zip",
     ]
 
-    /// Whether it names a format that can be a request.
     var isOurs: Bool {
         Self.ours.contains { matches($0) }
     }
@@ -55,7 +54,6 @@ struct ContentType {
 }
 
 extension UInt8 {
-    /// An ASCII capital letter converted to lower case.
     fileprivate var lowered: UInt8 { UInt8(ascii: "A")...UInt8(ascii: "Z") ~= self ? self | 0x20 : self }
 }
 
@@ -65,7 +63,6 @@ extension Span<UInt8> {
 }
 
 extension ArraySlice<UInt8> {
-    /// A copy with ASCII capital letters converted to lower case.
     var lowered: [UInt8] { span.lowered }
 
     /// Compares without case. Nothing is copied.

@@ -33,7 +33,6 @@ struct PayloadContent {
         return hasContentAvailable ? .background : nil
     }
 
-    /// - Parameter scanner: has entered `aps`.
     private mutating func readAps(_ scanner: inout JSONScanner, _ bytes: Span<UInt8>) throws(JSONFailure) {
         while let name = try scanner.nextKey(bytes) {
             let value = try scanner.value(bytes, depth: 2)

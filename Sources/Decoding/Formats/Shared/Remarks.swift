@@ -26,7 +26,6 @@ struct Remarks {
     private var others = 0
     private var compared = 0
 
-    /// One line; `nil` if there are none.
     var text: String? {
         kept.isEmpty ? nil : kept.joined(separator: "; ") + (others > 0 ? "; and \(others) more" : "")
     }

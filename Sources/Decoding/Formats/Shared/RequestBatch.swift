@@ -21,7 +21,6 @@ struct RequestBatch {
     /// Adds one entry of the list. An error is reported with the entry's index and occupies one position among the
     /// notifications.
     ///
-    /// - Parameter read: makes a request from the entry.
     /// - Throws: if the message has too many notifications.
     mutating func add(_ read: () throws(DecodingFailure) -> Request) throws(DecodingFailure) {
         index += 1
@@ -45,9 +44,6 @@ struct RequestBatch {
         refusals.append(Request.Refusal(position: position, placed, id: id))
     }
 
-    /// One request with all notifications in list order.
-    ///
-    /// - Parameter key: the request's identifier in the message's own format.
     func request(key: ArraySlice<UInt8>?) -> Request {
         Request(notifications, refusals: refusals, key: key, notBefore: notBefore, hint: remarks.text)
     }

@@ -57,7 +57,6 @@ extension RequestFields {
         return request(recipients, content, notBefore: notBefore)
     }
 
-    /// The maximum number of invalid device tokens that an error names.
     private static let maximumNamed = 4
 
     private mutating func addBadTokens(_ tokens: [ArraySlice<UInt8>]) {

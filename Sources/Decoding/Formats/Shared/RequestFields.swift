@@ -94,7 +94,6 @@ package struct RequestFields {
             if case .missing = self { true } else { false }
         }
 
-        /// As an error shows it.
         var shown: String {
             switch self {
             case .missing: "nothing"
@@ -115,7 +114,6 @@ package struct RequestFields {
     var takesDigits = false
     /// Where the values come from, for errors; empty for keys or headers of the same names.
     var places: [Name: String] = [:]
-    /// What is wrong with the message.
     var findings = Findings()
     /// Whether ``findings`` say that the target is not valid.
     private(set) var isTargetRefused = false
@@ -179,7 +177,6 @@ package struct RequestFields {
         "\"\(shortened(text))\""
     }
 
-    /// The same without quotes.
     static func shortened(_ text: ArraySlice<UInt8>) -> String {
         let beginning = String(decoding: text.prefix(longestShown), as: UTF8.self)
         return ControlCharacters.escaped(beginning, quotes: true) + (text.count > longestShown ? "…" : "")
