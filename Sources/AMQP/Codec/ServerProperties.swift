@@ -10,8 +10,14 @@ package struct ServerProperties: Sendable, Equatable {
     }
 
     init(_ table: amqp_table_t) {
-        let table = try? unsafe FieldTable(table, depth: 1)
-        if case .text(let text)? = table?["product"] { product = String(decoding: text, as: UTF8.self) }
-        if case .text(let text)? = table?["version"] { version = String(decoding: text, as: UTF8.self) }
+        for index in unsafe 0..<Int(table.num_entries) {
+            let entry = unsafe table.entries[index]
+            guard unsafe entry.value.kind == UInt8(ascii: "S") else { continue }
+            switch unsafe entry.key.text {
+            case "product": product = unsafe entry.value.value.bytes.text
+            case "version": version = unsafe entry.value.value.bytes.text
+            default: break
+            }
+        }
     }
 }
