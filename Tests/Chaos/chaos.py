@@ -7,8 +7,8 @@ docs/internals/chaos.md explains the columns.
 
 The exit status is 1 if a law is broken: each confirmed request has a result or a dead letter, the queues are empty
 afterwards, nothing comes twice where no connection was lost, no notification is sent again that was not delivered
-again, and the workers end in order. CHAOS_LOGS names a folder that gets the logs of the nodes, the workers and the
-simulator.
+again, and the workers end in order. At random, no 30 seconds without an outage pass without a result of the first app,
+either. CHAOS_LOGS names a folder that gets the logs of the nodes, the workers and the simulator.
 """
 
 import argparse

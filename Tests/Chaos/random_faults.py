@@ -60,7 +60,7 @@ class Fault:
     begin: Callable
     seconds: float = 0
     end: Callable = lambda: None
-    # Its share of an outage: two nodes or both workers make one.
+    # Its share of an outage: two nodes or workers, of either kind, make one.
     outage: float = 0.5
 
 

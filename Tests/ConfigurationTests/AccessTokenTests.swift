@@ -59,8 +59,8 @@ struct AccessTokenTests {
         "A check warns about a token that has expired or expires within five minutes",
         arguments: [
             (-86_400, "expired on 2026-11-20T22:26:40Z"), (-1, "expired on 2026-11-21T22:26:39Z"),
-            (0, "expired on 2026-11-21T22:26:40Z"), (1, "expires on 2026-11-21T22:26:41Z"),
-            (299, "expires on 2026-11-21T22:31:39Z"),
+            (0, "expired on 2026-11-21T22:26:40Z"), (1, "expires in 1 s, on 2026-11-21T22:26:41Z"),
+            (299, "expires in 299 s, on 2026-11-21T22:31:39Z"),
             (300, nil), (3600, nil),
         ] as [(Int64, String?)])
     func checked(left: Int64, warning: String?) throws {

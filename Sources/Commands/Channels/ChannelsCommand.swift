@@ -84,6 +84,7 @@ struct ChannelsCommand: ParsableCommand {
     }
 }
 
+/// The common options of the four commands.
 struct ChannelOptions: ParsableArguments {
     @OptionGroup var configuration: ConfigurationOption
     @OptionGroup var app: AppOption
@@ -105,10 +106,13 @@ struct ChannelOptions: ParsableArguments {
         try runner.run(exchange)
         for alarm in exchange.alarms { complain("\(alarm)") }
         guard let report = exchange.report else { preconditionFailure("a finished exchange has a report") }
-        if !json, report.outcome == .accepted, let channels = report.channel?.channelIDs {
-            printLine(lines: channels)
+        let result = ChannelResult(operation: operation, id: id, report: report)
+        if json {
+            printLine(json: result.json)
+        } else if let lines = result.lines {
+            printLine(lines: lines)
         } else {
-            printAnswer(report.members(of: operation, id: id), asJSON: json)
+            complain(result.complaint)
         }
         if let status = report.outcome.status { throw status }
         if report.detail != nil { throw Status.unavailable }
@@ -139,14 +143,46 @@ extension MessageStoragePolicy: ExpressibleByArgument {
     }
 }
 
-extension Report {
-    /// The result of a channel request, for operators.
-    func members(of operation: ChannelOperation, id: NotificationID) -> [(String, JSONOutput)] {
-        var report = self
-        if processed == .unknown, !operation.isIdempotent {
-            report.add("the channel may have been created: list the channels before trying again")
+/// The result of a channel request, as text or JSON.
+struct ChannelResult {
+    let operation: ChannelOperation
+    let id: NotificationID
+    let report: Report
+
+    /// `nil` for a failure.
+    var lines: [String]? {
+        guard report.outcome == .accepted, report.detail == nil, let channel = report.channel else { return nil }
+        let id = String(decoding: channel.channelID ?? operation.channelID ?? [], as: UTF8.self)
+        switch operation {
+        case .create, .read: return ["channel  \(id)", "storage  \(policyName)"]
+        case .delete: return ["deleted  \(id)"]
+        case .list:
+            let names = channel.channelIDs ?? []
+            return names + ["\(names.count) channel\(names.count == 1 ? "" : "s")"]
         }
-        let policy = channel?.storagePolicy.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private var policy: Int? {
+        report.channel?.storagePolicy.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private var policyName: String {
+        let known = policy.flatMap { UInt8(exactly: $0) }.flatMap(MessageStoragePolicy.init)
+        return known.map { "\($0)" } ?? policy.map { String($0) } ?? ""
+    }
+
+    var complaint: String {
+        guard let status = report.status else {
+            let isKnown = report.processed == .no || operation.isIdempotent
+            let advice = isKnown ? "" : "; the channel may have been created: list the channels before trying again"
+            return (report.detail ?? "no answer") + advice
+        }
+        let reason = report.reason.map { " \($0.rawValue)" } ?? ""
+        return "APNs answered \(status)\(reason)" + (report.detail.map { ": \($0)" } ?? "")
+    }
+
+    var json: [(String, JSONOutput)] {
+        let channel = report.channel
         return [
             ("operation", .text(operation.name.description)), ("apns-request-id", .text(id.description)),
             ("apns-channel-id", .bytes(channel?.channelID ?? operation.channelID)),

@@ -10,6 +10,8 @@ struct DeadLetterGroup {
     private(set) var lastFailedAt: WallTime?
     /// How many of them were replayed before.
     private(set) var replayed = 0
+    /// The largest number of replays of one letter.
+    private(set) var mostReplays = 0
 
     mutating func add(_ letter: DeadLetter) {
         count += 1
@@ -18,6 +20,7 @@ struct DeadLetterGroup {
             lastFailedAt = max(lastFailedAt ?? time, time)
         }
         if letter.replays > 0 { replayed += 1 }
+        mostReplays = max(mostReplays, letter.replays)
     }
 }
 
@@ -101,6 +104,7 @@ struct DeadLetterTable {
             ("reason", .optional(letter.reason)), ("queue", .optional(letter.queue)), ("count", .integer(group.count)),
             ("first_failed_at", .optional(group.firstFailedAt?.inUTC)),
             ("last_failed_at", .optional(group.lastFailedAt?.inUTC)), ("replayed", .integer(group.replayed)),
+            ("most_replays", .integer(group.mostReplays)),
         ]
         return .object(members + (target.map { [("target", .optional($0(letter.queue)))] } ?? []))
     }

@@ -113,8 +113,9 @@ extension ConfigurationReader {
     private mutating func checkAccessToken(at now: WallTime) {
         let setting = "broker.password_file"
         guard let expires = secret(setting).flatMap(AccessToken.init)?.expires else { return }
-        guard (expires.milliseconds - now.milliseconds) / 1000 < Self.shortTokenTime else { return }
-        let end = "\(expires <= now ? "expired" : "expires") on \(expires.inUTC)"
+        let seconds = (expires.milliseconds - now.milliseconds) / 1000
+        guard seconds < Self.shortTokenTime else { return }
+        let end = "\(expires <= now ? "expired" : "expires in \(seconds) s,") on \(expires.inUTC)"
         warning(
             setting, "the access token \(end): write a new token to \(values.shown(setting)), and keep it renewed")
     }

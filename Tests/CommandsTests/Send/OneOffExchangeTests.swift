@@ -1,6 +1,5 @@
 import APNs
 import Core
-import Decoding
 import Logging
 import Pipeline
 import SimulatedWorld
@@ -81,8 +80,8 @@ struct OneOffExchangeTests {
             (.create(.none), .unknown, true), (.create(.none), .no, false), (.list, .unknown, false),
         ] as [(ChannelOperation, Processed, Bool)] {
             let report = Report(outcome: .undelivered, processed: processed, detail: "lost")
-            let result = JSONOutput.object(report.members(of: operation, id: NotificationID(high: 1, low: 2)))
-            #expect(result.description.contains("list the channels") == isAdvised, "\(operation)")
+            let result = ChannelResult(operation: operation, id: NotificationID(high: 1, low: 2), report: report)
+            #expect(result.complaint.contains("list the channels") == isAdvised, "\(operation)")
         }
     }
 

@@ -19,21 +19,21 @@ extension ProcessTests {
             let id = String(
                 decoding: try #require(stage.simulator.channels.channels(of: ArraySlice(Requests.topic.utf8)).first),
                 as: UTF8.self)
-            #expect(created.text().contains("  \(id)\nmessage-storage-policy  1\n"), "\(created.report)")
-            #expect(try channels(stage, "list", "--topic", Requests.topic).text() == "\(id)\n")
+            #expect(created.text() == "channel  \(id)\nstorage  latest\n")
+            #expect(try channels(stage, "list", "--topic", Requests.topic).text() == "\(id)\n1 channel\n")
             let json = try channels(stage, "list", "--json").text()
             #expect(json.contains("\"channels\":[\"\(id)\"],\"outcome\":\"accepted\",\"status\":200,"), "\(json)")
-            let shown = try channels(stage, "show", "--channel", id).text()
-            #expect(shown.contains("  \(id)\nmessage-storage-policy  1\n"), "\(shown)")
-            #expect(try channels(stage, "delete", "--channel", id).text().contains("  \(id)\n"))
-            #expect(try channels(stage, "list").text().isEmpty)
+            #expect(try channels(stage, "show", "--channel", id).text() == "channel  \(id)\nstorage  latest\n")
+            #expect(try channels(stage, "delete", "--channel", id).text() == "deleted  \(id)\n")
+            #expect(try channels(stage, "list").text() == "0 channels\n")
         }
 
         @Test("a refusal by APNs ends the command with 65 and its reason")
         func refused() throws {
             let stage = try Stage(script: "operation create: 400 CannotCreateChannelConfig")
             let created = try channels(stage, "create", "--message-storage-policy", "0")
-            #expect(created.exit == .exited(65) && created.text().contains("  CannotCreateChannelConfig\n"))
+            #expect(created.exit == .exited(65) && created.text().isEmpty)
+            #expect(created.text(.errors).hasSuffix("APNs answered 400 CannotCreateChannelConfig\n"))
         }
     }
 }
