@@ -13,7 +13,7 @@ final class TrustStore: Sendable {
     /// The newest store of each trust, and the versions of its files.
     private static let kept = Guarded<[TLSContext.Trust: (store: TrustStore, files: [FileStamp?])]>([:])
 
-    // OpenSSL counts a store's references and locks its contents.
+    // OpenSSL counts a store's references and locks its contents. It returns none only when out of memory.
     nonisolated(unsafe) private let store = unsafe Owned(X509_STORE_new(), { unsafe X509_STORE_free($0) })!
 
     private init(_ trust: TLSContext.Trust) throws(TLSError) {

@@ -23,7 +23,7 @@ struct WorkerWatchTests {
     func waiting() throws {
         let snapshot = try snapshot()
         var watch = WorkerWatch(workers: 2, at: start)
-        #expect(watch.isComplete(at: start) == false, "nobody waits")
+        #expect(watch.isComplete(at: start) == false, "no page waits for an answer")
         #expect(watch.want(at: at(1)) == [0, 1])
         watch.responded(1, snapshot, at: at(1.1))
         #expect(watch.isComplete(at: at(1.9)) == false)
