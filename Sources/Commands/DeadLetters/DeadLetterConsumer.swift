@@ -3,13 +3,10 @@ import Core
 
 /// A connection that consumes a dead-letter queue.
 struct DeadLetterConsumer {
-    private enum State { case consuming, stopping, stopped }
-
     let connection: AMQPConnection
     /// How many messages it receives without an acknowledgement.
     private let prefetch: UInt16
-    private var state = State.consuming
-    /// Whether the broker has a consumer of it, which can be cancelled.
+    /// Whether the broker has a consumer of it, which is cancelled before it closes.
     private var isRegistered = false
     private var hasAcknowledged = false
     private var acknowledgements: AcknowledgementFlush?
@@ -26,33 +23,26 @@ struct DeadLetterConsumer {
         return connection.ack(epoch: delivery.epoch, tag: delivery.tag, at: now)
     }
 
-    mutating func stop(at now: Instant) {
-        guard state == .consuming else { return }
-        state = connection.isOpen && isRegistered ? .stopping : .stopped
-        connection.cancelConsumers(at: now)
-    }
-
     mutating func took(_ event: AMQPConnection.Event, at now: Instant) {
         acknowledgements?.took(event, on: connection, at: now)
         switch event {
         case .engine(.consuming): isRegistered = true
-        case .engine(.cancelled): state = .stopped
+        case .engine(.cancelled): isRegistered = false
         case .engine(.channelClosed), .disconnected:
             isRegistered = false
             // The broker has taken back what was not acknowledged until then.
             hasAcknowledged = false
-            if state == .stopping { state = .stopped }
         default: break
         }
     }
 
-    /// Makes the queue process all acknowledgements, once the consumer has stopped.
+    /// Makes the queue process all acknowledgements, once its consumers are cancelled.
     mutating func flush(at now: Instant) {
-        guard state == .stopped, hasAcknowledged, acknowledgements == nil else { return }
+        guard hasAcknowledged, acknowledgements == nil else { return }
         acknowledgements = AcknowledgementFlush([QueueID(0)], on: connection, at: now)
     }
 
     var isFlushed: Bool {
-        !connection.isOpen || state == .stopped && (acknowledgements?.isOver ?? !hasAcknowledged)
+        !connection.isOpen || !isRegistered && (acknowledgements?.isOver ?? !hasAcknowledged)
     }
 }

@@ -72,9 +72,10 @@ extension DeadLetterRun {
 
     // MARK: Work
 
-    /// A suspect is published while no other publish is outstanding.
+    /// What the broker may have closed the connection over is published while no other publish is outstanding.
     var mayPublish: Bool {
-        publisher.canPublish && !backlog.isEmpty && inFlight.count < (suspects > 0 ? 1 : settings.window)
+        guard publisher.canPublish, let item = backlog.first else { return false }
+        return inFlight.count < (item.isRepeated ? 1 : settings.window)
     }
 
     var isIdle: Bool {
@@ -87,7 +88,6 @@ extension DeadLetterRun {
             takeFromArchive()
             if !backlog.isEmpty { publisher.start(at: now) }
             while end == nil, mayPublish, limiter?.take(at: now) ?? true {
-                suspects = max(0, suspects - 1)
                 publish(backlog.removeFirst())
                 takeFromArchive()
             }
@@ -165,9 +165,6 @@ extension DeadLetterRun {
             switch event {
             case .engine(.confirmed(let sequence, let confirmation)): confirmed(sequence, confirmation)
             case .disconnected(_, let error, let retryAt): publisherLost(error, isFatal: retryAt > now)
-            case .closed:
-                tally.uncertain += unconfirmed.count
-                unconfirmed = []
             default: break
             }
         }
@@ -181,7 +178,8 @@ extension DeadLetterRun {
         if confirmation != .lost { closes = 0 }
         switch confirmation {
         case .acked: acknowledge(item)
-        case .lost: unconfirmed.append(item)
+        // The reason is reported after all of them.
+        case .lost: inFlight[sequence] = item
         case .nacked: tally.complain("the broker refused it; the queue may be full", about: item.letter.name)
         case .returned(_, let text):
             let complaint = "queue \"\(target(of: item))\" does not receive messages (\(text))"
@@ -195,8 +193,8 @@ extension DeadLetterRun {
     ///
     /// - Parameter isFatal: `false` if the next broker is tried at once.
     private func publisherLost(_ error: AMQPError, isFatal: Bool) {
-        var items = unconfirmed
-        unconfirmed = []
+        var items = inFlight.sorted { $0.key < $1.key }.map(\.value)
+        inFlight = [:]
         guard end == nil, error.isAboutPublish, !items.isEmpty, closes < settings.closesInARow else {
             tally.uncertain += items.count
             return lost(error, isFatal: isFatal)
@@ -210,7 +208,6 @@ extension DeadLetterRun {
         }
         for index in items.indices { items[index].isRepeated = true }
         backlog.prepend(contentsOf: items)
-        suspects += items.count
     }
 
     private func target(of item: Item) -> String {

@@ -41,12 +41,8 @@ final class DeadLetterRun: Run {
     private(set) var scope: (messages: Int, start: Instant)?
     /// Chosen messages that are not sent or acknowledged yet, oldest first.
     var backlog = Deque<Item>()
-    /// The broker closed the connection over one of these, the first of the backlog. Each is published again alone.
-    var suspects = 0
     /// Published messages without a confirm, by its sequence number.
     var inFlight: [UInt64: Item] = [:]
-    /// Unconfirmed when the publishing connection ended. The close reason is reported after them.
-    var unconfirmed: [Item] = []
     /// Closes over a publish since the last confirm.
     var closes = 0
     var now: Instant
@@ -282,22 +278,14 @@ final class DeadLetterRun: Run {
         guard self.end == nil else { return }
         self.end = end
         closeDeadline = now + Self.lastWait
-        tally.uncertain += suspects
+        tally.uncertain += backlog.count(where: \.isRepeated)
         backlog = []
         stopConsuming()
     }
 
     /// Stops consuming: later messages, including those that come back, stay in the queue.
     func stopConsuming() {
-        for index in consumers.indices { consumers[index].stop(at: now) }
-    }
-
-    /// Waits for pending publishes, flushes the acknowledgements, then closes one consumer after another.
-    private func consumersAreClosed(force: Bool) -> Bool {
-        guard force || isIdle || !publisher.isOpen else { return false }
-        for index in consumers.indices { consumers[index].flush(at: now) }
-        guard force || consumers.allSatisfy(\.isFlushed) else { return false }
-        return consumers.map(\.connection).allSatisfy(isClosed)
+        for consumer in consumers { consumer.connection.cancelConsumers(at: now) }
     }
 
     private func isClosed(_ connection: AMQPConnection) -> Bool {
@@ -307,12 +295,16 @@ final class DeadLetterRun: Run {
         return connection.isClosed
     }
 
+    /// Waits for pending publishes, flushes the acknowledgements, then closes one connection after another.
     private func close() {
-        let isClosed = consumersAreClosed(force: now >= closeDeadline) && [publisher, control].allSatisfy(isClosed)
-        isFinished = isClosed || now >= closeDeadline + Self.closeTimeout
+        let isLate = now >= closeDeadline
+        if isLate || isIdle || !publisher.isOpen {
+            for index in consumers.indices { consumers[index].flush(at: now) }
+            if isLate || consumers.allSatisfy(\.isFlushed) { isFinished = connections.allSatisfy(isClosed) }
+        }
+        if now >= closeDeadline + Self.closeTimeout { isFinished = true }
         guard isFinished else { return }
-        tally.uncertain += inFlight.count + unconfirmed.count
+        tally.uncertain += inFlight.count
         inFlight = [:]
-        unconfirmed = []
     }
 }

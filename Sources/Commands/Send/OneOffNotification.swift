@@ -12,13 +12,14 @@ import TLS
 ///
 /// It uses a ``RequestPipeline`` like a worker, so its checks and the form of its result are the same.
 /// Unlike a worker it makes one exchange with APNs and does not retry, because an operator waits for it.
-final class OneOffNotification: Run {
+final class OneOffNotification {
     /// A result requires a reply address. The result is read from memory and never published.
     private static let replyTo = "result"
 
     private var pipeline: RequestPipeline
-    private var exchange: (OneOffExchange, handle: Handle)?
-    private(set) var result: OneOffResult?
+    private var handle: Handle?
+    /// To be run before ``result(at:)``; `nil` if nothing is sent.
+    private(set) var exchange: OneOffExchange?
 
     /// - Parameter timeLimit: the total timeout; `nil` for the sum of the timeouts for connecting and the response.
     init(
@@ -36,38 +37,18 @@ final class OneOffNotification: Run {
                 preconditionFailure("a new request is submitted, or ends with a result")
             }
             let app = configuration.apps[pool.index]
-            let exchange = try OneOffExchange(
+            self.handle = handle
+            exchange = try OneOffExchange(
                 notification, for: app, configuration.apns, tokens: ProviderTokens([app]),
                 network: network, timeLimit: timeLimit, seed: seed, at: now)
-            self.exchange = (exchange, handle)
         }
-        takeResult(at: now)
     }
 
-    var alarms: [APNsPool.Alarm] { exchange?.0.alarms ?? [] }
-
-    var isFinished: Bool { exchange?.0.isFinished ?? true }
-
-    var nextDeadline: Instant? { exchange?.0.nextDeadline }
-
-    func step(at now: Moment) {
-        guard let (exchange, handle) = exchange else { return }
-        exchange.step(at: now)
-        guard result == nil, let report = exchange.report else { return }
-        pipeline.finish(handle, report, at: now)
-        takeResult(at: now)
-    }
-
-    func stop(at now: Moment) {
-        exchange?.0.stop(at: now)
-        step(at: now)
-    }
-
-    /// The result is never confirmed, so no dead letter or settlement follows.
-    private func takeResult(at now: Moment) {
-        while let pending = pipeline.nextPublication(on: .queues, at: now) {
-            result = OneOffResult(json: pending.publication.body)
-        }
+    /// The result. It is never confirmed, so no dead letter or settlement follows.
+    func result(at now: Moment) -> OneOffResult? {
+        if let handle, let report = exchange?.report { pipeline.finish(handle, report, at: now) }
+        guard let pending = pipeline.nextPublication(on: .queues, at: now) else { return nil }
+        return OneOffResult(json: pending.publication.body)
     }
 }
 

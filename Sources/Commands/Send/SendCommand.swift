@@ -119,9 +119,13 @@ struct SendCommand: ParsableCommand {
         let notification = try OneOffNotification(
             request, settings, network: runner.network, timeLimit: timeout.map { .seconds($0) },
             log: settings.log.logger("harebell"), seed: UInt64.random(in: 0 ... .max), at: SystemClock.now())
-        try runner.run(notification)
-        for alarm in notification.alarms { complain("\(alarm)") }
-        guard let result = notification.result else { preconditionFailure("a finished run has a result") }
+        if let exchange = notification.exchange {
+            try runner.run(exchange)
+            for alarm in exchange.alarms { complain("\(alarm)") }
+        }
+        guard let result = notification.result(at: SystemClock.now()) else {
+            preconditionFailure("a request has a result")
+        }
         return result
     }
 

@@ -115,8 +115,8 @@ struct ReplaySkippingTests {
         world.broker.refuses = { Self.number($0) == 3 ? .connection(541, "INTERNAL_ERROR") : nil }
         try world.put(0..<50)
         let run = world.run()
-        for _ in 0..<1000 where run.suspects == 0 { world.advance(by: .milliseconds(1), run) }
-        try #require(run.suspects > 0)
+        for _ in 0..<1000 where run.backlog.allSatisfy({ !$0.isRepeated }) { world.advance(by: .milliseconds(1), run) }
+        try #require(run.backlog.contains(where: \.isRepeated))
         run.stop(at: world.network.moment)
         world.finish(run)
         #expect(run.end == .stopped && run.tally.uncertain > 0)

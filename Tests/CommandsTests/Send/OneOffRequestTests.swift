@@ -36,9 +36,9 @@ struct OneOffRequestTests {
     private static func send(_ world: World, _ request: OneOffRequest) throws -> OneOffResult? {
         let notification = try OneOffNotification(
             request, world.configuration, network: world.network, log: log, seed: 1, at: world.network.moment)
-        #expect(world.finish(notification))
+        if let exchange = notification.exchange { #expect(world.finish(exchange)) }
         #expect(world.network.links.isEmpty, "the connection is closed afterwards")
-        return notification.result
+        return notification.result(at: world.network.moment)
     }
 
     private static func text(_ result: OneOffResult?) -> String {
