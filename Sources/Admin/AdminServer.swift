@@ -22,8 +22,6 @@ package final class AdminServer {
         var isWaiting = false
         /// When its request was first passed to the pages.
         var requestedAt: Instant?
-        /// Whether it must be closed.
-        var isLeaving = false
 
         init(_ raw: DaemonConnection, at now: Instant) {
             self.raw = raw
@@ -37,6 +35,7 @@ package final class AdminServer {
     private let access: AdminAccess
     // Destroyed before the state that its callbacks use.
     private var daemon: Daemon?
+    /// Those that were not asked to close.
     private var connections: [UInt32: Connection] = [:]
     private var lastNumber: UInt32 = 0
     private let longest: Duration
@@ -96,7 +95,7 @@ package final class AdminServer {
                     unsafe AdminServer.of(server).connections[DaemonConnection.number(context.pointee)] = nil
                 }
             }, maximumConnections: 2 * Self.maximumConnections, maximumMemory: Self.maximumMemory)
-        _ = try loop.register(descriptor: daemon.descriptor, handler: self, interest: .readable)
+        _ = try loop.register(descriptor: daemon.descriptor, interest: .readable) { [self] in run(at: $1) }
         self.daemon = consume daemon
     }
 
@@ -121,25 +120,17 @@ package final class AdminServer {
 
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
-        let open = staying
-        if open.count >= Self.maximumConnections, let oldest = open.min(by: { $0.key < $1.key }) { end(oldest.value) }
+        if connections.count >= Self.maximumConnections, let oldest = connections.keys.min() { end(oldest) }
         connections[lastNumber] = Connection(connection, at: now.instant)
         return lastNumber
     }
 
     /// Makes the daemon close a connection as if the peer had closed it.
-    private func end(_ connection: Connection) {
-        connection.isLeaving = true
+    private func end(_ number: UInt32) {
+        guard let connection = connections.removeValue(forKey: number) else { return }
         _ = shutdown(connection.raw.descriptor, Int32(SHUT_RDWR))
         if connection.isWaiting { resume(connection) }
         isBusy = true
-    }
-
-    private func state(of connection: DaemonConnection) -> Connection {
-        guard let state = connections[connection.number] else {
-            preconditionFailure("a connection is known from when it is opened until it is closed")
-        }
-        return state
     }
 
     // MARK: Requests
@@ -148,8 +139,7 @@ package final class AdminServer {
     ///
     /// - Returns: `false` to close the connection.
     private func requested(_ connection: DaemonConnection, path: String, method: String) -> Bool {
-        let state = state(of: connection)
-        guard !state.isLeaving else { return false }
+        guard let state = connections[connection.number] else { return false }
         let candidates = pages.pages.filter { $0.path.description == path }
         let page = candidates.first { $0.methods.contains(method) } ?? candidates.first
         if let advice = access.refusal(of: connection.headers("host")) {
@@ -163,11 +153,10 @@ package final class AdminServer {
             let methods = candidates.flatMap(\.methods).joined(separator: ", ")
             return respond(connection, .text(405, "405 expected \(methods)"), ("Allow", methods))
         }
-        return show(page, connection)
+        return show(page, connection, state)
     }
 
-    private func show(_ page: AdminPage, _ connection: DaemonConnection) -> Bool {
-        let state = state(of: connection)
+    private func show(_ page: AdminPage, _ connection: DaemonConnection, _ state: Connection) -> Bool {
         let receivedAt = state.requestedAt ?? now.instant
         let request = AdminRequest(
             page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.requestedAt != nil)
@@ -211,21 +200,14 @@ package final class AdminServer {
     }
 }
 
-extension AdminServer: ReadinessHandler, LoopParticipant {
-    package func ready(_ readiness: Readiness, at now: Moment) {
-        run(at: now)
-    }
-
+extension AdminServer: LoopParticipant {
     package var nextDeadline: Instant? {
-        isBusy ? now.instant : staying.values.map(\.openedAt).min().map { $0 + longest }
+        isBusy ? now.instant : connections.values.map(\.openedAt).min().map { $0 + longest }
     }
-
-    /// The connections that were not asked to close.
-    private var staying: [UInt32: Connection] { connections.filter { !$1.isLeaving } }
 
     package func expire(at now: Moment) {
         self.now = now
-        for connection in staying.values where connection.openedAt + longest <= now.instant { end(connection) }
+        for (number, connection) in connections where connection.openedAt + longest <= now.instant { end(number) }
         if isBusy { run(at: now) }
     }
 

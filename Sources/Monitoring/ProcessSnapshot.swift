@@ -20,13 +20,6 @@ package struct ProcessSnapshot: Sendable {
         /// Whether it is alive, according to its responses.
         package var isAlive: Bool
         package var hasEnded: Bool
-
-        package init(snapshot: WorkerSnapshot?, silence: Duration, isAlive: Bool, hasEnded: Bool) {
-            self.snapshot = snapshot
-            self.silence = silence
-            self.isAlive = isAlive
-            self.hasEnded = hasEnded
-        }
     }
 
     /// The state of an app's credential.

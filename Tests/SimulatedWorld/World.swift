@@ -96,7 +96,8 @@ package final class World {
 
     /// The retry queues as `harebell topology` makes them.
     package func declareRetryQueues() {
-        for case .queue(let queue, _) in TopologyPlan(original).steps where queue.name.contains(Self.retries) {
+        for case .declareQueue(let queue) in TopologyPlan(original).steps.map(\.declaration)
+        where queue.name.contains(Self.retries) {
             broker.declare(queue.name, arguments: queue.arguments)
         }
     }

@@ -59,9 +59,9 @@ struct BrokerDiagnosis {
     }
 
     private static func deliveryLimit(of step: TopologyPlan.Step) -> String {
-        guard case .queue(let queue, _) = step, case .int32(let limit)? = queue.arguments["x-delivery-limit"] else {
-            return ""
-        }
+        guard case .declareQueue(let queue) = step.declaration,
+            case .int32(let limit)? = queue.arguments["x-delivery-limit"]
+        else { return "" }
         return "; delivery limit \(limit)"
     }
 
@@ -86,7 +86,7 @@ struct BrokerDiagnosis {
         about step: TopologyPlan.Step, _ difference: Difference?
     ) -> (ConnectionFinding.Severity, String) {
         let change = "RabbitMQ does not change what exists: empty and delete it, then \(Self.declares)"
-        guard case .queue(let queue, _) = step, let difference else { return (.warning, change) }
+        guard case .declareQueue(let queue) = step.declaration, let difference else { return (.warning, change) }
         switch (difference.argument, requestQueues.contains(queue.name)) {
         case ("x-queue-type", true) where difference.current.contains("'stream'"):
             return (

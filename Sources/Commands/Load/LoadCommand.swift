@@ -86,7 +86,7 @@ struct LoadCommand: ParsableCommand {
 
     private func report(_ run: RequestRun) throws {
         let ledger = run.ledger
-        let latencies = ledger.latencies
+        let latencies = ledger.latencies.sorted()
         let seconds = ledger.elapsed.inSeconds
         func rounded(_ number: Double?) -> JSONOutput {
             number.map { .number(($0 * 1000).rounded() / 1000) } ?? .null

@@ -2,61 +2,45 @@ import Core
 
 /// The published messages and replies of a load run; each message expects one reply.
 struct LoadLedger: Sendable {
-    private var publishedAt: [Instant?]
-    private var respondedAt: [Instant?]
+    /// When each message without a reply was first published.
+    private var waiting: [Int: Instant] = [:]
+    private var start: Instant?
+    /// From the first publish to the last reply.
+    private(set) var elapsed = Duration.zero
+    /// From publish to reply of every answered message, in the order of the replies.
+    private(set) var latencies: [Duration] = []
+    private(set) var published = 0
     private(set) var duplicates = 0
     /// Replies to messages of other runs.
     private(set) var strangers = 0
     /// Replies by outcome and reason; only the first one of each message.
     private(set) var outcomes: [String: Int] = [:]
-    private(set) var responded = 0
-    private(set) var published = 0
 
-    init(count: Int) {
-        publishedAt = Array(repeating: nil, count: count)
-        respondedAt = Array(repeating: nil, count: count)
-    }
-
-    /// Records the first publish of a message; a repetition after a lost connection does not count.
+    /// Records the first publish of a message, in their order; a repetition after a lost connection does not count.
     mutating func published(_ index: Int, at now: Instant) {
-        guard publishedAt[index] == nil else { return }
-        publishedAt[index] = now
+        guard index == published else { return }
+        start = start ?? now
+        waiting[index] = now
         published += 1
     }
 
     mutating func responded(_ index: Int?, outcome: String, at now: Instant) {
-        guard let index, publishedAt.indices.contains(index), publishedAt[index] != nil else {
+        guard let index, (0..<published).contains(index), let start else {
             strangers += 1
             return
         }
-        guard respondedAt[index] == nil else {
+        guard let publishedAt = waiting.removeValue(forKey: index) else {
             duplicates += 1
             return
         }
-        respondedAt[index] = now
-        responded += 1
+        latencies.append(now - publishedAt)
+        elapsed = now - start
         outcomes[outcome, default: 0] += 1
     }
 
-    var missing: Int {
-        published - responded
-    }
+    var responded: Int { latencies.count }
 
-    /// The time from publish to reply of every answered message, shortest first.
-    var latencies: [Duration] {
-        zip(publishedAt, respondedAt).compactMap { published, responded in
-            guard let published, let responded else { return nil }
-            return responded - published
-        }.sorted()
-    }
-
-    /// From the first publish to the last reply.
-    var elapsed: Duration {
-        guard let first = publishedAt.compactMap({ $0 }).min(), let last = respondedAt.compactMap({ $0 }).max() else {
-            return .zero
-        }
-        return last - first
-    }
+    var missing: Int { waiting.count }
 
     /// The percentile of sorted latencies (nearest rank); `nil` if there are none.
     static func percentile(_ share: Double, of sorted: [Duration]) -> Duration? {

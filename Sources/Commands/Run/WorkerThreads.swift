@@ -16,7 +16,6 @@ struct WorkerThreads {
     private(set) var commands: [Mailbox<WorkerCommand>] = []
     private var threads: [Thread] = []
     var isReady: [Bool]
-    private var hasEnded: [Bool]
 
     init(_ plan: AppPlan, at now: Instant) throws(EventLoopError) {
         reports = try Mailbox()
@@ -24,13 +23,12 @@ struct WorkerThreads {
         summary = WorkSummary(at: now)
         totals = PipelineCounters(queues: plan.configuration.queues.count)
         isReady = Array(repeating: false, count: plan.configuration.workers)
-        hasEnded = isReady
     }
 
     /// Whether each worker consumes all of its queues.
     var areReady: Bool { isReady.allSatisfy { $0 } }
 
-    var haveEnded: Bool { hasEnded.allSatisfy { $0 } }
+    var haveEnded: Bool { isReady.indices.allSatisfy { watch.hasEnded($0) } }
 
     mutating func start(
         _ plan: AppPlan, _ resolver: Resolver, _ log: Logger, body: @escaping WorkerThread.Body
@@ -54,7 +52,6 @@ struct WorkerThreads {
 
     mutating func ended(_ worker: Int, _ counters: PipelineCounters) {
         totals.add(counters)
-        hasEnded[worker] = true
         watch.ended(worker)
     }
 
@@ -63,7 +60,7 @@ struct WorkerThreads {
     /// - Returns: The workers whose threads were abandoned.
     func join(until deadline: Instant) -> [Int] {
         threads.indices.filter { index in
-            let isOver = hasEnded[index] && threads[index].join(until: deadline)
+            let isOver = watch.hasEnded(index) && threads[index].join(until: deadline)
             if !isOver { threads[index].detach() }
             return !isOver
         }

@@ -36,7 +36,7 @@ final class RequestRun: Run {
     private let request: (Int, String) -> Publication
     /// The index of the request that a reply belongs to; `nil` for none.
     private let index: (Delivery) -> Int?
-    private(set) var ledger: LoadLedger
+    private(set) var ledger = LoadLedger()
     private(set) var end: End?
 
     private let control: AMQPConnection
@@ -66,7 +66,6 @@ final class RequestRun: Run {
         self.request = request
         self.index = index
         self.now = now
-        ledger = LoadLedger(count: settings.count)
         broker = BrokerProgress(limit: settings.timeLimit, outlastsLosses: true, at: now)
         control = try connect(.control)
         publisher = try connect(.publisher)

@@ -1,16 +1,24 @@
 package import AMQP
 package import Configuration
+import Decoding
 
 /// Every queue, exchange and binding that a configuration needs on the broker, in declaration order.
-package struct TopologyPlan: Sendable {
-    package enum Step: Sendable, Equatable {
-        /// Of type ``exchangeType``.
-        case exchange(String)
-        case queue(QueueDeclaration, purpose: String)
-        case binding(queue: String, exchange: String, routingKey: String)
-    }
+package struct TopologyPlan {
+    package struct Step {
+        /// `exchange`, `queue` or `binding`.
+        let kind: String
+        let name: String
+        /// What a queue is for, an exchange's type or a binding's routing key.
+        var purpose: String
+        /// The request that declares it as planned.
+        package let declaration: ControlRequest
+        /// The request that checks whether it exists; `nil` for a binding, which AMQP cannot read.
+        let inspection: ControlRequest?
+        /// As in RabbitMQ's definitions, without the virtual host.
+        let definition: [(String, JSONOutput)]
 
-    static let exchangeType = "direct"
+        var subject: String { "\(kind) \(name)" }
+    }
 
     package let steps: [Step]
 
@@ -35,9 +43,7 @@ package struct TopologyPlan: Sendable {
             guard let index = plan.firstIndex(where: { $0.declaration == step.declaration }) else {
                 return plan.append(step)
             }
-            if case .queue(let queue, let purpose) = step, case .queue(_, let earlier) = plan[index] {
-                plan[index] = .queue(queue, purpose: "\(earlier); \(purpose)")
-            }
+            if step.kind == "queue" { plan[index].purpose += "; \(step.purpose)" }
         }
     }
 
@@ -98,40 +104,33 @@ package struct TopologyPlan: Sendable {
 }
 
 extension TopologyPlan.Step {
-    var kind: String {
-        switch self {
-        case .exchange: "exchange"
-        case .queue: "queue"
-        case .binding: "binding"
-        }
+    fileprivate static func exchange(_ name: String) -> Self {
+        Self(
+            kind: "exchange", name: name, purpose: "type direct",
+            declaration: .declareExchange(name, type: "direct"), inspection: .inspectExchange(name),
+            definition: [
+                ("name", .text(name)), ("type", .text("direct")), ("durable", .boolean(true)),
+                ("auto_delete", .boolean(false)), ("internal", .boolean(false)), ("arguments", .object([])),
+            ])
     }
 
-    var name: String {
-        switch self {
-        case .exchange(let name): name
-        case .queue(let queue, _): queue.name
-        case .binding(let queue, let exchange, _): "\(exchange) -> \(queue)"
-        }
+    fileprivate static func queue(_ queue: QueueDeclaration, purpose: String) -> Self {
+        Self(
+            kind: "queue", name: queue.name, purpose: purpose,
+            declaration: .declareQueue(queue), inspection: .inspectQueue(queue.name),
+            definition: [
+                ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
+                ("auto_delete", .boolean(false)), ("arguments", JSONOutput(.table(queue.arguments))),
+            ])
     }
 
-    var subject: String { "\(kind) \(name)" }
-
-    /// The request that declares it as planned.
-    var declaration: ControlRequest {
-        switch self {
-        case .exchange(let name): .declareExchange(name, type: TopologyPlan.exchangeType)
-        case .queue(let queue, _): .declareQueue(queue)
-        case .binding(let queue, let exchange, let key):
-            .bindQueue(queue, exchange: exchange, routingKey: key)
-        }
-    }
-
-    /// The request that checks whether it exists; `nil` for a binding, which AMQP cannot read.
-    var inspection: ControlRequest? {
-        switch self {
-        case .exchange(let name): .inspectExchange(name)
-        case .queue(let queue, _): .inspectQueue(queue.name)
-        case .binding: nil
-        }
+    fileprivate static func binding(queue: String, exchange: String, routingKey: String) -> Self {
+        Self(
+            kind: "binding", name: "\(exchange) -> \(queue)", purpose: "routing key \(routingKey)",
+            declaration: .bindQueue(queue, exchange: exchange, routingKey: routingKey), inspection: nil,
+            definition: [
+                ("source", .text(exchange)), ("destination", .text(queue)), ("destination_type", .text("queue")),
+                ("routing_key", .text(routingKey)), ("arguments", .object([])),
+            ])
     }
 }

@@ -1,4 +1,3 @@
-import AMQP
 import Decoding
 
 /// The output of `harebell topology`, as text or JSON.
@@ -36,7 +35,7 @@ struct TopologyReport {
     var json: [(String, JSONOutput)] {
         let objects = steps.map { step, state, detail in
             var members = [("kind", JSONOutput.text(step.kind))] + step.definition
-            if case .queue = step { members.append(("purpose", .text(step.purpose))) }
+            if step.kind == "queue" { members.append(("purpose", .text(step.purpose))) }
             if let state { members.append(("state", .text(state))) }
             if let detail { members.append(("detail", .text(detail))) }
             return JSONOutput.object(members)
@@ -49,38 +48,6 @@ struct TopologyReport {
         ["exchange", "queue", "binding"].map { kind in
             let steps = plan.steps.filter { $0.kind == kind }
             return ("\(kind)s", .array(steps.map { .object($0.definition + [("vhost", .text(virtualHost))]) }))
-        }
-    }
-}
-
-extension TopologyPlan.Step {
-    fileprivate var purpose: String {
-        switch self {
-        case .exchange: "type \(TopologyPlan.exchangeType)"
-        case .queue(_, let purpose): purpose
-        case .binding(_, _, let routingKey): "routing key \(routingKey)"
-        }
-    }
-
-    /// As in RabbitMQ's definitions, without the virtual host.
-    fileprivate var definition: [(String, JSONOutput)] {
-        switch self {
-        case .exchange(let name):
-            [
-                ("name", .text(name)), ("type", .text(TopologyPlan.exchangeType)),
-                ("durable", .boolean(true)), ("auto_delete", .boolean(false)), ("internal", .boolean(false)),
-                ("arguments", .object([])),
-            ]
-        case .queue(let queue, _):
-            [
-                ("name", .text(queue.name)), ("durable", .boolean(queue.durable)),
-                ("auto_delete", .boolean(false)), ("arguments", JSONOutput(.table(queue.arguments))),
-            ]
-        case .binding(let queue, let exchange, let routingKey):
-            [
-                ("source", .text(exchange)), ("destination", .text(queue)), ("destination_type", .text("queue")),
-                ("routing_key", .text(routingKey)), ("arguments", .object([])),
-            ]
         }
     }
 }

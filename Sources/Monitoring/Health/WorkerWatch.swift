@@ -18,8 +18,6 @@ package struct WorkerWatch: Sendable {
         var respondedAt: Instant
         /// When the pending request was made.
         var openSince: Instant?
-        /// Whether a page waits for its response.
-        var isWanted = false
         var hasEnded = false
     }
 
@@ -39,10 +37,8 @@ package struct WorkerWatch: Sendable {
     ///
     /// - Returns: The workers to ask now.
     package mutating func want(at now: Instant) -> [Int] {
-        let asked = ask(at: now)
-        for index in workers.indices { workers[index].isWanted = true }
-        if waitsUntil == nil { waitsUntil = now + Self.responseTimeout }
-        return asked
+        waitsUntil = waitsUntil ?? now + Self.responseTimeout
+        return ask(at: now)
     }
 
     private mutating func ask(at now: Instant) -> [Int] {
@@ -57,12 +53,14 @@ package struct WorkerWatch: Sendable {
         workers[worker].snapshot = snapshot
         workers[worker].respondedAt = now
         workers[worker].openSince = nil
-        workers[worker].isWanted = false
     }
 
     package mutating func ended(_ worker: Int) {
         workers[worker].hasEnded = true
+        workers[worker].openSince = nil
     }
+
+    package func hasEnded(_ worker: Int) -> Bool { workers[worker].hasEnded }
 
     // MARK: Time
 
@@ -78,7 +76,7 @@ package struct WorkerWatch: Sendable {
     /// Whether pages waited until now: all awaited workers have answered, or the timeout has passed.
     package mutating func isComplete(at now: Instant) -> Bool {
         guard let waitsUntil else { return false }
-        guard waitsUntil <= now || !workers.contains(where: { $0.isWanted && !$0.hasEnded }) else { return false }
+        guard waitsUntil <= now || !workers.contains(where: { $0.openSince != nil }) else { return false }
         self.waitsUntil = nil
         return true
     }
@@ -89,7 +87,7 @@ package struct WorkerWatch: Sendable {
         workers.map { worker in
             ProcessSnapshot.Worker(
                 snapshot: worker.snapshot, silence: worker.hasEnded ? .zero : now - worker.respondedAt,
-                isAlive: worker.hasEnded || worker.openSince.map { now - $0 < Self.timeLimit } ?? true,
+                isAlive: worker.openSince.map { now - $0 < Self.timeLimit } ?? true,
                 hasEnded: worker.hasEnded)
         }
     }

@@ -16,10 +16,7 @@ struct BrokerDiagnosisTests {
     }
 
     private func step(_ name: String) throws -> TopologyPlan.Step {
-        try #require(
-            TopologyPlan(configuration).steps.first {
-                if case .queue(let queue, _) = $0 { queue.name == name } else { false }
-            })
+        try #require(TopologyPlan(configuration).steps.first { $0.subject == "queue \(name)" })
     }
 
     /// The finding about an existing queue.

@@ -21,7 +21,7 @@ struct ConnectionCheckTests {
 
     private func worldWithQueues(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
         let world = try World(declares: [], configure: configure)
-        for case .queue(let queue, _) in TopologyPlan(world.configuration).steps {
+        for case .declareQueue(let queue) in TopologyPlan(world.configuration).steps.map(\.declaration) {
             world.broker.declare(queue.name, arguments: queue.arguments)
         }
         return world

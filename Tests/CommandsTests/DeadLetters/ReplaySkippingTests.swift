@@ -116,7 +116,7 @@ struct ReplaySkippingTests {
         try world.put(0..<50)
         let run = world.run()
         for _ in 0..<1000 where run.backlog.allSatisfy({ !$0.isRepeated }) { world.advance(by: .milliseconds(1), run) }
-        try #require(run.backlog.contains(where: \.isRepeated))
+        try #require(run.backlog.first?.isRepeated == true)
         run.stop(at: world.network.moment)
         world.finish(run)
         #expect(run.end == .stopped && run.tally.uncertain > 0)

@@ -9,7 +9,7 @@ struct LoadTests {
 
     @Test("Each message counts once, however often it is published or answered, and others are strangers")
     func ledger() {
-        var ledger = LoadLedger(count: 3)
+        var ledger = LoadLedger()
         ledger.published(0, at: Self.start)
         ledger.published(1, at: Self.start + .seconds(1))
         ledger.published(0, at: Self.start + .seconds(5))
