@@ -7,17 +7,17 @@ extension Configuration.Admin {
     package static func load(path: String) throws(ConfigurationError) -> Configuration.Admin? {
         // Bytes that are not UTF-8 are errors elsewhere, too.
         let text = String(decoding: try ConfigurationDocument.content(path: path), as: UTF8.self)
-        let settings = SettingReader(
-            root: try root(text, path), file: path, environment: ConfigurationDocument.environment)
-        guard settings.values["admin"] != .off, settings.values["admin.listen"] != .off else { return nil }
-        guard let listen = settings.values.text("admin.listen").flatMap(Addresses.listener) else {
+        var reader = ConfigurationReader(file: path)
+        reader.readSettings(try root(text, path))
+        reader.problems = []
+        guard reader.values["admin"] != .off, reader.values["admin.listen"] != .off else { return nil }
+        guard let listen = reader.values.text("admin.listen").flatMap(Addresses.listener) else {
             throw ConfigurationDocument.error(
-                path, settings.values.location(of: "admin.listen"),
+                path, reader.values.location(of: "admin.listen"),
                 "admin.listen: expected a numeric address and a port, such as 127.0.0.1:9464")
         }
-        var files = ConfigurationReader(file: path, values: settings.values)
-        let admin = Configuration.Admin(listen: listen, token: files.adminToken())
-        try files.throwErrors()
+        let admin = Configuration.Admin(listen: listen, token: reader.adminToken())
+        try reader.throwErrors()
         return admin
     }
 

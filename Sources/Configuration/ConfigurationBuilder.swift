@@ -18,7 +18,7 @@ extension ConfigurationReader {
                         Configuration.RateLimit(perSecond: $0, burst: integer("queues[\(index)].rate_limit.burst"))
                     })
             },
-            decoders: DecoderReader(values, of: file).entries.map(\.definition),
+            decoders: decoderEntries().map(\.definition),
             results: results(),
             feedback: optionalRoute("feedback"),
             deadLetter: Configuration.Route(

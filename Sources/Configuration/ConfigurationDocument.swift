@@ -2,11 +2,13 @@ import Glibc
 
 /// A parsed configuration file: its values, warnings and source locations.
 package struct ConfigurationDocument: Sendable {
-    package let file: String
     package let configuration: Configuration
+    let reader: ConfigurationReader
+
+    package var values: SettingValues { reader.values }
+
     /// Contradictory or risky settings, in line order.
-    package let warnings: [ConfigurationProblem]
-    package let values: SettingValues
+    package var warnings: [ConfigurationProblem] { reader.sorted(.warning) }
 
     /// Reads a file and its secrets, with this process's environment.
     ///
@@ -36,8 +38,8 @@ package struct ConfigurationDocument: Sendable {
     ///   - readFile: reads the files of `*_file` secrets.
     package init(
         content: [UInt8], file: String,
-        environment: @escaping (String) -> String?,
-        readFile: @escaping (String) throws -> [UInt8]
+        environment: @escaping @Sendable (String) -> String?,
+        readFile: @escaping @Sendable (String) throws -> [UInt8]
     ) throws(ConfigurationError) {
         let root: YAMLNode?
         do throws(YAMLError) {
@@ -50,16 +52,13 @@ package struct ConfigurationDocument: Sendable {
             let hint = hasTab ? "; the line has a tab: indent with spaces" : ""
             throw Self.error(file, error.location, "not YAML: \(error.message)\(hint)")
         }
-        let settings = SettingReader(root: root, file: file, environment: environment)
-        var reader = ConfigurationReader(
-            file: file, values: settings.values, readFile: readFile, problems: settings.problems)
+        var reader = ConfigurationReader(file: file, environment: environment, readFile: readFile)
+        reader.readSettings(root)
         reader.applyRules()
         try reader.throwErrors()
         configuration = reader.build()
         try reader.throwErrors()
-        self.file = file
-        values = reader.values
-        warnings = reader.warnings
+        self.reader = reader
     }
 
     static func error(

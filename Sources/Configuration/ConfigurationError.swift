@@ -2,14 +2,8 @@
 package struct ConfigurationError: Error, CustomStringConvertible {
     package let problems: [ConfigurationProblem]
 
-    /// The readable part of the file; `nil` if it is not valid YAML.
-    struct Readable: Sendable {
-        let file: String
-        let values: SettingValues
-        let warnings: [ConfigurationProblem]
-    }
-
-    var readable: Readable?
+    /// With the readable part of the file; `nil` if it is not valid YAML.
+    var reader: ConfigurationReader?
 
     /// One problem per line.
     package var description: String {

@@ -78,7 +78,7 @@ struct ConfigurationTests {
             #expect(Set(Schema.settings.map(\.path)).count == Schema.settings.count)
             for setting in Schema.settings where !setting.parent.isEmpty {
                 #expect(
-                    Schema.settings.contains { $0.childPrefix == setting.parent },
+                    Schema.settings.contains { [$0.path, $0.path + "[]"].contains(setting.parent) },
                     "\(setting.path) has a section")
             }
             for setting in Schema.settings {

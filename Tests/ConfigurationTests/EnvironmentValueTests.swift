@@ -27,7 +27,7 @@ struct EnvironmentValueTests {
     private static var settings: [Setting] {
         Schema.settings.filter { setting in
             switch setting.kind {
-            case .section, .sections: false
+            case .section, .list(.section, _): false
             default: true
             }
         }
@@ -63,7 +63,7 @@ struct EnvironmentValueTests {
         }
         guard rest.count > 1 else {
             switch setting.kind {
-            case .integers, .texts: section[name] = [value]
+            case .list: section[name] = [value]
             default: section[name] = value
             }
             return
@@ -80,10 +80,10 @@ struct EnvironmentValueTests {
         case .number(let range): range.lowerBound
         case .boolean: true
         case .choice(let names): names[0]
-        case .texts: ["sample"]
-        case .integers(let range, _): [range.lowerBound]
+        case .list(.text, _): ["sample"]
+        case .list(.integer(let range), _): [range.lowerBound]
         case .section: [String: Any]()
-        case .sections: [[String: Any]]()
+        case .list: [[String: Any]]()
         }
     }
 

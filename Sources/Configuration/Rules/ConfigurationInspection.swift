@@ -55,33 +55,33 @@ extension ConfigurationInspection {
             self = error.inspect(now: now)
         }
     }
-
-    fileprivate init(_ document: ConfigurationDocument?, _ problems: [ConfigurationProblem], _ apps: [App] = []) {
-        self.document = document
-        self.problems = problems.sorted { $0.location < $1.location }
-        self.apps = apps
-    }
 }
 
 extension ConfigurationDocument {
     package func inspect(now: WallTime) -> ConfigurationInspection {
-        var check = ConfigurationReader(file: file, values: values)
-        let apps = check.checkFiles(at: now)
-        return ConfigurationInspection(self, warnings + check.problems, apps)
+        reader.inspect(self, at: now)
     }
 }
 
 extension ConfigurationError {
     func inspect(now: WallTime) -> ConfigurationInspection {
-        guard let readable else { return ConfigurationInspection(nil, problems) }
-        var check = ConfigurationReader(file: readable.file, values: readable.values)
-        _ = check.checkFiles(at: now)
-        let more = (readable.warnings + check.problems).filter { !problems.contains($0) }
-        return ConfigurationInspection(nil, problems + more)
+        reader?.inspect(nil, at: now) ?? ConfigurationInspection(document: nil, problems: problems, apps: [])
     }
 }
 
 extension ConfigurationReader {
+    /// - Parameter document: `nil` if the file has errors.
+    fileprivate func inspect(_ document: ConfigurationDocument?, at now: WallTime) -> ConfigurationInspection {
+        let known = sorted(.error) + sorted(.warning)
+        var check = self
+        check.problems = []
+        let apps = check.checkFiles(at: now)
+        let problems = known + check.problems.filter { !known.contains($0) }
+        return ConfigurationInspection(
+            document: document, problems: problems.sorted { $0.location < $1.location },
+            apps: document == nil ? [] : apps)
+    }
+
     fileprivate mutating func checkFiles(at now: WallTime) -> [ConfigurationInspection.App] {
         checkBrokerFiles(at: now)
         checkExposure()
@@ -135,7 +135,7 @@ extension ConfigurationReader {
     }
 
     private mutating func checkPrograms() {
-        for entry in DecoderReader(values, of: file).entries {
+        for entry in decoderEntries() {
             guard case .process(let options) = entry.definition.options else { continue }
             let place = "\(entry.section).command[0]"
             guard let path = Executable.path(of: options.program.command[0]) else {

@@ -1,37 +1,40 @@
 import System
 
-/// Reads the settings of a file, and collects the problems that the schema cannot express.
-struct ConfigurationReader {
+/// Reads a configuration file in steps, and collects the problems of all: its settings, the rules between them, and the
+/// files that it names.
+struct ConfigurationReader: Sendable {
     let file: String
-    let values: SettingValues
-    var readFile: (String) throws -> [UInt8] = ConfigurationFiles.read
+    var environment: @Sendable (String) -> String? = ConfigurationDocument.environment
+    var readFile: @Sendable (String) throws -> [UInt8] = ConfigurationFiles.read
+    /// Those that are valid.
+    var values = SettingValues()
     var problems: [ConfigurationProblem] = []
+    /// Whether it reads a default, which has no location in the file.
+    var isDefault = false
 
     mutating func error(_ path: String, _ message: String) {
-        report(.error, path, "\(path): \(message)")
+        report(.error, at: values.location(of: path), "\(path): \(message)")
     }
 
     mutating func warning(_ path: String, _ message: String) {
-        report(.warning, path, "\(path): \(message)")
+        report(.warning, at: values.location(of: path), "\(path): \(message)")
     }
 
-    mutating func report(_ severity: ConfigurationProblem.Severity, _ path: String, _ message: String) {
+    mutating func report(
+        _ severity: ConfigurationProblem.Severity, at location: ConfigurationProblem.Location, _ message: String,
+        _ hint: String? = nil
+    ) {
         problems.append(
-            ConfigurationProblem(
-                severity: severity, file: file, location: values.location(of: path), message: message))
+            ConfigurationProblem(severity: severity, file: file, location: location, message: message, hint: hint))
     }
 
-    var warnings: [ConfigurationProblem] { sorted(.warning) }
-
-    private func sorted(_ severity: ConfigurationProblem.Severity) -> [ConfigurationProblem] {
+    func sorted(_ severity: ConfigurationProblem.Severity) -> [ConfigurationProblem] {
         problems.filter { $0.severity == severity }.sorted { $0.location < $1.location }
     }
 
     func throwErrors() throws(ConfigurationError) {
         let errors = sorted(.error)
-        guard !errors.isEmpty else { return }
-        let readable = ConfigurationError.Readable(file: file, values: values, warnings: warnings)
-        throw ConfigurationError(problems: errors, readable: readable)
+        guard errors.isEmpty else { throw ConfigurationError(problems: errors, reader: self) }
     }
 
     var apps: [String] {

@@ -15,7 +15,7 @@ extension ConfigurationReader {
     }
 
     private mutating func checkBroker() {
-        let endpoints = values.elements("broker.endpoints")
+        let endpoints = (0..<values.count("broker.endpoints")).map { values.text("broker.endpoints[\($0)]") }
         for (index, endpoint) in endpoints.enumerated() {
             guard let endpoint else { continue }
             do {
@@ -34,7 +34,7 @@ extension ConfigurationReader {
                 }
             } catch {
                 let hint = endpoint.contains("#") ? "; write # in a user's name or password as %23" : ""
-                report(.error, "broker.endpoints[\(index)]", "broker.endpoints[\(index)]: \(error.message)\(hint)")
+                self.error("broker.endpoints[\(index)]", error.message + hint)
             }
         }
         let files = ["ca_file", "certificate_file", "private_key_file", "server_name"].map { "broker.tls.\($0)" }
@@ -106,29 +106,15 @@ extension ConfigurationReader {
                 error("\(path).name", "\"\(shown)\" is a format; give a decoder of another format another name")
             }
         }
-        let reader = DecoderReader(values, of: file)
-        var complaints = reader.problems
-        let decoders = DecoderSet(reader.entries.map(\.definition)) { index, path, message in
-            complaints.append(("\(reader.entries[index].section).\(path)", message))
+        let entries = decoderEntries()
+        let decoders = DecoderSet(entries.map(\.definition)) { index, path, message in
+            refuse("\(entries[index].section).\(path)", message)
         }
         for path in (0..<values.count("queues")).map({ "queues[\($0)].decoder" }) {
             guard let name = values.text(path), let complaint = decoders.complaint(about: name) else { continue }
-            complaints.append((path, complaint))
+            refuse(path, complaint)
         }
-        for (path, message) in complaints { error(path, shown(message, of: path)) }
     }
-
-    /// A message about a decoder or its name. A decoder does not know the origin of its options, so a message that
-    /// might quote a value from the environment is not shown.
-    private func shown(_ message: String, of path: String) -> String {
-        if let written = values.written(path) { return "\"\(written)\" is not valid; \(Self.concealed)" }
-        let names = (0..<values.count("decoders")).map { "decoders[\($0)].name" }
-        let decoder = path.hasPrefix("decoders[") ? path.prefix { $0 != "]" } + "]" : path[...]
-        let isConcealed = names.contains { values.written($0) != nil } || values.isSubstituted(below: String(decoder))
-        return isConcealed ? "not valid; \(Self.concealed)" : message
-    }
-
-    private static let concealed = "values from the environment are not shown"
 
     private mutating func checkRoutes() {
         let queues = queueNames

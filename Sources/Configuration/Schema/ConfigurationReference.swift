@@ -8,18 +8,7 @@ extension Setting {
     }
 
     /// Empty if every value is allowed.
-    package var rangeText: String {
-        switch kind {
-        case .section, .file, .boolean: ""
-        case .sections(let count): "\(count.words) sections"
-        case .text(let bytes): "\(bytes.words) bytes"
-        case .integer(let range): range.words
-        case .number(let range): range.words
-        case .choice(let names): names.joined(separator: ", ")
-        case .integers(let range, let count): "\(count.words) of \(range.words)"
-        case .texts(let bytes, let count): "\(count.words) of \(bytes.words) bytes"
-        }
-    }
+    package var rangeText: String { kind.rangeText }
 
     /// The key with its type, default and range on one line and its summary on the next.
     package var reference: [String] {
@@ -32,15 +21,25 @@ extension Setting.Kind {
     var typeName: String {
         switch self {
         case .section: "section"
-        case .sections: "list of sections"
         case .text: "text"
         case .file: "file"
         case .integer: "integer"
         case .number: "number"
         case .boolean: "true or false"
         case .choice: "choice"
-        case .integers: "list of integers"
-        case .texts: "list of texts"
+        case .list(let kind, _): "list of \(kind.typeName)s"
+        }
+    }
+
+    fileprivate var rangeText: String {
+        switch self {
+        case .section, .file, .boolean: ""
+        case .text(let bytes): "\(bytes.words) bytes"
+        case .integer(let range): range.words
+        case .number(let range): range.words
+        case .choice(let names): names.joined(separator: ", ")
+        case .list(.section, let count): "\(count.words) sections"
+        case .list(let kind, let count): "\(count.words) of \(kind.rangeText)"
         }
     }
 }

@@ -12,7 +12,7 @@ extension Setting {
     private static let broker = [
         Setting("broker", .section, default: "{}", "The RabbitMQ broker."),
         Setting(
-            "broker.endpoints", .texts(bytes: 1...2048, count: 1...32),
+            "broker.endpoints", .list(of: .text(bytes: 1...2048), count: 1...32),
             default: "[\"amqp://guest:guest@127.0.0.1:5672/%2f\"]",
             "URIs of the broker nodes; amqps:// for TLS. If one fails, another one is tried."),
         Setting(
@@ -35,7 +35,8 @@ extension Setting {
 
     private static let queues = [
         Setting(
-            "queues", .sections(count: 1...256), default: "[{ name: push.requests }]", "The queues to consume from."),
+            "queues", .list(of: .section, count: 1...256), default: "[{ name: push.requests }]",
+            "The queues to consume from."),
         Setting(
             "queues[].name", .text(bytes: 1...255), default: nil,
             "The queue's name; with the suffix .retry.<seconds>s it must fit into 255 bytes."),
@@ -97,11 +98,11 @@ extension Setting {
     private static let retry = [
         Setting("retry", .section, default: "{}", "Requests that wait in retry queues."),
         Setting(
-            "retry.delays_seconds", .integers(1...604_800, count: 1...16), default: "[900, 1800, 3600]",
+            "retry.delays_seconds", .list(of: .integer(1...604_800), count: 1...16), default: "[900, 1800, 3600]",
             "Delays of the retry queues for APNs faults (5xx; Apple asks for 15 minutes); the last one repeats."
         ),
         Setting(
-            "retry.throttled_delays_seconds", .integers(1...604_800, count: 1...16), default: "[5, 30, 120]",
+            "retry.throttled_delays_seconds", .list(of: .integer(1...604_800), count: 1...16), default: "[5, 30, 120]",
             "Delays when APNs throttles one device (429); the last one repeats."),
         Setting(
             "retry.max_attempts", .integer(1...100), default: "6",
@@ -134,7 +135,7 @@ extension Setting {
     ]
 
     private static let apps = [
-        Setting("apps", .sections(count: 1...1000), default: nil, "The apps, with one credential each."),
+        Setting("apps", .list(of: .section, count: 1...1000), default: nil, "The apps, with one credential each."),
         Setting(
             "apps[].topic", .text(bytes: 1...255), default: nil,
             "The app's bundle ID, without suffixes of push types; for MDM the UID of the certificate."),

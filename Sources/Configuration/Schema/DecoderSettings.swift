@@ -6,7 +6,7 @@ extension Setting {
     static let decoders =
         [
             Setting(
-                "decoders", .sections(count: 0...256), default: "[]",
+                "decoders", .list(of: .section, count: 0...256), default: "[]",
                 "Decoders with options; formats without options need no entry."),
             Setting("decoders[].name", .text(bytes: 1...64), default: nil, "The name for queues and other decoders."),
         ]
@@ -43,19 +43,19 @@ extension Setting {
                 "key", .text(bytes: 1...1024), default: "null",
                 "The key of a request without a message ID; a source like the fields."),
             Setting(
-                "only_if", .texts(bytes: 0...1024, count: 0...65), default: "[]",
+                "only_if", .list(of: .text(bytes: 0...1024), count: 0...65), default: "[]",
                 "A source like the fields, and its accepted values; messages without one of them are ignored."),
         ]
 
     private static let cloudevents = [
         Setting("decoder", .text(bytes: 1...64), default: "auto", "The decoder of the event's data."),
         Setting(
-            "types", .texts(bytes: 1...255, count: 0...64), default: "[]",
+            "types", .list(of: .text(bytes: 1...255), count: 0...64), default: "[]",
             "The event types that are requests; others are ignored. [] accepts all."),
     ]
 
     private static let celery = [
-        Setting("tasks", .sections(count: 1...64), default: nil, "The tasks that contain requests."),
+        Setting("tasks", .list(of: .section, count: 1...64), default: nil, "The tasks that contain requests."),
         Setting("tasks[].name", .text(bytes: 1...255), default: nil, "The task's name in Celery."),
         Setting(
             "tasks[].pointer", .text(bytes: 1...1024), default: "/kwargs",
@@ -78,7 +78,7 @@ extension Setting {
 
     private static let process = [
         Setting(
-            "command", .texts(bytes: 1...4096, count: 1...64), default: nil,
+            "command", .list(of: .text(bytes: 1...4096), count: 1...64), default: nil,
             "The program, searched in PATH unless its name has a slash, and its arguments; without a shell."),
         Setting(
             "deadline_milliseconds", .integer(1...600_000), default: "5000",

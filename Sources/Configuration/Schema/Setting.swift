@@ -3,11 +3,9 @@
 ///
 /// Parsing, `harebell config` and the documentation are all derived from ``Schema``.
 package struct Setting: Sendable {
-    package enum Kind: Sendable, Equatable {
+    package indirect enum Kind: Sendable, Equatable {
         /// A mapping of further keys.
         case section
-        /// A list of mappings, `count` of them.
-        case sections(count: ClosedRange<Int>)
         /// Text with a length in bytes of UTF-8.
         case text(bytes: ClosedRange<Int>)
         /// The path of a file, relative to the configuration file's folder.
@@ -16,9 +14,8 @@ package struct Setting: Sendable {
         case number(ClosedRange<Double>)
         case boolean
         case choice([String])
-        case integers(ClosedRange<Int>, count: ClosedRange<Int>)
-        /// A list of `count` texts with a length in bytes each.
-        case texts(bytes: ClosedRange<Int>, count: ClosedRange<Int>)
+        /// `count` elements of one kind. Their path is that of the list with `[]`, and they have no default.
+        case list(of: Kind, count: ClosedRange<Int>)
     }
 
     /// The full path of the key: `apns.connections.min`; `queues[].name` in each section of a list.
@@ -53,10 +50,5 @@ package struct Setting: Sendable {
 
     package func below(_ section: String) -> Setting {
         Setting("\(section).\(path)", kind, default: defaultValue, optional: isOptional, summary)
-    }
-
-    /// The parent path of the keys in a list or mapping with this name.
-    var childPrefix: String {
-        if case .sections = kind { path + "[]" } else { path }
     }
 }

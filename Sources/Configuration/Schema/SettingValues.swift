@@ -7,11 +7,9 @@ package struct SettingValues: Sendable {
         case integer(Int)
         case number(Double)
         case boolean(Bool)
-        /// An invalid element is `nil`.
-        case texts([String?])
-        case integers([Int])
         case section
-        case sections(Int)
+        /// The number of elements. Each has a value at its own path, unless it is not valid.
+        case list(Int)
         /// `null`, where that is valid.
         case off
     }
@@ -48,7 +46,7 @@ package struct SettingValues: Sendable {
         case .number(let number): return "\(number)"
         case .boolean(let boolean): return "\(boolean)"
         case .off: return "null"
-        case .texts, .integers, .section, .sections, nil: return ""
+        case .section, .list, nil: return ""
         }
     }
 
@@ -100,21 +98,18 @@ package struct SettingValues: Sendable {
     }
 
     /// `nil` also if an element is not valid.
-    package func texts(_ path: String) -> [String]? {
-        guard case .texts(let texts) = values[path], !texts.contains(nil) else { return nil }
-        return texts.compactMap(\.self)
+    package func texts(_ path: String) -> [String]? { elements(path, text) }
+
+    package func integers(_ path: String) -> [Int]? { elements(path, integer) }
+
+    private func elements<Element>(_ path: String, _ value: (String) -> Element?) -> [Element]? {
+        guard case .list(let count) = values[path] else { return nil }
+        let elements = (0..<count).compactMap { value("\(path)[\($0)]") }
+        return elements.count == count ? elements : nil
     }
 
-    package func elements(_ path: String) -> [String?] {
-        if case .texts(let texts) = values[path] { texts } else { [] }
-    }
-
-    package func integers(_ path: String) -> [Int]? {
-        if case .integers(let integers) = values[path] { integers } else { nil }
-    }
-
-    /// The number of sections in a list; 0 if it could not be read.
+    /// The number of elements in a list; 0 if it could not be read.
     package func count(_ path: String) -> Int {
-        if case .sections(let count) = values[path] { count } else { 0 }
+        if case .list(let count) = values[path] { count } else { 0 }
     }
 }

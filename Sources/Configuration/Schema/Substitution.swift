@@ -9,33 +9,28 @@ package enum Substitution {
         guard text.utf8.contains(UInt8(ascii: "$")) else { return text }
         var result = ""
         var rest = Substring(text)
-        while let dollar = rest.firstIndex(of: "$") {
-            result += rest[..<dollar]
-            rest = rest[dollar...]
-            if rest.hasPrefix("$${") {
+        // `$${`, `${` with what it contains, or `${` without an end.
+        while let match = rest.firstMatch(of: #/\$\$\{|\$\{(?:([^}]*)\})?/#) {
+            result += rest[..<match.range.lowerBound]
+            rest = rest[match.range.upperBound...]
+            guard match.0 != "$${" else {
                 result += "${"
-                rest = rest.dropFirst(3)
-            } else if rest.hasPrefix("${") {
-                guard let end = rest.firstIndex(of: "}") else { throw Complaint("\"${\" without \"}\"; \(plain)") }
-                let inside = rest[rest.index(rest.startIndex, offsetBy: 2)..<end]
-                let separator = inside.firstRange(of: ":-")
-                let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
-                guard name.wholeMatch(of: #/[A-Za-z_][A-Za-z0-9_]*/#) != nil else {
-                    throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)")
-                }
-                guard !inside.contains("${") else { throw Complaint("a default cannot contain \"${\"") }
-                let value = environment(String(name))
-                if let separator, value?.isEmpty ?? true {
-                    result += inside[separator.upperBound...]
-                } else if let value {
-                    result += value
-                } else {
-                    throw Complaint("the environment variable \(name) is not set")
-                }
-                rest = rest[rest.index(after: end)...]
+                continue
+            }
+            guard let inside = match.1 else { throw Complaint("\"${\" without \"}\"; \(plain)") }
+            let separator = inside.firstRange(of: ":-")
+            let name = inside[..<(separator?.lowerBound ?? inside.endIndex)]
+            guard name.wholeMatch(of: #/[A-Za-z_][A-Za-z0-9_]*/#) != nil else {
+                throw Complaint("expected an environment variable's name in \"${…}\"; \(plain)")
+            }
+            guard !inside.contains("${") else { throw Complaint("a default cannot contain \"${\"") }
+            let value = environment(String(name))
+            if let separator, value?.isEmpty ?? true {
+                result += inside[separator.upperBound...]
+            } else if let value {
+                result += value
             } else {
-                result += "$"
-                rest = rest.dropFirst()
+                throw Complaint("the environment variable \(name) is not set")
             }
         }
         return result + rest

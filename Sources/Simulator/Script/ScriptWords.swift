@@ -78,23 +78,16 @@ struct ScriptWords {
     private var words: ArraySlice<String> = []
 
     init(_ line: some StringProtocol) throws(Complaint) {
-        var rest = Substring(line)
-        while let first = rest.first, first != "#" {
-            switch first {
-            case " ", "\t", "\r":
-                rest.removeFirst()
-            case ",", ":":
-                words.append(String(rest.removeFirst()))
-            case "\"":
-                guard let close = rest.dropFirst().firstIndex(of: "\"") else {
-                    throw Complaint("the closing quote of \(rest) is missing")
+        for match in Substring(line).matches(of: #/[,:]|"[^"]*"?|\#.*|[^ \t\r,:\#"]+/#) {
+            let word = match.output
+            if word.first == "#" { return }
+            if word.first == "\"" {
+                guard word.count > 1, word.last == "\"" else {
+                    throw Complaint("the closing quote of \(word) is missing")
                 }
-                words.append(String(rest[..<close]))
-                rest = rest[close...].dropFirst()
-            default:
-                let word = rest.prefix { !" \t\r,:#\"".contains($0) }
+                words.append(String(word.dropLast()))
+            } else {
                 words.append(String(word))
-                rest = rest.dropFirst(word.count)
             }
         }
     }

@@ -2,30 +2,32 @@ import Core
 import Decoding
 import System
 
-/// Reads the entries of `decoders`, and collects the options that are not valid.
-///
-/// An entry with such options is complete nevertheless, so that all problems are reported together.
-struct DecoderReader {
-    private let values: SettingValues
-    /// The configuration file; relative paths start at its folder.
-    private let file: String
-    /// The readable ones, each with the path of its section.
-    private(set) var entries: [(definition: DecoderDefinition, section: String)] = []
-    /// Each with the path of its setting.
-    private(set) var problems: [(path: String, message: String)] = []
-
-    init(_ values: SettingValues, of file: String) {
-        self.values = values
-        self.file = file
+extension ConfigurationReader {
+    /// The readable entries of `decoders`, each with the path of its section.
+    ///
+    /// An entry with options that are not valid is complete nevertheless, so that all problems are reported together.
+    mutating func decoderEntries() -> [(definition: DecoderDefinition, section: String)] {
+        var entries: [(definition: DecoderDefinition, section: String)] = []
         for index in 0..<values.count("decoders") {
             let path = "decoders[\(index)]"
             guard let name = values.text("\(path).name"),
                 let format = DecoderFormat.sections.first(where: { values["\(path).\($0.rawValue)"] == .section }),
                 let options = options(of: format, "\(path).\(format.rawValue)")
             else { continue }
-            let definition = DecoderDefinition(name: name, options)
-            entries.append((definition, "\(path).\(format.rawValue)"))
+            entries.append((DecoderDefinition(name: name, options), "\(path).\(format.rawValue)"))
         }
+        return entries
+    }
+
+    /// Reports a message about a decoder or its name. A decoder does not know the origin of its options, so a message
+    /// that might quote a value from the environment is not shown.
+    mutating func refuse(_ path: String, _ message: String) {
+        let concealed = "values from the environment are not shown"
+        if let written = values.written(path) { return error(path, "\"\(written)\" is not valid; \(concealed)") }
+        let names = (0..<values.count("decoders")).map { "decoders[\($0)].name" }
+        let decoder = path.hasPrefix("decoders[") ? path.prefix { $0 != "]" } + "]" : path[...]
+        let isConcealed = names.contains { values.written($0) != nil } || values.isSubstituted(below: String(decoder))
+        error(path, isConcealed ? "not valid; \(concealed)" : message)
     }
 
     private mutating func options(of format: DecoderFormat, _ section: String) -> DecoderDefinition.Options? {
@@ -36,9 +38,7 @@ struct DecoderReader {
             .cloudevents(decoder: decoder("\(section).decoder"), types: values.texts("\(section).types") ?? [])
         case .celery: .celery(celery(section))
         case .library:
-            .library(
-                file: values.file("\(section).file", beside: file),
-                options: values.text("\(section).options") ?? "{}")
+            .library(file: path("\(section).file"), options: values.text("\(section).options") ?? "{}")
         case .process: .process(process(section))
         }
     }
@@ -52,7 +52,7 @@ struct DecoderReader {
         }
         if let texts = values.texts("\(section).only_if"), let first = texts.first {
             if first.isEmpty || texts.count == 1 {
-                problems.append(("\(section).only_if", "expected a source and its accepted values"))
+                refuse("\(section).only_if", "expected a source and its accepted values")
             }
             options.accepted = Array(texts.dropFirst())
             attempt("\(section).only_if[0]") { () throws(Complaint) in
@@ -62,7 +62,7 @@ struct DecoderReader {
         if !["device-token", "device-tokens", "apns-channel-id"].contains(where: {
             values.text("\(section).\($0)") != nil
         }) {
-            problems.append((section, "expected one of device-token, device-tokens and apns-channel-id"))
+            refuse(section, "expected one of device-token, device-tokens and apns-channel-id")
         }
         return options
     }
@@ -74,7 +74,7 @@ struct DecoderReader {
             let path = "\(section).tasks[\(index)]"
             let name = values.text("\(path).name") ?? ""
             if options.tasks.contains(where: { $0.name == name }) {
-                problems.append(("\(path).name", "\"\(name)\" is already listed"))
+                refuse("\(path).name", "\"\(name)\" is already listed")
             }
             let decoder = decoder("\(path).decoder")
             read("\(path).pointer") { pointer throws(Complaint) in
@@ -84,7 +84,7 @@ struct DecoderReader {
         return options
     }
 
-    private mutating func process(_ section: String) -> ProcessDecoder.Options {
+    private func process(_ section: String) -> ProcessDecoder.Options {
         let command = values.texts("\(section).command") ?? []
         var options = ProcessDecoder.Options(
             program: Program(
@@ -114,7 +114,7 @@ struct DecoderReader {
         do throws(Complaint) {
             try body()
         } catch {
-            problems.append((path, error.message))
+            refuse(path, error.message)
         }
     }
 }

@@ -1,17 +1,8 @@
 import Core
 
-/// Validates a file's tree against the schema and collects all valid values and all problems.
-package struct SettingReader {
-    let file: String
-    let environment: (String) -> String?
-    package private(set) var values = SettingValues()
-    package private(set) var problems: [ConfigurationProblem] = []
-    /// Whether it reads a default, which has no location in the file.
-    private var isDefault = false
-
-    package init(root: YAMLNode?, file: String, environment: @escaping (String) -> String?) {
-        self.file = file
-        self.environment = environment
+/// Validates a file's tree against the schema.
+extension ConfigurationReader {
+    mutating func readSettings(_ root: YAMLNode?) {
         if let root, root.mapping == nil, !Self.isNull(root) {
             report(root, "expected keys and values, found \(Self.kind(of: root))")
         } else {
@@ -98,15 +89,31 @@ package struct SettingReader {
         if setting.isOptional, Self.isNull(node) { return .off }
         switch setting.kind {
         case .section:
-            guard let mapping = Self.isNull(node) ? [] : node.mapping else {
-                return mismatch(node, setting.kind, path)
+            // Only an element of a list has no default.
+            let isElement = setting.defaultValue == nil
+            guard let mapping = Self.isNull(node) && !isElement ? [] : node.mapping else {
+                // Lists of texts are common elsewhere, so `- push.requests` is a likely mistake.
+                let key = isElement ? Schema.children[setting.path]?.first { $0.defaultValue == nil }?.key : nil
+                let text = node.scalar?.string ?? ""
+                let hint = key.flatMap { text.isEmpty ? nil : "write - \($0): \(Self.quote(text))" }
+                return mismatch(node, setting.kind, path, hint: hint)
             }
-            readSection(mapping, path: path, schema: setting.childPrefix)
+            readSection(mapping, path: path, schema: setting.path)
             return .section
-        case .sections, .integers, .texts: return list(of: node, setting, path)
+        case .list(let kind, let count):
+            guard let sequence = node.sequence else { return mismatch(node, setting.kind, path) }
+            checkCount(sequence.count, count, path)
+            let element = Setting("\(setting.path)[]", kind, default: nil, setting.summary)
+            for (index, node) in sequence.enumerated() {
+                let path = "\(path)[\(index)]"
+                locate(path, at: node)
+                values.set(path, value(of: node, element, path))
+            }
+            return .list(sequence.count)
         case .text(let bytes): return text(of: node, setting.kind, path, bytes: bytes).map { .text($0) }
         case .file: return text(of: node, setting.kind, path, bytes: 1...4095).map { .text($0) }
-        case .integer(let range): return integer(of: node, path, range: range).map { .integer($0) }
+        case .integer(let range):
+            return number(of: node, setting.kind, path, range: range) { Int($0) }.map { .integer($0) }
         case .number(let range):
             return number(of: node, setting.kind, path, range: range, Double.init).map { .number($0) }
         case .boolean: return plain(node, setting.kind, path) { Bool($0) }.map { .boolean($0) }
@@ -124,54 +131,6 @@ package struct SettingReader {
         }
     }
 
-    private mutating func list(of node: YAMLNode, _ setting: Setting, _ path: String) -> SettingValues.Value? {
-        guard let sequence = node.sequence else { return mismatch(node, setting.kind, path) }
-        switch setting.kind {
-        case .sections(let count):
-            checkCount(sequence.count, count, path)
-            for (index, element) in sequence.enumerated() {
-                let path = "\(path)[\(index)]"
-                locate(path, at: element)
-                guard let mapping = element.mapping else {
-                    // Lists of texts are common elsewhere, so `- push.requests` is a likely mistake.
-                    let key = Schema.children[setting.childPrefix]?.first { $0.defaultValue == nil }?.key
-                    let isText = element.scalar?.string.isEmpty == false
-                    report(
-                        path, "\(path): expected keys and values, found \(Self.kind(of: element))",
-                        hint: isText ? key.map { "write - \($0): \(Self.quote(element.scalar?.string ?? ""))" } : nil)
-                    continue
-                }
-                readSection(mapping, path: path, schema: setting.childPrefix)
-            }
-            return .sections(sequence.count)
-        case .integers(let range, let count):
-            checkCount(sequence.count, count, path)
-            let integers = elements(of: sequence, path) { reader, element, path in
-                reader.integer(of: element, path, range: range)
-            }
-            return integers.contains(nil) ? nil : .integers(integers.compactMap(\.self))
-        case .texts(let bytes, let count):
-            checkCount(sequence.count, count, path)
-            let texts = elements(of: sequence, path) { reader, element, path in
-                reader.text(of: element, .text(bytes: bytes), path, bytes: bytes)
-            }
-            return .texts(texts)
-        case .section, .text, .file, .integer, .number, .boolean, .choice:
-            preconditionFailure("\(setting.path) has no elements")
-        }
-    }
-
-    /// - Returns: `nil` for each invalid element.
-    private mutating func elements<Value>(
-        of sequence: [YAMLNode], _ path: String, _ read: (inout SettingReader, YAMLNode, String) -> Value?
-    ) -> [Value?] {
-        sequence.enumerated().map { index, element in
-            let path = "\(path)[\(index)]"
-            locate(path, at: element)
-            return read(&self, element, path)
-        }
-    }
-
     private mutating func text(
         of node: YAMLNode, _ kind: Setting.Kind, _ path: String, bytes: ClosedRange<Int>
     ) -> String? {
@@ -183,10 +142,6 @@ package struct SettingReader {
         }
         guard !text.utf8.contains(0) else { return fail(path, "\(path): expected text without NUL characters") }
         return text
-    }
-
-    private mutating func integer(of node: YAMLNode, _ path: String, range: ClosedRange<Int>) -> Int? {
-        number(of: node, .integer(range), path, range: range) { Int($0) }
     }
 
     private mutating func number<Number>(
@@ -229,8 +184,10 @@ package struct SettingReader {
         report(path, "\(path) has \(count) elements; expected \(range.lowerBound) to \(range.upperBound)")
     }
 
-    private mutating func mismatch<Value>(_ node: YAMLNode, _ kind: Setting.Kind, _ path: String) -> Value? {
-        fail(path, "\(path): expected \(kind.expectation), found \(Self.kind(of: node))")
+    private mutating func mismatch<Value>(
+        _ node: YAMLNode, _ kind: Setting.Kind, _ path: String, hint: String? = nil
+    ) -> Value? {
+        fail(path, "\(path): expected \(kind.expectation), found \(Self.kind(of: node))", hint: hint)
     }
 
     private mutating func fail<Value>(_ path: String, _ message: String, hint: String? = nil) -> Value? {
@@ -244,14 +201,6 @@ package struct SettingReader {
 
     private mutating func report(_ path: String, _ message: String, hint: String? = nil) {
         report(.error, at: values.location(of: path), message, hint)
-    }
-
-    private mutating func report(
-        _ severity: ConfigurationProblem.Severity, at location: ConfigurationProblem.Location, _ message: String,
-        _ hint: String? = nil
-    ) {
-        problems.append(
-            ConfigurationProblem(severity: severity, file: file, location: location, message: message, hint: hint))
     }
 
     /// A sibling with a similar name, else the same name elsewhere.
@@ -268,7 +217,7 @@ package struct SettingReader {
         let meant = Suggestion.completion(of: name, among: settings.map(\.key))
         switch settings.first(where: { $0.key == meant })?.kind {
         case .section?: return value.mapping == nil ? nil : meant
-        case .sections?: return value.sequence == nil ? nil : meant
+        case .list(.section, _)?: return value.sequence == nil ? nil : meant
         default: return nil
         }
     }
@@ -316,7 +265,7 @@ extension Setting.Kind {
         case .choice(let names): "one of \(names.joined(separator: ", "))"
         case .integer: "an integer"
         case .text, .boolean: typeName
-        case .sections, .number, .integers, .texts: "a \(typeName)"
+        case .number, .list: "a \(typeName)"
         }
     }
 }
