@@ -61,11 +61,6 @@ package struct PipelineSettings: Sendable {
         case .none: nil
         }
     }
-
-    /// Identifies the result of a message that is not a valid request.
-    package func notificationID(of delivery: Delivery) -> NotificationID {
-        RequestKey.notificationID(own: nil, position: nil, of: delivery, queue: queues[delivery.queue.index].name)
-    }
 }
 
 extension PipelineSettings {

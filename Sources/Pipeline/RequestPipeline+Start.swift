@@ -37,7 +37,7 @@ extension RequestPipeline {
                 refusals.removeFirst()
                 if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
                 if done?.contains(place) != true {
-                    let id = notificationID(refusal.id, position, of: request, key: decoded.key)
+                    let id = notificationID(refusal.failure.known?.id, position, of: request, key: decoded.key)
                     var end = Conclusion(request, refusal.failure, position: position, id: id)
                     if let hint = decoded.hint { end.report.add(hint) }
                     conclude(end, at: now)
@@ -88,19 +88,15 @@ extension RequestPipeline {
 
     /// A request that can be read gets one result and a dead letter.
     private mutating func refuse(_ request: InFlightRequest, _ decoded: Request, _ detail: String, at now: Moment) {
-        guard let first = decoded.notifications.first else {
-            let id = settings.notificationID(of: request.delivery)
-            return refuse(request, decoded.failure(detail), id: id, at: now)
-        }
-        requestKey.begin()
-        let id = notificationID(first.content.id, nil, of: request, key: decoded.key)
+        let first = decoded.notifications.first
+        let id = notificationID(first?.content.id, of: request, key: decoded.key)
         var detail = detail
-        if case .failure(let refusal) = waiting.table.resolve(first) { detail += "; \(refusal.detail)" }
+        if let first, case .failure(let refusal) = waiting.table.resolve(first) { detail += "; \(refusal.detail)" }
         refuse(request, decoded.failure(detail), id: id, at: now)
     }
 
-    private mutating func notificationID(
-        _ own: NotificationID?, _ position: Int?, of request: InFlightRequest, key: ArraySlice<UInt8>?
+    mutating func notificationID(
+        _ own: NotificationID?, _ position: Int? = nil, of request: InFlightRequest, key: ArraySlice<UInt8>? = nil
     ) -> NotificationID {
         requestKey.notificationID(
             own: own, position: position, of: request.delivery,

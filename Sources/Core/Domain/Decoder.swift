@@ -2,20 +2,9 @@
 ///
 /// Decoders create it with `RequestFields`, which enforces APNs' rules.
 package struct Request: Sendable {
-    /// An element of a fan-out that cannot be sent. It does not affect the other elements.
-    package struct Refusal: Sendable {
-        /// Its position in the fan-out. Refused elements count, so the notifications keep their positions.
-        package let position: Int
-        package let failure: DecodingFailure
-        /// The `apns-id` of the whole request.
-        package let id: NotificationID?
-
-        package init(position: Int, _ failure: DecodingFailure, id: NotificationID?) {
-            self.position = position
-            self.failure = failure
-            self.id = id
-        }
-    }
+    /// An element of a fan-out that cannot be sent. It does not affect the other elements. Refused elements count, so
+    /// the notifications keep their positions.
+    package typealias Refusal = (position: Int, failure: DecodingFailure)
 
     /// All of them must end before the message is settled.
     package var notifications: [Notification]

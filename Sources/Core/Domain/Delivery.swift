@@ -253,39 +253,27 @@ package struct Delivery: Sendable {
         lend(content.layout.body)
     }
 
-    /// The same message with a part of its body as the body, for a nested format. Nothing is copied.
-    ///
-    /// - Parameters:
-    ///   - part: offsets in ``body``.
-    ///   - contentType: the location of the part's content type in the body; `nil` for none.
-    package func inner(_ part: Range<Int>, contentType: Range<Int>? = nil) -> Delivery {
-        let body = body
-        precondition(part.upperBound <= body.count && contentType?.upperBound ?? 0 <= body.count, "a part lies within")
+    /// The same message with a slice of its body as the body. Nothing is copied.
+    package func trimmed(to part: ArraySlice<UInt8>) -> Delivery {
         var layout = content.layout
-        layout.body = field(inBody: part)
-        layout.contentType = contentType.map(field(inBody:)) ?? .absent
+        layout.body = Field(part.startIndex..<part.endIndex)
         return copy(storage: content.storage, layout: layout)
     }
 
-    private func field(inBody range: Range<Int>) -> Field {
-        Field(body.startIndex + range.lowerBound..<body.startIndex + range.upperBound)
-    }
-
-    /// The same message with a part of its body as the body. Nothing is copied.
-    package func trimmed(to part: Range<Int>) -> Delivery {
-        var layout = content.layout
-        layout.body = field(inBody: part)
-        return copy(storage: content.storage, layout: layout)
-    }
-
-    /// The same message with an unwrapped body, which is appended to the block without a byte order mark.
-    package func inner(unwrapped body: some Collection<UInt8>, contentType: ArraySlice<UInt8>? = nil) -> Delivery {
+    /// The same message with another body, for a nested format, without a byte order mark. Slices of the message are
+    /// not copied; others are appended to the block.
+    package func inner(_ body: ArraySlice<UInt8>, contentType: ArraySlice<UInt8>? = nil) -> Delivery {
         var storage = content.storage
         var layout = content.layout
-        layout.body = Self.place(body, in: &storage)
+        layout.body = Self.find(body, in: &storage)
         if body.starts(with: [0xEF, 0xBB, 0xBF]) { layout.body.lower += 3 }
-        layout.contentType = contentType.map { Self.place($0, in: &storage) } ?? .absent
+        layout.contentType = contentType.map { Self.find($0, in: &storage) } ?? .absent
         return copy(storage: storage, layout: layout)
+    }
+
+    private static func find(_ bytes: ArraySlice<UInt8>, in storage: inout [UInt8]) -> Field {
+        if let range = storage.span.indices(of: bytes.span) { return Field(range) }
+        return place(bytes, in: &storage)
     }
 
     package var hasContentEncoding: Bool { !content.layout.contentEncoding.isEmpty }

@@ -12,7 +12,7 @@ extension Delivery {
         let whole = body.first == 0x00 ? ValueSection.unwrap(self) : self
         let delivery = whole.hasContentEncoding ? try whole.decompressed(limit: limit) : whole
         guard delivery.body.first == 0xEF, delivery.body.starts(with: [0xEF, 0xBB, 0xBF]) else { return delivery }
-        return delivery.trimmed(to: 3..<delivery.body.count)
+        return delivery.trimmed(to: delivery.body.dropFirst(3))
     }
 
     /// The beginnings of the names of character sets.
@@ -59,6 +59,6 @@ enum ValueSection {
         let length = rest.dropFirst().prefix(width)
         let value = rest.dropFirst(1 + width)
         guard length.count == width, value.count == length.reduce(0, { $0 << 8 | Int($1) }) else { return delivery }
-        return delivery.trimmed(to: value.startIndex - body.startIndex..<value.endIndex - body.startIndex)
+        return delivery.trimmed(to: value)
     }
 }

@@ -63,14 +63,10 @@ package struct CeleryDecoder: RefusingDecoder {
         guard let part = message.arguments[task.index].flatMap(task.pointer.find) else {
             throw DecodingFailure("\(task.place): missing in the task's arguments\(message.hint(task.index))")
         }
-        let argument: Delivery
-        if part.kind == .string {
-            guard let text = part.text else { throw DecodingFailure("\(task.place): half of a surrogate pair") }
-            argument = delivery.inner(unwrapped: text)
-        } else {
-            argument = delivery.inner(part.value.range)
+        guard let argument = part.kind == .string ? part.text : part.raw else {
+            throw DecodingFailure("\(task.place): half of a surrogate pair")
         }
-        let decoded = inner[index].decode(argument, at: now)
+        let decoded = inner[index].decode(delivery.inner(argument), at: now)
         guard case .request(var request) = decoded else { return decoded }
         // All notifications of a request share one payload.
         if let path = request.notifications.first.flatMap({ KombuValue.path(in: $0.payload) }) {

@@ -72,24 +72,19 @@ package struct CloudEventsDecoder: RefusingDecoder {
         let members = body.members
         let contentType = members["datacontenttype"]
         if contentType.map({ $0.text == nil }) ?? false { throw DecodingFailure("datacontenttype: expected a string") }
-        let data: Delivery
+        let data: ArraySlice<UInt8>
         if let part = members["data"] {
-            if part.kind == .string, let text = part.text {
-                data = delivery.inner(unwrapped: text, contentType: contentType?.text)
-            } else if let contentType, contentType.value.isEscaped {
-                data = delivery.inner(unwrapped: part.raw, contentType: contentType.text)
-            } else {
-                data = delivery.inner(part.value.range, contentType: contentType?.value.range)
-            }
+            data = part.text ?? part.raw
         } else if let part = members["data_base64"] {
             guard let text = part.text, let bytes = Base64.standard.decode(text.span) else {
                 throw DecodingFailure("data_base64: expected base64")
             }
-            data = delivery.inner(unwrapped: bytes, contentType: contentType?.text)
+            data = bytes[...]
         } else {
             throw DecodingFailure("data: missing; expected data or data_base64")
         }
-        return try decoded(data, try Attributes { name, _, _ in members[name]?.text }, at: now)
+        let attributes = try Attributes { name, _, _ in members[name]?.text }
+        return try decoded(delivery.inner(data, contentType: contentType?.text), attributes, at: now)
     }
 
     private func decoded(

@@ -34,8 +34,9 @@ extension RequestPipeline {
         let failure = DecodingFailure(
             "body: \(bodySize) bytes, more than broker.max_message_bytes (\(limit)) allows", limit: .body,
             known: APNsHeadersDecoder.known(of: delivery))
-        let id = failure.known?.id ?? (isNamed ? settings.notificationID(of: delivery) : nil)
-        refuse(makeRequest(delivery, at: now), failure, id: id, at: now)
+        let request = makeRequest(delivery, at: now)
+        let own = failure.known?.id
+        refuse(request, failure, id: isNamed ? notificationID(own, of: request) : own, at: now)
     }
 
     /// The results and copies of a traced request continue its trace.
@@ -68,8 +69,7 @@ extension RequestPipeline {
         let report = Report(
             outcome: .undelivered, attempts: request.history.attempts, processed: .unknown,
             detail: "poison suspect: delivered \(count) times before and never settled; it was not decoded")
-        let id =
-            APNsHeadersDecoder.known(of: request.delivery).id ?? settings.notificationID(of: request.delivery)
+        let id = notificationID(APNsHeadersDecoder.known(of: request.delivery).id, of: request)
         conclude(Conclusion(request: request, id: id, report: report), at: now)
     }
 
@@ -134,8 +134,7 @@ extension RequestPipeline {
             complete(request, at: now)
         case .reject(var failure):
             if failure.known == nil { failure.known = APNsHeadersDecoder.known(of: request.delivery) }
-            let id = failure.known?.id ?? settings.notificationID(of: request.delivery)
-            refuse(request, failure, id: id, at: now)
+            refuse(request, failure, id: notificationID(failure.known?.id, of: request), at: now)
         case .later(let pause): postpone(request, for: pause, at: now)
         }
     }

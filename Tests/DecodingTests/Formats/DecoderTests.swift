@@ -315,7 +315,7 @@ struct DecoderTests {
                         && refusal.failure.detail.hasSuffix(
                             "expected an even number of hexadecimal digits, at most 1024")
                 )
-                #expect(refusal.id == NotificationID(id))
+                #expect(refusal.failure.known?.id == NotificationID(id))
             }
         }
 

@@ -31,17 +31,17 @@ struct RequestBatch {
             if let time = found.notBefore { notBefore = max(notBefore ?? time, time) }
             if let hint = found.hint { remarks.add("\(place)[\(index)].\(hint)") }
             for refusal in found.refusals {
-                refuse(refusal.failure, at: position + refusal.position, id: refusal.id)
+                refuse(refusal.failure, at: position + refusal.position)
             }
         } catch {
-            refuse(error, at: position, id: error.known?.id)
+            refuse(error, at: position)
         }
         guard count <= RequestFields.maximumTokens else { throw RequestFields.badCount(count) }
     }
 
-    private mutating func refuse(_ failure: DecodingFailure, at position: Int, id: NotificationID?) {
+    private mutating func refuse(_ failure: DecodingFailure, at position: Int) {
         let placed = DecodingFailure("\(place)[\(index)].\(failure.detail)", limit: failure.limit, known: failure.known)
-        refusals.append(Request.Refusal(position: position, placed, id: id))
+        refusals.append((position, placed))
     }
 
     func request(key: ArraySlice<UInt8>?) -> Request {

@@ -86,7 +86,7 @@ extension RequestFields {
                 } else {
                     let failure = DecodingFailure(
                         "device-tokens[\(position)]: \(Self.badToken(digits))", limit: nil, known: known)
-                    refusals.append(Request.Refusal(position: position, failure, id: content.id))
+                    refusals.append((position, failure))
                 }
             }
             return Request(notifications, refusals: refusals, notBefore: notBefore, hint: remarks.text)
