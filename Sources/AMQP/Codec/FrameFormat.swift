@@ -1,3 +1,5 @@
+import Core
+
 /// The format of frames; sizes in bytes. Source: AMQP 0-9-1, sections 4.2.2, 4.2.3 and 4.2.6.
 enum FrameFormat {
     enum Kind: UInt8 {
@@ -16,4 +18,25 @@ enum FrameFormat {
     static let overhead = headerSize + 1
     /// Class, weight and body size at the beginning of a content header.
     static let contentHeaderSize = 12
+}
+
+extension ByteQueue {
+    /// - Parameter size: of what follows until ``endFrame()``, in bytes.
+    @inline(__always)
+    mutating func beginFrame(_ kind: FrameFormat.Kind, channel: UInt16, size: Int) {
+        append(kind.rawValue)
+        append(bigEndian: channel)
+        append(bigEndian: UInt32(size))
+    }
+
+    @inline(__always)
+    mutating func endFrame() {
+        append(FrameFormat.end)
+    }
+
+    @inline(__always)
+    mutating func append(short text: ArraySlice<UInt8>) {
+        append(UInt8(text.count))
+        append(text.span)
+    }
 }

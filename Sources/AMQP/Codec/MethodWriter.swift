@@ -20,16 +20,14 @@ struct MethodWriter: ~Copyable {
         defer { pool.recycle() }
         var method = try make(&self)
         let start = output.count
-        output.append(FrameFormat.Kind.method.rawValue)
-        output.append(bigEndian: channel)
-        output.append(bigEndian: 0 as UInt32)
+        output.beginFrame(.method, channel: channel, size: 0)
         output.append(bigEndian: id)
         let size = unsafe output.append(upTo: variableSize + 64) { buffer in
             let encoded = unsafe amqp_bytes_t(len: buffer.count, bytes: buffer.baseAddress)
             return unsafe withUnsafeMutablePointer(to: &method) { unsafe Int(amqp_encode_method(id, $0, encoded)) }
         }
         output.overwrite(at: start + 3, bigEndian: UInt32(4 + size))
-        output.append(FrameFormat.end)
+        output.endFrame()
     }
 
     /// A string of at most 255 bytes.

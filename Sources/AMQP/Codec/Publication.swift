@@ -45,7 +45,7 @@ package struct Publication {
         set { encodedProperties = Self.persistent(newValue) }
     }
 
-    /// Writes the frames in one pass: `basic.publish`, the content header, and the body frames.
+    /// Writes the frames: `basic.publish`, the content header, and the body frames.
     ///
     /// All lengths are checked before the first byte is written: a method frame without its header would end the
     /// connection. Source: AMQP 0-9-1, sections 4.2.3 to 4.2.6.
@@ -53,44 +53,34 @@ package struct Publication {
         try ShortString.check(exchange, "exchange")
         try ShortString.check(routingKey, "routing key")
         try encodedProperties.check()
-        let part = frameMax - FrameFormat.overhead
-        let limit = part - FrameFormat.contentHeaderSize
+        let largestPart = frameMax - FrameFormat.overhead
+        let limit = largestPart - FrameFormat.contentHeaderSize
         guard propertiesSize <= limit else {
             throw AMQPError(
                 .propertiesTooLarge, "the properties have \(propertiesSize) bytes; one frame holds \(limit)",
                 isTransient: false)
         }
-        let methodSize = 9 + exchange.count + routingKey.count
-        let headerSize = FrameFormat.contentHeaderSize + propertiesSize
-        let frames = 2 + (body.count + part - 1) / part
-        let total = frames * FrameFormat.overhead + methodSize + headerSize + body.count
-        unsafe output.append(upTo: total) { buffer in
-            var writer = unsafe PackedWriter(buffer)
-            writer.beginFrame(.method, channel: channel, size: methodSize)
-            writer.append(bigEndian: AMQP_BASIC_PUBLISH_METHOD)
-            writer.append(bigEndian: 0 as UInt16)
-            writer.append(short: exchange)
-            writer.append(short: routingKey)
-            writer.append(mandatory ? 1 : 0)
-            writer.endFrame()
+        output.beginFrame(.method, channel: channel, size: 9 + exchange.count + routingKey.count)
+        output.append(bigEndian: AMQP_BASIC_PUBLISH_METHOD)
+        output.append(bigEndian: 0 as UInt16)
+        output.append(short: exchange)
+        output.append(short: routingKey)
+        output.append(mandatory ? 1 : 0)
+        output.endFrame()
 
-            writer.beginFrame(.header, channel: channel, size: headerSize)
-            writer.append(bigEndian: UInt32(AMQP_BASIC_CLASS) << 16)
-            writer.append(bigEndian: UInt64(body.count))
-            writer.append(encodedProperties.bytes)
-            writer.endFrame()
+        output.beginFrame(.header, channel: channel, size: FrameFormat.contentHeaderSize + propertiesSize)
+        output.append(bigEndian: UInt32(AMQP_BASIC_CLASS) << 16)
+        output.append(bigEndian: UInt64(body.count))
+        output.append(encodedProperties.bytes.span)
+        output.endFrame()
 
-            unsafe body.withUnsafeBufferPointer { body in
-                var start = 0
-                while start < body.count {
-                    let count = min(part, body.count - start)
-                    writer.beginFrame(.body, channel: channel, size: count)
-                    unsafe writer.append(UnsafeBufferPointer(rebasing: body[start..<start + count]))
-                    writer.endFrame()
-                    start += count
-                }
-            }
-            return writer.count
+        var rest = body.span
+        while !rest.isEmpty {
+            let part = rest.extracting(first: largestPart)
+            output.beginFrame(.body, channel: channel, size: part.count)
+            output.append(part)
+            output.endFrame()
+            rest = rest.extracting(droppingFirst: part.count)
         }
     }
 

@@ -16,15 +16,11 @@ enum SecretUpdate {
         guard size + FrameFormat.overhead <= frameMax else {
             throw AMQPError(.secretRefused, "the new password has \(secret.count) bytes; a frame holds \(frameMax)")
         }
-        unsafe output.append(upTo: size + FrameFormat.overhead) { buffer in
-            var writer = unsafe PackedWriter(buffer)
-            writer.beginFrame(.method, channel: 0, size: size)
-            writer.append(bigEndian: request)
-            writer.append(bigEndian: UInt32(secret.count))
-            writer.append(secret)
-            writer.append(short: reason)
-            writer.endFrame()
-            return writer.count
-        }
+        output.beginFrame(.method, channel: 0, size: size)
+        output.append(bigEndian: request)
+        output.append(bigEndian: UInt32(secret.count))
+        output.append(secret)
+        output.append(short: reason)
+        output.endFrame()
     }
 }

@@ -365,14 +365,10 @@ extension AMQPEngine {
     private mutating func writeSettlement(_ method: amqp_method_number_t, _ number: UInt64, on index: Int, flags: UInt8)
     {
         let tag = channels[index].tag(of: number)
-        unsafe output.append(upTo: 21) { buffer in
-            var writer = unsafe PackedWriter(buffer)
-            writer.beginFrame(.method, channel: UInt16(index + 1), size: 13)
-            writer.append(bigEndian: method)
-            writer.append(bigEndian: tag)
-            writer.append(flags)
-            writer.endFrame()
-            return writer.count
-        }
+        output.beginFrame(.method, channel: UInt16(index + 1), size: 13)
+        output.append(bigEndian: method)
+        output.append(bigEndian: tag)
+        output.append(flags)
+        output.endFrame()
     }
 }
