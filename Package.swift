@@ -62,7 +62,7 @@ let package = Package(
         .systemLibrary(
             name: "CMicrohttpd", pkgConfig: "libmicrohttpd", providers: [.apt(["libmicrohttpd-dev"])]),
         // Layer 2: the words.
-        library("Core"),
+        library("Core", [deque]),
         // Layer 3: the operating system.
         library("System", ["CLinux", "Core"]),
         // Layer 4: one mechanism each.

@@ -4,7 +4,9 @@
 /// Members are small numbers, which their owner may reuse after ``remove(_:)``. Others wake one by its ``Waker``.
 package struct Agenda: ~Copyable {
     private let woken = WokenMembers()
-    private var deadlines = DeadlineHeap()
+    private var deadlines = DeadlineQueue<Int>()
+    /// Each member's deadline.
+    private var dueTimes: [Instant?] = []
     /// The members that were taken last. The array is used again from turn to turn, which avoids an allocation.
     package private(set) var taken: [Int] = []
 
@@ -20,11 +22,15 @@ package struct Agenda: ~Copyable {
 
     /// Sets a member's deadline, which replaces the previous one; `nil` for none.
     package mutating func schedule(_ member: Int, at deadline: Instant?) {
-        deadlines.schedule(member, at: deadline)
+        while dueTimes.count <= member { dueTimes.append(nil) }
+        guard dueTimes[member] != deadline else { return }
+        if let previous = dueTimes[member] { deadlines.remove(member, due: previous) }
+        if let deadline { deadlines.insert(member, due: deadline) }
+        dueTimes[member] = deadline
     }
 
     package mutating func remove(_ member: Int) {
-        deadlines.schedule(member, at: nil)
+        schedule(member, at: nil)
         woken.remove(member)
     }
 
@@ -33,6 +39,7 @@ package struct Agenda: ~Copyable {
     /// - Returns: the member; `nil` when no passed deadline is left.
     package mutating func popDue(at now: Instant) -> Int? {
         guard deadlines.earliest <= now, let first = deadlines.popFirst() else { return nil }
+        dueTimes[first] = nil
         wake(first)
         return first
     }
