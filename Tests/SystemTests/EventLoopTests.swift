@@ -10,21 +10,6 @@ struct EventLoopTests {
         var entries: [String] = []
     }
 
-    final class LoggingHandler: ReadinessHandler {
-        let log: Log
-        var action: (() -> Void)?
-
-        init(_ log: Log, _ action: (() -> Void)? = nil) {
-            self.log = log
-            self.action = action
-        }
-
-        func ready(_ readiness: Readiness, at now: Moment) {
-            log.entries.append("read")
-            action?()
-        }
-    }
-
     final class LoggingParticipant: LoopParticipant {
         let log: Log
         var nextDeadline: Instant?
@@ -75,7 +60,7 @@ struct EventLoopTests {
         let event = try EventDescriptor()
         let mailbox = try Mailbox<String>()
         try loop.attach(mailbox) { log.entries.append($0) }
-        _ = try loop.register(descriptor: event.number, handler: LoggingHandler(log), interest: .readable)
+        _ = try loop.register(descriptor: event.number, interest: .readable) { _, _ in log.entries.append("read") }
         let participant = LoggingParticipant(log)
         loop.add(participant)
         let owner = LoggingOwner(log, loop, turns: 1)
@@ -109,29 +94,27 @@ struct EventLoopTests {
                 event = try EventDescriptor()
             }
 
-            func register(with loop: EventLoop, _ handler: LoggingHandler) throws {
-                registration = try loop.register(descriptor: event.number, handler: handler, interest: .readable)
+            func register(with loop: EventLoop, _ handler: @escaping () -> Void) throws {
+                registration = try loop.register(descriptor: event.number, interest: .readable) { _, _ in handler() }
             }
         }
         let log = Log()
         let loop = try EventLoop()
         let places = [try Place(), try Place()]
-        let newcomer = LoggingHandler(log) { Issue.record("nobody has raised the new descriptor") }
 
         for (place, other) in [(places[0], places[1]), (places[1], places[0])] {
             // The handler called first closes the other one and watches a new descriptor in its place.
-            let handler = LoggingHandler(log) { [unowned loop] in
+            try place.register(with: loop) { [unowned loop] in
                 place.calls += 1
                 place.event.lower()
                 loop.deregister(&other.registration)
                 do {
                     try other.renew()
-                    try other.register(with: loop, newcomer)
+                    try other.register(with: loop) { Issue.record("nobody has raised the new descriptor") }
                 } catch {
                     Issue.record(error)
                 }
             }
-            try place.register(with: loop, handler)
         }
         try loop.run(owner: LoggingOwner(log, loop, turns: 1))
         #expect(places.map(\.calls).sorted() == [0, 1])

@@ -21,7 +21,7 @@ package final class EventLoop {
 
     private let poller: Poller
     /// By descriptor, with ``Registration/key``.
-    private var handlers: [(key: UInt64, handler: any ReadinessHandler)?] = []
+    private var handlers: [(key: UInt64, handler: ReadinessHandler)?] = []
     /// The upper half of the last key; the lower half is the descriptor.
     private var registrations: UInt32 = 0
     private var participants: [any LoopParticipant] = []
@@ -78,7 +78,7 @@ package final class EventLoop {
             let (key, readiness) = poller.event(index)
             // The handler is missing if an earlier handler of this turn deregistered the descriptor.
             guard let watched = handlers[Int(UInt32(truncatingIfNeeded: key))], watched.key == key else { continue }
-            watched.handler.ready(readiness, at: now)
+            watched.handler(readiness, now)
         }
         if deadline <= now.instant { expire(owner) }
         owner.endTurn(at: now)
@@ -111,18 +111,18 @@ package final class EventLoop {
 
     /// Watches a descriptor until ``deregister(_:)``; the caller keeps owning the descriptor.
     package func register(
-        descriptor: Int32, handler: any ReadinessHandler, interest: Readiness
+        descriptor: Int32, interest: Readiness, handler: @escaping ReadinessHandler
     ) throws(EventLoopError) -> Registration {
         do {
-            return try watch(descriptor, handler, interest)
+            return try watch(descriptor, interest, handler)
         } catch {
             throw EventLoopError("cannot watch a descriptor", error)
         }
     }
 
-    /// ``register(descriptor:handler:interest:)`` with the system's error.
+    /// ``register(descriptor:interest:handler:)`` with the system's error.
     func watch(
-        _ descriptor: Int32, _ handler: any ReadinessHandler, _ interest: Readiness
+        _ descriptor: Int32, _ interest: Readiness, _ handler: @escaping ReadinessHandler
     ) throws(SystemError) -> Registration {
         registrations &+= 1
         let key = UInt64(registrations) << 32 | UInt64(UInt32(bitPattern: descriptor))
@@ -164,12 +164,11 @@ package final class EventLoop {
     ) throws(EventLoopError) {
         // Swapped with the mailbox's array, so that a mailbox with little traffic does not allocate.
         var messages: [Message] = []
-        let watcher = Watcher { _ in
+        _ = try register(descriptor: mailbox.wakeUpDescriptor, interest: .readable) { _, _ in
             mailbox.take(into: &messages)
             for message in messages { deliver(message) }
             messages.removeAll(keepingCapacity: messages.capacity <= Mailbox<Message>.retainedMessages)
         }
-        _ = try register(descriptor: mailbox.wakeUpDescriptor, handler: watcher, interest: .readable)
     }
 
     // MARK: Participants

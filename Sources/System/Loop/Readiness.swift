@@ -13,25 +13,10 @@ package struct Readiness: OptionSet, Sendable {
     package static let writable = Readiness(rawValue: EPOLLOUT.rawValue)
 }
 
-package protocol ReadinessHandler: AnyObject {
-    /// Called in the reading phase of a turn. May register and deregister anything, including this descriptor.
-    func ready(_ readiness: Readiness, at now: Moment)
-}
+/// Called in the reading phase of a turn. May register and deregister anything, including this descriptor.
+package typealias ReadinessHandler = (_ readiness: Readiness, _ now: Moment) -> Void
 
-/// Calls a function when a descriptor is ready.
-final class Watcher: ReadinessHandler {
-    private let call: (Moment) -> Void
-
-    init(_ call: @escaping (Moment) -> Void) {
-        self.call = call
-    }
-
-    func ready(_ readiness: Readiness, at now: Moment) {
-        call(now)
-    }
-}
-
-/// A descriptor's registration in a loop, from ``EventLoop/register(descriptor:handler:interest:)`` to
+/// A descriptor's registration in a loop, from ``EventLoop/register(descriptor:interest:handler:)`` to
 /// ``EventLoop/deregister(_:)``.
 package struct Registration {
     let descriptor: Int32

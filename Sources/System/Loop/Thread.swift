@@ -23,12 +23,18 @@ package struct Thread: Sendable {
         let sized = unsafe pthread_attr_setstacksize(&attributes, stackSize)
         precondition(sized == 0, "a stack has at least 16 KiB")
 
-        let start = unsafe Unmanaged.passRetained(Start(name: name, body: body))
+        let start = unsafe Unmanaged.passRetained(
+            Handoff {
+                let short = String(decoding: name.utf8.prefix(longestName), as: UTF8.self)
+                // The name is only for diagnostics, so a failure does not matter.
+                _ = unsafe pthread_setname_np(pthread_self(), short)
+                body()
+            })
         var handle = pthread_t()
         let result = unsafe pthread_create(
             &handle, &attributes,
-            { argument in
-                unsafe Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue().run()
+            { start in
+                unsafe Unmanaged<Handoff<() -> Void>>.fromOpaque(start!).takeRetainedValue().take()?()
                 return nil
             }, start.toOpaque())
         guard result == 0 else {
@@ -58,22 +64,5 @@ package struct Thread: Sendable {
     package func detach() {
         let result = pthread_detach(handle)
         precondition(result == 0, "a thread is detached once")
-    }
-
-    private final class Start {
-        let name: String
-        let body: () -> Void
-
-        init(name: String, body: @escaping () -> Void) {
-            self.name = name
-            self.body = body
-        }
-
-        func run() {
-            let short = String(decoding: name.utf8.prefix(Thread.longestName), as: UTF8.self)
-            // The name is only for diagnostics, so a failure does not matter.
-            _ = unsafe pthread_setname_np(pthread_self(), short)
-            body()
-        }
     }
 }

@@ -21,10 +21,8 @@ final class RunningProgram: Engine {
         self.engine = engine
         self.host = host
         do throws(SystemError) {
-            let ended = Watcher { [unowned self] now in processEnded(at: now) }
-            let complained = Watcher { [unowned self] now in readErrors(at: now) }
-            endWatch = try host.loop.watch(process.end.number, ended, .readable)
-            errorWatch = try host.loop.watch(process.errors.number, complained, .readable)
+            endWatch = try host.loop.watch(process.end.number, .readable) { [unowned self] in processEnded(at: $1) }
+            errorWatch = try host.loop.watch(process.errors.number, .readable) { [unowned self] in readErrors(at: $1) }
         } catch {
             release()
             kill()

@@ -1,12 +1,12 @@
 import CLinux
-package import Core
+import Core
 import Glibc
 
 /// Signals as events of a loop, by signalfd.
 ///
 /// Every thread must block a signal for the source to receive it. Call ``block(_:)`` before the first thread starts;
 /// threads inherit the mask.
-package final class SignalSource: ReadinessHandler {
+package final class SignalSource {
     private let descriptor: Descriptor
     private let handler: (Int32) -> Void
 
@@ -21,7 +21,7 @@ package final class SignalSource: ReadinessHandler {
         guard number >= 0 else { throw EventLoopError("cannot receive signals", .last) }
         descriptor = Descriptor(adopting: number)
         self.handler = handler
-        _ = try loop.register(descriptor: number, handler: self, interest: .readable)
+        _ = try loop.register(descriptor: number, interest: .readable) { [self] _, _ in deliver() }
     }
 
     /// Blocks `signals` in this thread and the threads that it starts.
@@ -45,7 +45,7 @@ package final class SignalSource: ReadinessHandler {
         _ = signal(SIGPIPE, SIG_IGN)
     }
 
-    package func ready(_ readiness: Readiness, at now: Moment) {
+    private func deliver() {
         var information = signalfd_siginfo()
         let size = MemoryLayout<signalfd_siginfo>.size
         while case .bytes(size) = Transfer.of({ unsafe read(descriptor.number, &information, size) }) {

@@ -89,7 +89,7 @@ extension SocketConnection {
     }
 
     private func watch(_ socket: consuming Descriptor, _ interest: Readiness) throws(SystemError) {
-        registration = try network.loop.watch(socket.number, self, interest)
+        registration = try network.loop.watch(socket.number, interest) { [self] in ready($0, at: $1) }
         self.socket = consume socket
     }
 

@@ -1,6 +1,6 @@
 import Core
 
-extension SocketConnection: ReadinessHandler {
+extension SocketConnection {
     func ready(_ readiness: Readiness, at now: Moment) {
         waker.wake()
         switch phase {

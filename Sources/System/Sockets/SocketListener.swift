@@ -45,7 +45,7 @@ package final class SocketListener {
         self.port = SocketAddress(ofSocket: socket)?.endpoint.port ?? port
         let number = socket.number
         self.socket = consume socket
-        registration = try loop.register(descriptor: number, handler: self, interest: .readable)
+        registration = try loop.register(descriptor: number, interest: .readable) { [self] in accept(at: $1) }
         loop.add(self)
     }
 
@@ -66,8 +66,8 @@ package final class SocketListener {
     }
 }
 
-extension SocketListener: ReadinessHandler, LoopParticipant {
-    package func ready(_ readiness: Readiness, at now: Moment) {
+extension SocketListener: LoopParticipant {
+    private func accept(at now: Moment) {
         for _ in 0..<Self.acceptsPerTurn {
             // The receiver of a connection may close the listener.
             guard registration != nil else { return }
