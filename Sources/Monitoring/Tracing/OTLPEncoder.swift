@@ -22,9 +22,10 @@ package enum OTLPEncoder {
     private static func object(_ span: TraceSpan) -> JSONOutput {
         let parent = span.parent.map { [("parentSpanId", hex($0))] } ?? []
         return .object(
-            [("traceId", hex(span.trace)), ("spanId", hex(span.span))] + parent + [
+            [("traceId", hex(span.context.trace)), ("spanId", hex(span.context.span))] + parent + [
                 ("name", .text(span.name.description)), ("kind", .integer(span.kind.rawValue)),
-                ("startTimeUnixNano", .text(String(span.start))), ("endTimeUnixNano", .text(String(span.end))),
+                ("startTimeUnixNano", .text(String(span.time.lowerBound))),
+                ("endTimeUnixNano", .text(String(span.time.upperBound))),
                 ("status", .object(span.hasFailed ? [("code", .integer(2))] : [])),
                 ("attributes", list(span.attributes)),
             ])

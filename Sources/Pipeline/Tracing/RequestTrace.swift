@@ -41,7 +41,10 @@ package final class RequestTrace {
         guard spans < Self.maximumSpans else { return tracer.drop() }
         let child = TraceContext(trace: context.trace, span: tracer.nextSpan(), continuing: context)
         tracer.add(
-            TraceSpan(child, parent: context.span, name, kind, time(from: start, to: end), attributes), at: end)
+            TraceSpan(
+                context: child, parent: context.span, name: name, kind: kind, time: time(from: start, to: end),
+                attributes: attributes),
+            at: end)
     }
 
     // MARK: Steps
@@ -121,8 +124,8 @@ package final class RequestTrace {
         if let failure { attributes.append(("error.type", .text(failure))) }
         tracer.add(
             TraceSpan(
-                context, parent: parent, "harebell process", .consumer, time(from: arrived.instant, to: now), attributes
-            ),
+                context: context, parent: parent, name: "harebell process", kind: .consumer,
+                time: time(from: arrived.instant, to: now), attributes: attributes),
             at: now)
     }
 

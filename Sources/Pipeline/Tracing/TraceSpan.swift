@@ -15,31 +15,15 @@ package struct TraceSpan: Sendable {
 
     package typealias Attribute = (name: StaticString, value: Value)
 
-    package let trace: UInt128
-    package let span: UInt64
+    package let context: TraceContext
     /// `nil` for the first span of a trace.
     package let parent: UInt64?
     package let name: StaticString
     package let kind: Kind
     /// In nanoseconds since 1970 UTC.
-    package let start: Int64
-    package let end: Int64
+    package let time: ClosedRange<Int64>
     /// Each name once.
     package let attributes: [Attribute]
-
-    package init(
-        _ context: TraceContext, parent: UInt64?, _ name: StaticString, _ kind: Kind, _ time: ClosedRange<Int64>,
-        _ attributes: [Attribute] = []
-    ) {
-        trace = context.trace
-        span = context.span
-        self.parent = parent
-        self.name = name
-        self.kind = kind
-        start = time.lowerBound
-        end = time.upperBound
-        self.attributes = attributes
-    }
 
     package var hasFailed: Bool { self["error.type"] != nil }
 

@@ -1,5 +1,6 @@
 import APNs
 import Core
+import DequeModule
 import Pipeline
 import TLS
 
@@ -7,7 +8,7 @@ import TLS
 struct WorkerPools: ~Copyable {
     var roster = PoolRoster()
     /// By the roster's numbers; `nil` for unused ones.
-    private var pools = UniqueSlots<APNsPool>()
+    private var pools = UniqueDeque<APNsPool?>()
     /// Only pools with work are stepped.
     private var agenda = Agenda()
     var due: [Int] { agenda.taken }
@@ -34,7 +35,7 @@ struct WorkerPools: ~Copyable {
         _ plan: PoolPlan, _ context: TLSContext, _ tokens: ProviderTokens, at now: Instant
     ) -> PoolID {
         let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
-        while pools.count < roster.count { pools.append() }
+        while pools.count < roster.count { pools.append(nil) }
         var pool = plan.makePool(context: context, tokens: tokens, network: network, seed: random.next(), at: now)
         pool.waker = agenda.waker(of: number.index)
         pools[number.index] = consume pool

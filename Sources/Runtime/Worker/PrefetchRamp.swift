@@ -7,33 +7,22 @@ package import Core
 /// full prefetch applies. Otherwise the process has to survive some time with one, then with ten. Workers need no
 /// coordination for this.
 package struct PrefetchRamp {
-    private enum Stage {
-        case first, few, full
-    }
-
     /// The prefetch of the second step.
     package static let few: UInt16 = 10
     /// How long a process has to survive redeliveries before the prefetch grows.
     package static let survival = Duration.seconds(1)
 
-    private let full: UInt16
-    private var stage: Stage
-    /// When the first redelivery of this stage arrived.
+    /// The prefetches that follow, the one in force first.
+    private var steps: [UInt16]
+    /// When the first redelivery of this step arrived.
     private var since: Instant?
 
     /// - Parameter isSlow: `false` starts with the full prefetch.
     package init(full: UInt16, isSlow: Bool = true) {
-        self.full = full
-        stage = isSlow ? .first : .full
+        steps = isSlow ? [1, min(Self.few, full), full] : [full]
     }
 
-    package var prefetch: UInt16 {
-        switch stage {
-        case .first: 1
-        case .few: min(Self.few, full)
-        case .full: full
-        }
-    }
+    package var prefetch: UInt16 { steps[0] }
 
     /// When the next step follows without a fresh delivery.
     package var deadline: Instant? {
@@ -42,9 +31,9 @@ package struct PrefetchRamp {
 
     /// A message arrived. Returns true if ``prefetch`` may have changed.
     package mutating func delivered(isRedelivered: Bool, at now: Instant) -> Bool {
-        guard stage != .full else { return false }
+        guard steps.count > 1 else { return false }
         guard isRedelivered else {
-            stage = .full
+            steps.removeFirst(steps.count - 1)
             since = nil
             return true
         }
@@ -56,8 +45,6 @@ package struct PrefetchRamp {
     package mutating func expire(at now: Instant) -> Bool {
         guard let deadline, now >= deadline else { return false }
         since = nil
-        let before = prefetch
-        stage = stage == .first ? .few : .full
-        return prefetch != before
+        return steps.removeFirst() != prefetch
     }
 }

@@ -2,12 +2,12 @@ import Commands
 import Core
 import Logging
 import Monitoring
-import Pipeline
 import SimulatedWorld
 import TestSupport
 import Testing
 
 @testable import Configuration
+@testable import Pipeline
 
 /// Collectors that take spans, and such that do not.
 @Suite("Export of spans")
@@ -44,7 +44,7 @@ struct TraceExporterTests {
         func add(_ count: Int) throws {
             let context = try #require(
                 TraceContext(ArraySlice("00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01".utf8)))
-            let span = TraceSpan(context, parent: nil, "harebell process", .consumer, 1...2)
+            let span = TraceSpan(context: context, parent: nil, name: "n", kind: .client, time: 1...2, attributes: [])
             exporter.add(Tracer.Batch(spans: Array(repeating: span, count: count)), at: network.now)
         }
 

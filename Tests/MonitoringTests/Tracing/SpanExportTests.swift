@@ -1,21 +1,20 @@
 import Core
 import Foundation
 import Monitoring
-import Pipeline
 import TestSupport
 import Testing
+
+@testable import Pipeline
 
 /// Spans on their way to the collector; see `docs/operate/tracing.md`.
 @Suite("Exported spans")
 struct SpanExportTests {
-    private static func span(_ attributes: [TraceSpan.Attribute] = [], parent: UInt64? = nil)
-        throws -> TraceSpan
-    {
+    private static func span(_ attributes: [TraceSpan.Attribute] = [], parent: UInt64? = nil) throws -> TraceSpan {
         let context = try #require(
             TraceContext(ArraySlice("00-0af7651916cd43dd8448eb211c80319c-00ad6b7169203331-01".utf8)))
         return TraceSpan(
-            context, parent: parent, "harebell process", .consumer,
-            1_790_000_000_123_000_000...1_790_000_000_124_000_001, attributes)
+            context: context, parent: parent, name: "harebell process", kind: .consumer,
+            time: 1_790_000_000_123_000_000...1_790_000_000_124_000_001, attributes: attributes)
     }
 
     @Test("Ids are hexadecimal digits, 64-bit integers text and enumerations numbers")
