@@ -84,6 +84,17 @@ struct DestinationsTests {
         #expect(destinations.destination(of: Self.publication(-1)) !== used)
     }
 
+    @Test("Where many are in use, a new one does not make it forget the idle ones each time")
+    func manyInUse() {
+        var destinations = Destinations(limit: 10)
+        for number in 0..<Destinations.maximumIdle {
+            destinations.destination(of: Self.publication(number)).publishes = 1
+        }
+        let idle = destinations.destination(of: Self.publication(-1))
+        _ = destinations.destination(of: Self.publication(-2))
+        #expect(destinations.destination(of: Self.publication(-1)) === idle)
+    }
+
     @Test("Exchange and routing key name a destination together")
     func names() {
         var destinations = Destinations(limit: 10)

@@ -53,6 +53,17 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.turnInterval == .zero)
     }
 
+    @Test("A worker that waits does not turn, and a stop cuts it short only with a delivery", arguments: [false, true])
+    func stopped(hasDelivery: Bool) throws {
+        let world = try World.started(script: "token 1a7e*: delay 10s")
+        if hasDelivery { try world.request(World.body(token: "1a7e")) }
+        world.pass(.seconds(1))
+        let worker = try #require(world.worker)
+        #expect(worker.nextDeadline ?? .distantFuture > world.moment.instant)
+        worker.stop()
+        #expect(worker.hasEnded && worker.wasCutShort == hasDelivery)
+    }
+
     // MARK: APNs
 
     @Test(

@@ -66,7 +66,6 @@ extension RequestPipeline {
             let place = Waiting.Place.pool(entry.pool)
             if waiting.isOpen(place) {
                 waiting.close(place, .unreachable, at: now.instant)
-                checkStandstill(at: now)
             } else {
                 withdraw(handle, .hold(place))
             }

@@ -19,10 +19,13 @@ struct HoldTimeTests {
     func deliveryTimeout(seconds: Int, hold: Int) throws {
         let lines = LogLines()
         let world = try World.started(log: lines)
-        world.worker?.worker.shortenHold(for: .seconds(seconds))
+        let text = "PRECONDITION_FAILED - timed out. Timeout value used: \(seconds)000 ms."
+        world.broker.engines.first { $0.isConsuming }?.closeChannel(1, code: 406, text: text)
+        world.pass(.seconds(1))
         #expect(world.worker?.worker.pipeline.settings.hold == .seconds(hold))
-        #expect(lines.all.last?.number("consumer_timeout_seconds") == Double(seconds))
-        #expect(lines.all.last?.number("hold_seconds") == Double(hold))
+        let line = lines.all.first { $0.message.hasSuffix("the hold time is reduced") }
+        #expect(line?.number("consumer_timeout_seconds") == Double(seconds))
+        #expect(line?.number("hold_seconds") == Double(hold))
     }
 
     // MARK: One app
@@ -160,6 +163,7 @@ struct HoldTimeTests {
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(told() == ["ready", "not ready", "ready"])
+        #expect(lines.all.count { $0.message == "connected to APNs again" } == 1)
     }
 
     @Test(
