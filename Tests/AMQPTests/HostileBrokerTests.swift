@@ -156,7 +156,11 @@ struct HostileBrokerTests {
                 + Array("work".utf8)
             pair.server.send(raw: frame(1, deliver) + frame(2, header))
             pair.settle()
-            isDelivered.withLock { $0 = pair.takeDeliveries().count == 1 }
+            let count = pair.takeDeliveries().count
+            // A second delivery with the tag of the first.
+            pair.server.send(raw: frame(1, deliver) + frame(2, header))
+            pair.settle()
+            isDelivered.withLock { $0 = count == 1 && pair.takeError()?.code == .unexpectedFrame }
         }
         _ = thread.join(until: .distantFuture)
         #expect(isDelivered.withLock { $0 })

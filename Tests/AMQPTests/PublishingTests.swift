@@ -90,7 +90,7 @@ struct PublishingTests {
         let broker = Broker()
         broker.declare("dead")
         broker.holdsConfirms = true
-        let pair = Pair(.publisher, broker: broker)
+        let pair = Pair(.publisher, broker: broker) { $0.maximumBody = 1 }
         try pair.publish([1], to: "dead")
         pair.settle()
         broker.delete("dead")
@@ -115,6 +115,10 @@ struct PublishingTests {
         pair.settle()
         #expect(pair.engine.canPublish == true)
         #expect(pair.takeEvents().names == ["unblocked"])
+        // Other brokers send channel.flow.
+        pair.server.send(raw: [1, 0, 1, 0, 0, 0, 5, 0, 20, 0, 20, 0, 0xCE])
+        pair.settle()
+        #expect(pair.engine.canPublish == false)
     }
 
     @Test("The number of unconfirmed publishes is limited")

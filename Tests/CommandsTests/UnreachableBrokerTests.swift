@@ -55,6 +55,7 @@ struct UnreachableBrokerTests {
         let run = try topology()
         network.advance(by: .seconds(60), run)
         #expect(run.isFinished && run.failure == nil && run.answers.allSatisfy { $0 == nil })
+        #expect(run.answers.count == 10 && broker.queues.count == 10, "each step once")
         let stopped = try topology()
         stopped.stop(at: network.moment)
         #expect(stopped.failure == "stopped")

@@ -110,6 +110,12 @@ struct LifecycleTests {
         #expect(closed.map(\.0) == [1] && closed.map(\.1) == [.cancel])
         pair.client.cancel(stream: written)
         #expect(pair.clientEvents().isEmpty)
+        // Far more in a second than nghttp2 would bear by itself.
+        for _ in 0..<1200 {
+            let stream = try pair.post(3)
+            try pair.settle()
+            pair.client.cancel(stream: stream)
+        }
     }
 
     @Test("runs out of stream identifiers")

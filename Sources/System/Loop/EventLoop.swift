@@ -12,7 +12,7 @@ package final class EventLoop {
     /// The maximum of sockets that one turn reads. The others are read in the next turn, which follows without sleep,
     /// or after ``LoopOwner/turnInterval``.
     package static let eventsPerTurn = 256
-    /// The loop turns at least this often, so that a monitor of ``turns`` can see that it is alive.
+    /// The loop turns at least this often: epoll_wait(2) limits the time. Nothing else depends on it.
     package static let longestSleep = Duration.seconds(10)
 
     /// The time at which this turn woke up.

@@ -83,7 +83,6 @@ final class RunningProgram: Engine {
         guard let ending, isOutputOver, let engine else { return }
         if errorWatch != nil { readErrors(at: host.loop.now) }
         release()
-        deadline = nil
         self.engine = nil
         engine.transportClosed(ending, at: now)
         host.ended(self)

@@ -277,7 +277,7 @@ extension ProcessTests {
         func progressBar() throws {
             let file = try configuration(app: Self.endpoint)
             let piped = try run(["check", "--connect", "--config", file])
-            #expect(piped.exit == .exited(69), "\(piped.report)")
+            #expect(piped.exit == .exited(69) && piped.text().hasSuffix("\n2 errors, 1 warning\n"), "\(piped.report)")
             for text in [piped.text(), piped.text(.errors)] {
                 #expect(!text.contains("░") && !text.contains(Self.escape) && !text.contains("\r"), "\(text)")
             }
@@ -290,6 +290,7 @@ extension ProcessTests {
             #expect(!dumb.contains("░") && !dumb.contains(Self.escape), "\(dumb)")
             let busy = try runAtTerminal(["load", "--config", file, "--count", "1", "--timeout", "4"])
             #expect(busy.contains("\r\u{1B}[Kthe connection to 127.0.0.1:1 failed"), "\(busy)")
+            #expect(busy.ranges(of: "; trying again").count == 1, "\(busy)")
             // Without a terminal there is neither.
             let json = try runAtTerminal(["check", "--connect", "--json", "--config", file])
             #expect(!json.contains("░") && !json.contains(Self.escape), "\(json)")

@@ -96,6 +96,7 @@ extension ProcessTests {
             let show = try run("show", "--queue", queues.dead, "--id", "7", left: 500)
             #expect(show.text().contains(#/harebell-reason +TopicDisallowed\n/#), "\(show.report)")
             #expect(!show.text().contains("number"), "no body is shown")
+            #expect(show.text().hasSuffix("\n1 of 500 messages in \(queues.dead)\n"), "\(show.report)")
             #expect(try run("show", "--queue", queues.dead, "--id", "none", left: 500).exit == .exited(65))
             let payload = try run("show", "--queue", queues.dead, "--id", "7", "--show-payloads", left: 500)
             #expect(payload.text().contains("number"))

@@ -63,6 +63,7 @@ extension ProcessTests {
             for (member, complaint) in [
                 (#""apns-topic":"org.other""#, #"apns-topic: no app "org.other" is configured"#),
                 (#""environment":"development""#, "environment: no app is configured for development"),
+                (#""not-before":9999999999"#, "not-before: more than 30 days ahead"),
             ] {
                 let refused = try run(body.dropLast() + ",\(member)}", configuration)
                 #expect(refused.exit == .exited(65), "\(refused.report)")

@@ -280,6 +280,7 @@ struct MetricsPageTests {
         #expect(try page(world).sum("harebell_queue_messages", ["queue": "push.requests"]) == 7)
         // The depth is not queried again at once, but after some time; that does not mean a stalled consumer.
         try world.request(World.body(17), id: "m17")
+        world.pass(.seconds(4))
         worker.countMessages(at: world.moment)
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages") == 7)

@@ -111,6 +111,15 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 32 && world.published(in: "push.dead").isEmpty)
     }
 
+    @Test("What waits longer while APNs answers is not parked")
+    func slow() throws {
+        let world = try World.started {
+            ($0.hold, $0.apns.connections, $0.apns.permitsPerSecond, $0.apns.burst) = (.seconds(5), 1...1, 1, 1)
+        }
+        try world.put(0..<10)
+        #expect(world.pass(atMost: .seconds(15)) { world.isQuiet } && world.worker?.counters[.parked] == 0)
+    }
+
     // MARK: No app
 
     @Test("With APNs down for an hour a worker holds nothing, the queue keeps the backlog, and no attempt is used")
@@ -237,7 +246,10 @@ struct HoldTimeTests {
     @Test("A suspended worker drains at once, and a draining one does not start to consume", arguments: [25, 90])
     func drain(after seconds: Int) throws {
         let world = try World.started(configure: { $0.hold = .seconds(60) }, before: { $0.isAPNsDown = true })
+        world.broker.countsDeliveries = true
         try world.request(World.body(1), id: "m1")
+        world.kill()
+        try world.start()
         world.pass(.seconds(seconds))
         #expect(world.worker?.isSuspended == true)
         world.isAPNsDown = seconds == 25

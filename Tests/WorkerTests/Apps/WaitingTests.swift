@@ -196,13 +196,14 @@ struct WaitingTests {
                 let tokens = (0..<200).map { "7a\(1_000_000_000 + round * 100_000 + number * 1000 + $0)" }
                 try world.request(World.fanOut(tokens), id: "fan-out \(round) \(number)")
             }
+            for number in 0..<70 { try world.request(World.body(token: "7b\(number)")) }
             try world.put(round..<round + 1, topic: "com.example.other")
             let others = { world.ledger.records.count { $0.deviceToken.starts(with: "70000".utf8) } }
             #expect(world.pass(atMost: .seconds(15)) { others() > round }, "round \(round)")
             #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         }
         #expect((RequestPipeline.maximumStarted...RequestPipeline.maximumStarted + 2 * 200).contains(most))
-        #expect(world.published(in: "push.results").count == 2 * (20 * 200 + 1))
+        #expect(world.published(in: "push.results").count == 2 * (20 * 200 + 70 + 1))
     }
 
     // MARK: The log

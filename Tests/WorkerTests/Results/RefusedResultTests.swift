@@ -103,6 +103,8 @@ struct RefusedResultTests {
         world.broker.queues[Self.full]?.rejectsPublishes = true
         try world.put(100..<110, replyTo: Self.full)
         #expect(world.broker.unsettledCount == 10)
+        world.broker.refuses = { $0.routingKey == Array("full".utf8) ? .channel(404, "NOT_FOUND") : nil }
+        #expect(world.pass(atMost: .seconds(25)) { world.isQuiet }, "a harmful queue is not waited for")
     }
 
     @Test(
