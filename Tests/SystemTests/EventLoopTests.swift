@@ -110,7 +110,7 @@ struct EventLoopTests {
                 loop.deregister(&other.registration)
                 do {
                     try other.renew()
-                    try other.register(with: loop) { Issue.record("nobody has raised the new descriptor") }
+                    try other.register(with: loop) { Issue.record("the new descriptor has no event") }
                 } catch {
                     Issue.record(error)
                 }
