@@ -168,23 +168,17 @@ extension RequestPipeline {
         entry.tryFailed(processed)
         recordProof(handle, entry, showing: .none, at: now)
         let isRepeatable = isRepeatable(entry, after: processed)
-        if cause == nil, isRepeatable, retry(handle, entry, at: now) { return }
+        guard let cause = cause ?? (isRepeatable ? retry(handle, entry, at: now) : .service) else { return }
         if isRepeatable { entry.roundEnded() }
         var report = report
         (report.attempts, report.processed) = (entry.attempts, entry.processedIfFailed)
         if isRepeatable, hasAttemptsLeft(entry) {
-            return park(handle, report, cause ?? retryCause(entry), at: now)
+            return park(handle, report, cause, at: now)
         }
         if report.detail == nil {
             report.detail = "given up after \(entry.attempts) \(entry.attempts == 1 ? "attempt" : "attempts")"
         }
         finish(handle, report, at: now)
-    }
-
-    /// Why a failure that allows a retry within seconds has none.
-    private func retryCause(_ entry: InFlightNotification) -> RetryLadder.Cause {
-        let triesRemain = entry.failedTries < InProcessRetry.maximumTries
-        return triesRemain && retries.count >= maximumWaitingRetries ? .processLimit : .service
     }
 
     /// A notification expired in its pool before it was sent.
@@ -195,27 +189,30 @@ extension RequestPipeline {
         finish(handle, entry.report(.expired), at: now)
     }
 
-    /// - Returns: Whether it is retried. While its app is paused, only the number of tries is limited. A throttled
-    ///   device must not stay the app's only probe for ever.
-    private mutating func retry(_ handle: Handle, _ entry: InFlightNotification, at now: Moment) -> Bool {
+    /// While its app is paused, only the number of tries is limited. A throttled device must not stay the app's only
+    /// probe for ever.
+    ///
+    /// - Returns: why it has no retry within seconds; `nil` if it has one.
+    private mutating func retry(
+        _ handle: Handle, _ entry: InFlightNotification, at now: Moment
+    ) -> RetryLadder.Cause? {
         let (credential, topic) = entry.appPlaces
         if let closed = [credential, topic].first(where: { !waiting.isOpen($0) }) {
-            guard entry.failedTries < InProcessRetry.maximumTries, hasAttemptsLeft(entry) else { return false }
+            guard entry.failedTries < InProcessRetry.maximumTries, hasAttemptsLeft(entry) else { return .service }
             hold(handle, entry, in: closed, at: now)
-            return true
+            return nil
         }
         guard let began = entry.firstAttempt else { preconditionFailure("an ended notification must have an attempt") }
         let elapsed = now.instant - began
-        guard hasAttemptsLeft(entry), retries.count < maximumWaitingRetries,
+        guard hasAttemptsLeft(entry),
             let pause = InProcessRetry.pause(afterTries: entry.failedTries, elapsed: elapsed, using: &random)
-        else {
-            return false
-        }
+        else { return .service }
+        guard retries.count < maximumWaitingRetries else { return .processLimit }
         counters[.retries] += 1
         entry.waitingSince = nil
         entry.place = .retry
         retries.insert(handle, due: now.instant + pause)
-        return true
+        return nil
     }
 
     func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {

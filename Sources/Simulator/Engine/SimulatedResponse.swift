@@ -50,6 +50,8 @@ package struct SimulatedResponse: Error, Equatable {
 /// A response to a request, and its ledger entry.
 struct PreparedResponse {
     var response = SimulatedResponse.accepted
+    /// The code of RST_STREAM in place of a response.
+    var reset: HTTP2ErrorCode?
     var record: SimulatorLedger.Record
     /// `nil` if the request has no valid one.
     var target: RequestTarget?

@@ -20,8 +20,9 @@ extension SimulatorEngine {
             silent.insert(stream)
             ended(prepared.record, .silent, because: plan.cause, at: now)
         case .reset(let code):
-            ended(prepared.record, .reset(code), because: plan.cause, at: now)
-            attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
+            prepared.reset = code
+            prepared.response.cause = plan.cause
+            schedule(prepared, plan.delay, on: stream, at: now)
         case .respond(let response):
             prepared.response = response
             prepared.response.cause = plan.cause
@@ -48,6 +49,10 @@ extension SimulatorEngine {
 
     func send(_ prepared: PreparedResponse, on stream: Int32, at now: Instant) {
         let response = prepared.response
+        if let code = prepared.reset {
+            ended(prepared.record, .reset(code), because: response.cause, at: now)
+            return attempt { () throws(HTTP2Error) in try http.reset(stream: stream, code: code) }
+        }
         let message = prepared.message(
             in: context.configuration.environment, uniqueID: NotificationID.random(using: &context.random))
         var isSent = false
