@@ -12,6 +12,27 @@ open class APNsRequest {
     package final let id: NotificationID
     /// The AMQP `priority`: orders the waiting requests.
     final let rank: UInt8
+    /// What its pool tries; begins anew with each submission.
+    final var submission = Submission(isProbe: false)
+
+    struct Submission {
+        /// `nil` while it waits.
+        var sentAt: Instant?
+        var tokenGeneration: UInt32 = 0
+        var resends = 0
+        /// How many of them a response caused.
+        var turnedAway = 0
+        var wasResent = false
+        // What was already tried after its provider token was refused; each is tried once.
+        var hadOlderToken = false
+        var hadFreshConnection = false
+        /// Whether it needs a connection that is not bound to anything that was refused.
+        var needsFreshConnection: Bool {
+            isProbe || hadFreshConnection
+        }
+        /// Whether it tests what a newly bound connection accepts.
+        let isProbe: Bool
+    }
 
     package init(_ notification: Notification, topic: ArraySlice<UInt8>, id: NotificationID, rank: UInt8 = 0) {
         self.notification = notification

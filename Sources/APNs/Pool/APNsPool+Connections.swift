@@ -67,7 +67,7 @@ extension APNsPool {
     /// - Returns: When the next check is due without an event.
     mutating func dial(at now: Instant) -> Instant? {
         guard !isDraining else { return nil }
-        if isPaused, entries.count == 0 {
+        if isPaused, requests.count == 0 {
             for connection in connections where connection.isUsable { retire(connection, at: now) }
         }
         let counts = countConnections(at: now)

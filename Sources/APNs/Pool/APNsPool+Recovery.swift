@@ -34,7 +34,7 @@ extension APNsPool {
             }
         case .invalid:
             // A fresh connection also uses a fresh token, if one may be signed.
-            _ = tokens.expired(generation: entries[handle].tokenGeneration, at: now)
+            _ = tokens.expired(generation: requests[handle].submission.tokenGeneration, at: now)
             abandon(connection, at: now.instant)
         case .unrelatedKey:
             abandon(connection, at: now.instant)
@@ -49,8 +49,8 @@ extension APNsPool {
     }
 
     private mutating func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
-        let entry = entries[handle]
-        guard !isDraining, tokens.expired(generation: entry.tokenGeneration, at: now) else { return false }
+        let submission = requests[handle].submission
+        guard !isDraining, tokens.expired(generation: submission.tokenGeneration, at: now) else { return false }
         counters[.renewals] += 1
         enqueueAgain(handle)
         return true
@@ -58,14 +58,14 @@ extension APNsPool {
 
     private mutating func resendsWithOlderToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool
     {
-        let entry = entries[handle]
-        guard !isDraining, !entry.hadOlderToken else { return false }
-        switch tokens.refusedAsUpdate(generation: entry.tokenGeneration, at: now) {
+        let submission = requests[handle].submission
+        guard !isDraining, !submission.hadOlderToken else { return false }
+        switch tokens.refusedAsUpdate(generation: submission.tokenGeneration, at: now) {
         case .none: return false
         case .older: events.append(.alarm(.tooManyTokenUpdates(keepsOlder: true)))
         case .inUse: break
         }
-        entries.update(handle) { $0.hadOlderToken = true }
+        requests[handle].submission.hadOlderToken = true
         counters[.renewals] += 1
         enqueueAgain(handle)
         return true
@@ -78,11 +78,11 @@ extension APNsPool {
         if let verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
             return false
         }
-        guard !entries[handle].hadFreshConnection else {
+        guard !requests[handle].submission.hadFreshConnection else {
             verdict = Verdict(refusal: refusal, serial: connection.serial)
             return false
         }
-        entries.update(handle) { $0.hadFreshConnection = true }
+        requests[handle].submission.hadFreshConnection = true
         counters[.rebinds] += 1
         waiting.rebinding.append(handle)
         return true

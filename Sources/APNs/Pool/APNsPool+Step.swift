@@ -49,7 +49,7 @@ extension APNsPool {
             events.append(.connected)
         case .responded(let handle, let response): responded(handle, response, on: connection, at: now)
         case .lost(let handle, let loss):
-            noteSilence(of: connection, sentAt: entries[handle].sentAt, at: now.instant)
+            noteSilence(of: connection, sentAt: requests[handle].submission.sentAt, at: now.instant)
             if loss.processed == .no, resends(handle, after: .lost(loss), at: now.instant) { return }
             lose(handle, loss)
         case .goaway(let reason):
@@ -78,14 +78,14 @@ extension APNsPool {
         } else if !response.isSuccess {
             let rule = response.rule
             if rule.closesConnection { retire(connection, at: now.instant) }
-            if rule.action == .resend, entries[handle].turnedAway < Self.resendsAhead {
-                entries.update(handle) { $0.turnedAway += 1 }
+            if rule.action == .resend, requests[handle].submission.turnedAway < Self.resendsAhead {
+                requests[handle].submission.turnedAway += 1
                 if resends(handle, after: .responded(response), at: now.instant) { return }
             }
         }
-        let entry = entries.remove(handle)
-        if entry.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }
-        events.append(.responded(handle: handle, response, sentAt: entry.sentAt ?? now.instant))
+        let submission = requests.remove(handle).submission
+        if submission.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }
+        events.append(.responded(handle: handle, response, sentAt: submission.sentAt ?? now.instant))
     }
 
     /// A connection that only returns server errors may lead to a faulty part of APNs.
@@ -117,7 +117,7 @@ extension APNsPool {
     private static let resendsAhead = 2
 
     mutating func enqueueAgain(_ handle: Handle) {
-        if entries[handle].needsFreshConnection {
+        if requests[handle].submission.needsFreshConnection {
             waiting.rebinding.append(handle)
         } else {
             waiting.queue.appendAhead(handle)
@@ -132,14 +132,14 @@ extension APNsPool {
     /// - Returns: Whether a request that was certainly not processed is sent again.
     private mutating func resends(_ handle: Handle, after end: AttemptEnd, at now: Instant) -> Bool {
         guard !isDraining else { return false }
-        guard entries[handle].resends < configuration.maximumResends else {
+        guard requests[handle].submission.resends < configuration.maximumResends else {
             counters[.resendLimitHits] += 1
             return false
         }
-        entries.update(handle) { $0.resends += 1 }
+        requests[handle].submission.resends += 1
         counters[.resends] += 1
         attemptFailed(handle, end, at: now)
-        if entries[handle].resends > Self.resendsAhead, !entries[handle].needsFreshConnection {
+        if requests[handle].submission.resends > Self.resendsAhead, !requests[handle].submission.needsFreshConnection {
             // The connections may end over this request: the others are sent first.
             waiting.queue.append(handle, rank: 0)
         } else {
@@ -150,17 +150,15 @@ extension APNsPool {
 
     /// The request of an attempt that failed waits again.
     private mutating func attemptFailed(_ handle: Handle, _ end: AttemptEnd, at now: Instant) {
-        guard let sentAt = entries[handle].sentAt else { return }
-        entries.update(handle) { entry in
-            entry.sentAt = nil
-            entry.wasResent = true
-        }
+        guard let sentAt = requests[handle].submission.sentAt else { return }
+        requests[handle].submission.sentAt = nil
+        requests[handle].submission.wasResent = true
         events.append(.resent(handle: handle, end, sentAt: sentAt, endedAt: now))
     }
 
     /// The notification has expired: sending it would only waste a permit.
     private mutating func expire(_ handle: Handle) {
-        _ = entries.remove(handle)
+        requests.remove(handle)
         events.append(.expired(handle: handle))
     }
 
@@ -168,18 +166,18 @@ extension APNsPool {
     private mutating func sweep(at now: Moment) {
         guard nextSweep <= now.instant else { return }
         nextSweep = now.instant + Self.sweepInterval
-        for handle in entries.handles {
+        for handle in requests.handles {
             if isExpired(handle, at: now), waiting.remove(handle) { expire(handle) }
         }
     }
 
     private func isExpired(_ handle: Handle, at now: Moment) -> Bool {
-        entries[handle].request.notification.content.hasExpired(at: now.wall)
+        requests[handle].notification.content.hasExpired(at: now.wall)
     }
 
     mutating func lose(_ handle: Handle, _ loss: Loss) {
-        let entry = entries.remove(handle)
-        events.append(.lost(handle: handle, loss, sentAt: entry.sentAt))
+        let request = requests.remove(handle)
+        events.append(.lost(handle: handle, loss, sentAt: request.submission.sentAt))
     }
 
     // MARK: Placing
@@ -200,7 +198,7 @@ extension APNsPool {
                 _ = waiting.remove(handle)
                 expire(handle)
             } else if let index = placement.place(
-                size: entries[handle].request.notification.content.payload.count, from: isRebinding ? fresh : 0)
+                size: requests[handle].notification.content.payload.count, from: isRebinding ? fresh : 0)
             {
                 if token == nil { token = tokens?.token(at: now) }
                 let taken = isRebinding ? waiting.rebinding.popFirst() : waiting.queue.popFirst()
@@ -241,18 +239,14 @@ extension APNsPool {
     ) {
         let hasPermit = connection.limiter.take(at: now)
         precondition(hasPermit, "a request must be placed on a connection with a permit")
-        var failure: APNsError?
-        // Not a copy of the request.
-        entries.update(handle) { entry in
-            do throws(APNsError) {
-                try connection.engine.submit(entry.request, handle: handle, authorization: token, at: now)
-                entry.sentAt = now
-                entry.tokenGeneration = token?.generation ?? 0
-            } catch {
-                failure = error
-            }
+        let request = requests[handle]
+        do throws(APNsError) {
+            try connection.engine.submit(request, handle: handle, authorization: token, at: now)
+        } catch {
+            return lose(handle, Loss(processed: .no, detail: error.description))
         }
-        if let failure { return lose(handle, Loss(processed: .no, detail: failure.description)) }
+        request.submission.sentAt = now
+        request.submission.tokenGeneration = token?.generation ?? 0
         connection.isBound = true
         surplus.sent()
     }

@@ -89,27 +89,6 @@ package struct APNsPool: ~Copyable {
         case silent
     }
 
-    /// A request that has not ended.
-    struct Entry {
-        let request: APNsRequest
-        /// `nil` while it waits.
-        var sentAt: Instant?
-        var tokenGeneration: UInt32 = 0
-        var resends = 0
-        /// How many of them a response caused.
-        var turnedAway = 0
-        var wasResent = false
-        // What was already tried after its provider token was refused; each is tried once.
-        var hadOlderToken = false
-        var hadFreshConnection = false
-        /// Whether it needs a connection that is not bound to anything that was refused.
-        var needsFreshConnection: Bool {
-            isProbe || hadFreshConnection
-        }
-        /// Whether it tests what a newly bound connection accepts.
-        let isProbe: Bool
-    }
-
     /// The resource that a waiting request lacks on all connections.
     enum Shortage {
         case permits
@@ -132,8 +111,8 @@ package struct APNsPool: ~Copyable {
     /// The rate divisor of the connection that ended last. The next one starts with it while no other is open.
     var lastDivisor = 1
     var connections: [PoolConnection] = []
-    /// By the owner's handles.
-    var entries = Slab<Entry>(givesHandles: false)
+    /// Those that have not ended, by the owner's handles.
+    var requests = Slab<APNsRequest>(givesHandles: false)
     var waiting = WaitingRequests()
     /// The first connection that counts as fresh after a provider token was refused.
     var freshSerial: UInt32 = 0
@@ -204,7 +183,8 @@ package struct APNsPool: ~Copyable {
     ) {
         precondition(!isDraining, "a draining pool must not receive requests")
         let rank = request.rank
-        entries.insert(Entry(request: request, isProbe: isProbe), at: handle)
+        request.submission = APNsRequest.Submission(isProbe: isProbe)
+        requests.insert(request, at: handle)
         if isProbe {
             wantFreshConnection()
             waiting.rebinding.append(handle)
@@ -219,8 +199,8 @@ package struct APNsPool: ~Copyable {
     ///
     /// - Returns: `false` when it is in flight or has ended: its event will follow.
     package mutating func cancel(_ handle: Handle) -> Bool {
-        guard entries.contains(handle), waiting.remove(handle) else { return false }
-        if entries.remove(handle).wasResent {
+        guard requests.contains(handle), waiting.remove(handle) else { return false }
+        if requests.remove(handle).submission.wasResent {
             // The owner may use the handle for another request at once.
             events.removeAll { if case .resent(handle, _, _, _) = $0 { true } else { false } }
         }
@@ -244,11 +224,11 @@ package struct APNsPool: ~Copyable {
 
     /// Whether a connection accepts requests, or none is wanted now.
     package var isUsable: Bool {
-        isConnected || (minimumConnections == 0 && entries.count == 0)
+        isConnected || (minimumConnections == 0 && requests.count == 0)
     }
 
     package var inFlight: Int {
-        entries.count - waitingCount
+        requests.count - waitingCount
     }
 
     // MARK: Draining
@@ -266,6 +246,6 @@ package struct APNsPool: ~Copyable {
 
     /// Whether ``drain(at:)`` has finished and the owner has taken every event.
     package var isDrained: Bool {
-        isDraining && connections.isEmpty && entries.count == 0 && events.isEmpty
+        isDraining && connections.isEmpty && requests.count == 0 && events.isEmpty
     }
 }
