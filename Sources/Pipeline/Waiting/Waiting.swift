@@ -30,6 +30,8 @@ package struct Waiting {
     private var connections: [Lane] = []
     /// How many notifications of each request wait in closed lanes. A request counts for each of its apps.
     private var shares: [Share: [ObjectIdentifier: Int]] = [:]
+    /// The number of these requests, for each queue.
+    private var waitingRequests: [QueueID: Int] = [:]
     /// The number of notifications in closed lanes.
     private(set) var count = 0
     private let log: Logger
@@ -229,30 +231,37 @@ package struct Waiting {
 
     // MARK: Held notifications
 
-    /// The notifications that wait in closed lanes of one app hold at most a tenth of the prefetch of their queue, so
-    /// that another app of the queue is served.
-    private static let shareOfPrefetch = 10
+    /// The notifications that wait in closed lanes of one app hold at most a tenth of the prefetch of their queue, and
+    /// those of all such apps half of it, so that another app of the queue is served.
+    private static let (shareOfPrefetch, shareOfAllApps) = (10, 2)
 
     /// Whether the requests of a notification's app and queue exceed their share of the prefetch.
     func exceedsShare(_ entry: InFlightNotification, _ queues: [PipelineQueue]) -> Bool {
         let share = Share(entry)
-        return (shares[share]?.count ?? 0) > max(1, Int(queues[share.queue.index].prefetch) / Self.shareOfPrefetch)
+        let prefetch = Int(queues[share.queue.index].prefetch)
+        return (shares[share]?.count ?? 0) > max(1, prefetch / Self.shareOfPrefetch)
+            || (waitingRequests[share.queue] ?? 0) > max(1, prefetch / Self.shareOfAllApps)
     }
 
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {
         self[place].held.append(handle)
         entry.place = .lane(place)
-        count += 1
-        shares[Share(entry), default: [:]][ObjectIdentifier(entry.request), default: 0] += 1
+        count(entry, by: 1)
     }
 
     mutating func remove(_ handle: Handle, _ entry: InFlightNotification, from place: Place) {
         self[place].held.remove(handle)
         entry.place = .none
-        count -= 1
+        count(entry, by: -1)
+    }
+
+    private mutating func count(_ entry: InFlightNotification, by change: Int) {
+        count += change
         let (share, request) = (Share(entry), ObjectIdentifier(entry.request))
-        let held = shares[share]?[request] ?? 0
-        shares[share]?[request] = held > 1 ? held - 1 : nil
+        let before = shares[share]?[request] ?? 0
+        let after = before + change
+        shares[share, default: [:]][request] = after > 0 ? after : nil
+        if before == 0 || after == 0 { waitingRequests[share.queue, default: 0] += change }
     }
 
     /// The next notification that a lane admits: any one if the gate is open, otherwise one as a probe.

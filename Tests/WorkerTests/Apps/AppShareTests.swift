@@ -73,6 +73,32 @@ struct AppShareTests {
         #expect(seen == ["push.requests.retry.5s", "push.requests.retry.30s", "push.requests.retry.120s"])
     }
 
+    @Test(
+        "Many apps that are refused together leave half of the queue to the others, twice in a row",
+        arguments: ["403 InvalidProviderToken", "403 TopicMismatch"])
+    func manyRefused(response: String) throws {
+        let names = (0..<12).map { "com.example.more\($0)" }
+        let keys = "set key ABC123DEFG team=DEF123GHIJ\nset key NEWKEY1234 team=DEF123GHIJ\n"
+        let world = try Self.world(keys + "topic com.example.more*: \(response)", prefetch: 20)
+        try world.reload { configuration in
+            configuration.apps += names.map { name in
+                var app = configuration.apps[1]
+                (app.topic, app.credential) = (name, world.otherKey)
+                return app
+            }
+        }
+        for round in 1...2 {
+            for name in names { try world.put(0..<2, topic: name) }
+            try world.put(0..<5)
+            #expect(world.pass(atMost: .seconds(10)) { Self.results(world) == 5 * round }, "round \(round)")
+            #expect(world.worker?.paused.reduce(0) { $0 + $1.held } ?? 11 <= 10)
+            world.pass(.seconds(100))
+        }
+        try world.restartAPNs(keys)
+        #expect(world.pass(atMost: .seconds(2 * 3600)) { world.isQuiet })
+        #expect(Self.results(world) == 2 * 29 && world.published(in: "push.dead").isEmpty)
+    }
+
     @Test("A fan-out uses one request of the share")
     func fanOut() throws {
         let world = try Self.world("topic com.example.other: 403 InvalidProviderToken", prefetch: 10)
