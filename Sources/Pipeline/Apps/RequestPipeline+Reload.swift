@@ -50,7 +50,8 @@ extension RequestPipeline {
                 send(handle, at: now)
             }
         }
-        if waiting.probeSoon(slot, at: now.instant) { checkIfSuspended(at: now) }
+        let doubtsTokens = settings.tokenRefusals != nil
+        if waiting.probeSoon(slot, doubtsTokens: doubtsTokens, at: now.instant) { checkIfSuspended(at: now) }
     }
 
     /// Removes an app. Notifications in flight end normally; waiting ones end now.

@@ -190,12 +190,17 @@ package struct Waiting {
 
     /// The cause of refusals, such as a credential, may have changed: paused lanes send a probe now.
     ///
-    /// - Returns: whether anything of the app is paused.
-    mutating func probeSoon(_ app: AppID, at now: Instant) -> Bool {
+    /// - Parameter doubtsTokens: whether refused device tokens pause a topic; if not, such a pause ends.
+    /// - Returns: whether anything of the app was paused.
+    mutating func probeSoon(_ app: AppID, doubtsTokens: Bool, at now: Instant) -> Bool {
         let paused = Lane.all.map { Place.app(app, $0) }.filter { !isOpen($0) }
         for place in paused {
-            self[place].gate.probeSoon(at: now)
-            scheduleProbe(place)
+            if !doubtsTokens, case .deviceTokens? = pause(of: place)?.cause {
+                open(place, at: now)
+            } else {
+                self[place].gate.probeSoon(at: now)
+                scheduleProbe(place)
+            }
         }
         return !paused.isEmpty
     }

@@ -129,6 +129,20 @@ struct ReloadTests {
         #expect(results.count { $0.outcome == "accepted" && $0.body.contains("\"attempts\":1,") } == 6)
     }
 
+    @Test("A pause for device tokens ends when the setting that causes it is turned off, and begins again with it")
+    func tokenPause() throws {
+        let world = try World.started(script: "token *: 400 BadDeviceToken") { $0.queues[0].prefetch = 50 }
+        for round in 1...2 {
+            try world.reload { $0.apns.badTokenPause = TokenRefusalShare.Limit() }
+            try world.put(100 * round..<100 * round + 40)
+            world.pass(.seconds(3))
+            #expect(world.worker?.paused.isEmpty == false && !world.isQuiet, "round \(round)")
+            try world.reload { $0.apns.badTokenPause = nil }
+            #expect(world.pass(atMost: .seconds(3)) { world.isQuiet }, "round \(round)")
+            #expect(world.worker?.paused == [] && outcomes(world) == ["unregistered": 40 * round])
+        }
+    }
+
     @Test("GOAWAY for the old credential does not pause either", arguments: ["", "close=now", "last=none"])
     func outdatedGoaway(close: String) throws {
         let world = try World.started(
