@@ -92,10 +92,10 @@ extension RequestPipeline {
         let overdue = notifications.handles.filter { isOverdue(notifications[$0], at: now) }
         if overdue.count > Self.maximumDuePerTurn { reachability.nextCheck = now.instant }
         for handle in overdue.prefix(Self.maximumDuePerTurn) {
-            // A probe taken since would only be delivered again.
-            let arrived = notifications[handle].request.arrived.instant
-            let returns = reachability.suspendedSince.map { arrived <= $0 } ?? false
-            stopWaiting(returns ? .requeue : .park, [handle], at: now)
+            // A probe taken since would only be delivered again. For one that is now or never, its time would restart.
+            let entry = notifications[handle]
+            let returns = reachability.suspendedSince.map { entry.request.arrived.instant <= $0 } ?? false
+            stopWaiting(returns && !entry.isNowOrNever ? .requeue : .park, [handle], at: now)
         }
         if reachability.isSuspended { staySuspended(isProbeWanted: lacksProbe(at: now)) }
     }
@@ -221,11 +221,15 @@ extension RequestPipeline {
         return open.count == Lane.devices.count || open.contains(where: \.hasResponded)
     }
 
-    /// Whether a paused app has no notification for its next probe.
+    /// Whether a paused app has no notification for its next probe. While its credential is refused, everything waits
+    /// for the credential's probe.
     private func lacksProbe(at now: Moment) -> Bool {
         waiting.table.configured.contains { id in
-            reachability.isUsable(waiting.table.apps[id.index].pools.notifications, at: now.instant)
-                && Lane.all.contains { waiting.lacksProbe(.app(id, $0), at: now.instant) }
+            let isRefused = !waiting.isOpen(.app(id, Lane.credential))
+            return reachability.isUsable(waiting.table.apps[id.index].pools.notifications, at: now.instant)
+                && (isRefused ? [Lane.credential] : Lane.all).contains {
+                    waiting.lacksProbe(.app(id, $0), at: now.instant)
+                }
         }
     }
 

@@ -230,6 +230,36 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.dead").isEmpty && world.published(in: "push.results").isEmpty)
     }
 
+    @Test("A worker takes no further probe of a topic while its app's credential is refused as well")
+    func topicAndCredential() throws {
+        let world = try World.started(script: "topic *: 400 TopicDisallowed") {
+            $0.apps.removeAll { $0.topic != "com.example.app" }
+            $0.hold = .seconds(300)
+        }
+        try world.put(0..<5)
+        world.pass(.seconds(2))
+        #expect(world.worker?.paused.map(\.topic) == ["com.example.app"])
+        try world.setScript("topic *: 403 InvalidProviderToken")
+        #expect(world.pass(atMost: .seconds(40)) { world.worker?.paused.count == 2 })
+        #expect(world.pass(atMost: .seconds(20)) { world.worker?.isSuspended == true })
+        try world.put(5..<40)
+        world.pass(.seconds(200))
+        #expect(world.broker.unsettledCount == 5)
+        try world.restartAPNs("")
+        #expect(world.pass(atMost: .seconds(700)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 40)
+    }
+
+    @Test("What is now or never expires, and does not return to its queue, at a short hold time, too")
+    func nowOrNever() throws {
+        let world = try World.started(configure: { $0.hold = .seconds(20) }, before: { $0.isAPNsDown = true })
+        try world.request(World.body(1, extra: "\"apns-expiration\":0,"), id: "now")
+        try world.request(World.body(2), id: "later")
+        world.pass(.seconds(30))
+        #expect(world.published(in: "push.results").map(\.outcome) == ["expired"])
+        #expect(world.worker?.counters[.requeued] == 1)
+    }
+
     @Test("An unsent channel creation is parked, and not requeued: a redelivery would not be sent")
     func creation() throws {
         let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
