@@ -207,12 +207,20 @@ extension RequestPipeline {
         guard hasAttemptsLeft(entry),
             let pause = InProcessRetry.pause(afterTries: entry.failedTries, elapsed: elapsed, using: &random)
         else { return .service }
-        guard retries.count < maximumWaitingRetries else { return .processLimit }
+        guard retries.count < maximumWaitingRetries || isOnlyRetry(entry) else { return .processLimit }
         counters[.retries] += 1
         entry.waitingSince = nil
         entry.place = .retry
         retries.insert(handle, due: now.instant + pause)
         return nil
+    }
+
+    /// Whether no other request of its queue waits for a retry: a queue with prefetch 1 keeps its order.
+    private func isOnlyRetry(_ entry: InFlightNotification) -> Bool {
+        !retries.elements.contains {
+            let other = notifications[$0].request
+            return other.queue == entry.request.queue && other !== entry.request
+        }
     }
 
     func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {

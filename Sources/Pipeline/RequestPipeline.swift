@@ -64,7 +64,7 @@ package struct RequestPipeline: ~Copyable {
     /// Retry queues that accept nothing; each is logged once.
     var missingRetryQueues: Set<String> = []
 
-    /// A fifth of the prefetch, but at least one per queue, so that a queue with prefetch 1 keeps its order.
+    /// A fifth of the prefetch. Each queue may have one in addition, so that a queue with prefetch 1 keeps its order.
     private static let waitingRetriesDivisor = 5
     /// At most a tenth of the prefetch may wait for destinations that are not open.
     private static let heldRequestsDivisor = 10
@@ -80,7 +80,7 @@ package struct RequestPipeline: ~Copyable {
         random = SplitMix64(seed: seed)
         let paces = settings.queues.map { QueuePace($0) }
         self.paces = paces.contains { $0 != nil } ? paces : []
-        maximumWaitingRetries = max(settings.queues.count, settings.prefetch / Self.waitingRetriesDivisor)
+        maximumWaitingRetries = settings.prefetch / Self.waitingRetriesDivisor
         destinations = Destinations(limit: max(1, settings.prefetch / Self.heldRequestsDivisor))
     }
 

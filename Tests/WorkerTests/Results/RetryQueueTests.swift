@@ -89,6 +89,20 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.results").count == 40)
     }
 
+    @Test("A busy queue leaves each other queue a retry in the worker, so that one with prefetch 1 keeps its order")
+    func keepsPlace() throws {
+        let world = try World.started(script: "attempt 1: rst CANCEL", declares: World.queues + ["push.ordered"]) {
+            var ordered = $0.queues[0]
+            (ordered.name, ordered.prefetch) = ("push.ordered", 1)
+            $0.queues.append(ordered)
+        }
+        try world.put(0..<8)
+        try world.put(8..<9, into: "push.ordered")
+        #expect(world.worker?.counters[.retries] == 3 && world.worker?.counters[.parked] == 6)
+        #expect(world.pass(atMost: .seconds(1)) { world.published(in: "push.results").count == 3 })
+        #expect(world.parked.count == 6)
+    }
+
     // MARK: Expiry
 
     @Test(
