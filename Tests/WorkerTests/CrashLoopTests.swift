@@ -53,6 +53,24 @@ struct CrashLoopTests {
         #expect(world.worker?.snapshot(at: world.moment).queues[0].prefetchInForce == 10)
     }
 
+    @Test("A request that only waits for its time is no poison suspect, however often its worker is restarted")
+    func restarted() throws {
+        let world = try World.started()
+        world.broker.countsDeliveries = true
+        let later = "\"not-before\":\(World.start.wall.seconds + 4),"
+        try world.request(World.body(1, extra: later), id: "m1")
+        for _ in 0..<20 where world.parked.isEmpty {
+            #expect(world.broker.unsettledCount == 1)
+            _ = try world.drain(within: .seconds(1))
+            world.kill()
+            try world.start()
+        }
+        #expect(world.parked.count == 1)
+        #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
+        #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
+        #expect(world.published(in: "push.dead").isEmpty)
+    }
+
     @Test("A message delivered too often is dead-lettered undecoded, with a result that says so")
     func poison() throws {
         let lines = LogLines()

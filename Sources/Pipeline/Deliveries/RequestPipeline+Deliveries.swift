@@ -178,7 +178,14 @@ extension RequestPipeline {
     /// Returns everything that only waits, at a drain: requests that are not decoded, and notifications. They are
     /// parked if another notification of their request has ended.
     package mutating func requeueWaiting(at now: Moment) {
-        for request in deferred.removeAll(where: \.isUntouched) { requeue(request) }
+        for request in deferred.removeAll(where: \.isUntouched) {
+            // Without a retry queue it could only wait here again.
+            if mayReturn(request) || !missingRetryQueues.isEmpty {
+                requeue(request)
+            } else {
+                postpone(request, for: settings.ladder.shortest, at: now)
+            }
+        }
         stopWaiting(.requeue, notifications.handles, at: now)
     }
 
