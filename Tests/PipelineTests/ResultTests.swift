@@ -309,6 +309,7 @@ struct ResultTests {
             original.expiration = Array("60000".utf8)
             original.userID = Array("guest".utf8)
             original.clusterID = Array("old".utf8)
+            original.replyTo = Array("amq.rabbitmq.reply-to".utf8)
             original.headers = [
                 "CC": .array([.string("other")]), "BCC": .array([.string("hidden")]), "x-death": .array([]),
                 "x-first-death-queue": .string("q"), "x-last-death-reason": .string("expired"),
@@ -318,6 +319,7 @@ struct ResultTests {
             let found = encode(try delivery(original), rejected)
             #expect(found.properties.expiration == nil)
             #expect(found.properties.userID == nil)
+            #expect(found.properties.replyTo == nil)
             let table = headers(found.properties)
             #expect(table["harebell-orig-expiration"] == .string("60000"))
             #expect(table["harebell-orig-user-id"] == .string("guest"))
