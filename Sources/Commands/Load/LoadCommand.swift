@@ -39,7 +39,7 @@ struct LoadCommand: ParsableCommand {
     @Option(help: "Bytes of padding in each alert.")
     var bodySize = 32
 
-    @Option(help: "Seconds without a result that end the run.")
+    @Option(help: "Seconds without a result or an accepted message that end the run.")
     var timeout = 30
 
     @Option(help: ArgumentHelp("Former name of --timeout.", visibility: .hidden))

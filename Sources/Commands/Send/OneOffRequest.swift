@@ -137,7 +137,8 @@ extension RequestRun {
         switch end {
         case .timedOut where areQueued:
             "no result came in time: the request is in queue \"\(settings.queue)\" or with a worker, and will be sent"
-        case .timedOut(let cause) where ledger.published == 0: "the request was not queued in time: \(cause)"
+        case .timedOut(let cause) where ledger.published == 0 || isRefused:
+            "the request was not queued in time: \(cause)"
         case .timedOut(let cause): "the broker has not confirmed the request, and may still queue it: \(cause)"
         case .failed(let message): message
         case .complete, .stopped, nil: "stopped"

@@ -24,6 +24,8 @@ struct BrokerProgress {
     /// The newest loss since a connection was last opened.
     private var loss: AMQPError?
     private var alarm: String?
+    /// Why the broker refuses the command's messages; `nil` once the command makes progress or loses a connection.
+    var refusal: String?
 
     /// - Parameters:
     ///   - limit: the longest time without progress.
@@ -37,7 +39,7 @@ struct BrokerProgress {
 
     /// A delivery, confirm or response arrived that the command waited for.
     mutating func restart(at now: Instant) {
-        since = now
+        (since, refusal) = (now, nil)
     }
 
     /// The broker that is being connected to has begun the handshake.
@@ -52,7 +54,7 @@ struct BrokerProgress {
         case .engine(.blocked(let reason)): alarm = reason
         case .engine(.unblocked): alarm = nil
         case .disconnected(_, let error, let retryAt):
-            (loss, alarm) = (error, nil)
+            (loss, alarm, refusal) = (error, nil, nil)
             // Without a pause, the next broker is tried.
             hasTriedAll = hasTriedAll || retryAt > now
             silentSince = hasTriedAll ? silentSince ?? now : now
@@ -74,7 +76,7 @@ struct BrokerProgress {
     /// What prevents progress; `nil` if nothing is known.
     var cause: String? {
         alarm.map { "the broker is blocked: \($0); it accepts no messages until the alarm ends" }
-            ?? loss?.description ?? (hasOpened ? nil : Self.silence)
+            ?? loss?.description ?? refusal ?? (hasOpened ? nil : Self.silence)
     }
 
     /// ``cause``, once it has lasted for ``patience``.

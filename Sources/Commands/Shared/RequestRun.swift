@@ -15,14 +15,14 @@ final class RequestRun: Run {
         var window = 1000
         /// The name of the reply queue; unique to this run.
         var replies: String
-        /// The longest wait for a reply after the last reply or publish.
+        /// The longest time without a reply or a message that the broker accepts.
         var timeLimit: Duration
     }
 
     enum End: Equatable {
         /// Every message was answered.
         case complete
-        /// Nothing was published and no reply arrived within the time limit, and what prevented it.
+        /// The broker accepted no message and no reply arrived within the time limit, and what prevented it.
         case timedOut(String)
         case failed(String)
         case stopped
@@ -46,7 +46,6 @@ final class RequestRun: Run {
     private var isConsuming = false
     private var broker: BrokerProgress
     private var closing: OrderlyClose?
-    private var next = 0
     private var again: [Int] = []
     /// Indexes of requests, by the sequence number of the confirm.
     private var unconfirmed: [UInt64: Int] = [:]
@@ -154,9 +153,12 @@ final class RequestRun: Run {
     /// Whether the broker has all requests.
     var areQueued: Bool { ledger.published == settings.count && unconfirmed.isEmpty && again.isEmpty }
 
+    /// Whether the queue refused each request that it does not have.
+    var isRefused: Bool { unconfirmed.isEmpty && broker.refusal != nil }
+
     private var canPublish: Bool {
         isConsuming && publisher.canPublish && pausesUntil == nil && unconfirmed.count < settings.window
-            && (next < settings.count || !again.isEmpty)
+            && (ledger.published < settings.count || !again.isEmpty)
     }
 
     private func publishDue() {
@@ -166,12 +168,7 @@ final class RequestRun: Run {
         if let end = pausesUntil, now >= end { pausesUntil = nil }
         while canPublish {
             guard limiter?.take(at: now) ?? true else { return }
-            if let index = again.popLast() {
-                publish(index)
-            } else {
-                publish(next)
-                next += 1
-            }
+            publish(again.popLast() ?? ledger.published)
         }
     }
 
@@ -179,7 +176,6 @@ final class RequestRun: Run {
         do {
             unconfirmed[try publisher.publish(request(index, settings.replies))] = index
             ledger.published(index, at: now)
-            broker.restart(at: now)
         } catch {
             fail(error)
         }
@@ -190,10 +186,13 @@ final class RequestRun: Run {
             preconditionFailure("each publish ends once")
         }
         switch confirmation {
-        case .acked: backoff.reset()
+        case .acked:
+            backoff.reset()
+            broker.restart(at: now)
         case .lost: again.append(index)
         case .nacked:
             again.append(index)
+            broker.refusal = "queue \"\(settings.queue)\" refuses messages: it may be full"
             if pausesUntil == nil { pausesUntil = now + backoff.next(using: &random) }
         case .returned(_, let text):
             finish(.failed("queue \"\(settings.queue)\" does not receive messages (\(text)): check that it exists"))

@@ -100,6 +100,17 @@ struct LoadRunTests {
         #expect(run.end == .complete)
     }
 
+    @Test("A queue that refuses every message is named after some seconds, and ends the run at its time limit")
+    func refusedThroughout() throws {
+        world.broker.queues["push.requests"]?.rejectsPublishes = true
+        let run = try start(count: 2)
+        world.pass(.seconds(4))
+        let trouble = "queue \"push.requests\" refuses messages: it may be full"
+        #expect(run.trouble(at: world.network.now) == trouble && run.end == nil)
+        world.pass(.seconds(28))
+        #expect(run.timeout == trouble && run.complaint == "the request was not queued in time: \(trouble)")
+    }
+
     @Test("A run has at most 1000 unconfirmed messages, and ends soon if its reply queue is gone")
     func noReplies() throws {
         world.broker.holdsConfirms = true
