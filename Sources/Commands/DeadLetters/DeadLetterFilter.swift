@@ -84,10 +84,7 @@ struct RequestReader: Sendable {
     /// Whether the request has this topic, or an app has this topic and the request adds the suffix of a push type.
     func isMeant(_ topic: String, by delivery: Delivery, from queue: String?) -> Bool {
         guard let own = self.topic(of: delivery, from: queue) else { return false }
-        if own == topic { return true }
-        // A bundle ID may end like a suffix.
-        guard !apps.contains(where: { $0.topic == own }) else { return false }
-        return apps.contains { $0.topic == topic && $0.isMeant(by: own) }
+        return own == topic || apps.meant(by: own).contains { $0.topic == topic }
     }
 
     /// The environment in the request, else that of the first app with its topic.
@@ -95,6 +92,6 @@ struct RequestReader: Sendable {
         guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
         if let environment = notification.environment { return environment }
         guard let topic = topic(of: delivery, from: queue) else { return nil }
-        return apps.first { $0.isMeant(by: topic) }?.environment
+        return apps.meant(by: topic).first?.environment
     }
 }

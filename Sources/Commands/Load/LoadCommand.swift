@@ -62,7 +62,7 @@ struct LoadCommand: ParsableCommand {
             throw ValidationError("which queue? Name one with --queue: \(names.joined(separator: ", "))")
         }
         let topic = topic ?? settings.apps[0].topic
-        try Self.refuseApple(settings.apps.filter { $0.isMeant(by: topic) }, topic)
+        try Self.refuseApple(settings.apps.meant(by: topic), topic)
         let timeout = former(patience, "--patience", now: "--timeout") ?? timeout
         let runner = try LoopRunner()
         let name = "load-\(String(UInt32.random(in: 0 ... .max), radix: 16))"

@@ -11,9 +11,8 @@ struct AppOption: ParsableArguments {
     var environment: Environment?
 
     func choose(from configuration: Configuration) throws -> Configuration.App {
-        let found = configuration.apps.filter { app in
-            (topic.map { app.isMeant(by: $0) } ?? true) && (environment.map { $0 == app.environment } ?? true)
-        }
+        let apps = configuration.apps.filter { environment == nil || $0.environment == environment }
+        let found = topic.map { apps.meant(by: $0) } ?? apps
         guard let app = found.first else {
             let place = environment.map { " for \($0.rawValue)" } ?? ""
             throw ValidationError("no app \"\(topic ?? "")\" is configured\(place)")
@@ -28,9 +27,12 @@ struct AppOption: ParsableArguments {
 
 extension Environment: ExpressibleByArgument {}
 
-extension Configuration.App {
-    /// Whether a topic belongs to the app, with or without the suffix of a push type.
-    func isMeant(by name: String) -> Bool {
-        name == topic || PushType.allCases.contains { name == topic + $0.rules.topicSuffix.description }
+extension [Configuration.App] {
+    /// The apps with this topic, else those to whose topic it adds the suffix of a push type: a bundle ID may end like
+    /// a suffix.
+    func meant(by name: String) -> [Configuration.App] {
+        let exact = filter { $0.topic == name }
+        guard exact.isEmpty else { return exact }
+        return filter { app in PushType.allCases.contains { name == app.topic + $0.rules.topicSuffix.description } }
     }
 }

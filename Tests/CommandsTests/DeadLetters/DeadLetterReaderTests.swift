@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Commands
+@testable import Configuration
 
 @Suite("Reading dead letters")
 struct DeadLetterReaderTests {
@@ -177,6 +178,21 @@ struct DeadLetterFilterTests {
         #expect(try matches(body: named) { $0.environment = .development })
         #expect(try !matches(body: named) { $0.environment = .production })
         #expect(try !matches(body: "no JSON") { $0.environment = .production })
+    }
+
+    @Test("A topic means the app with exactly it, else the one to whose topic it adds a suffix, in all commands")
+    func suffixes() throws {
+        let configuration = try World.configuration { configuration in
+            configuration.apps[0].environment = .development
+            configuration.apps[1].topic = "com.example.app.voip"
+        }
+        for (topic, index) in [("com.example.app.voip", 1), ("com.example.app.complication", 0)] {
+            let app = configuration.apps[index]
+            #expect(try AppOption.parse(["--topic", topic]).choose(from: configuration) == app)
+            let body = Self.body.replacing("com.example.other", with: topic)
+            let delivery = try DeadLetterSamples.delivery([:], body: body)
+            #expect(RequestReader(configuration).environment(of: delivery, from: nil) == app.environment)
+        }
     }
 
     @Test("An ID filter matches the apns-id or the message id")
