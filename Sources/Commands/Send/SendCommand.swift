@@ -97,6 +97,8 @@ struct SendCommand: ParsableCommand {
         } else {
             printLine(lines: result.lines)
         }
+        // Only a request for one attempt expires without a time, as a broadcast does: nothing is wrong with it.
+        if expiration ?? 0 == 0, result.outcome == .expired { throw Status.unavailable }
         if let status = result.outcome.status { throw status }
     }
 

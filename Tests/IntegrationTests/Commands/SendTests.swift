@@ -39,12 +39,21 @@ extension ProcessTests {
                 #expect(end.exit == .exited(65), "\(end.report)")
                 #expect(end.text().contains("\"outcome\":\"\(outcome)\""), "\(end.report)")
             }
-            let undelivered = try Self.send(stage, ["--device-token", "5e4d"])
-            #expect(undelivered.exit == .exited(69), "\(undelivered.report)")
-            #expect(undelivered.text().contains("\"reason\":\"ServiceUnavailable\""), "\(undelivered.report)")
+            for (arguments, outcome) in [
+                ([], "undelivered"), (["--expiration", "0"], "expired"),
+            ] as [([String], String)] {
+                let failed = try Self.send(stage, ["--device-token", "5e4d"] + arguments)
+                #expect(failed.exit == .exited(69), "\(failed.report)")
+                let text = "\"outcome\":\"\(outcome)\",\"status\":503,\"reason\":\"ServiceUnavailable\""
+                #expect(failed.text().contains(text), "\(failed.report)")
+            }
             let silent = try Self.send(stage, ["--device-token", "deaf", "--timeout", "1"])
             #expect(silent.exit == .exited(69), "\(silent.report)")
             #expect(silent.text().contains("\"processed\":\"unknown\""), "\(silent.report)")
+            try stage.write(Stage.Settings(apnsPort: 1))
+            let broadcast = try Self.send(stage, ["--channel", "QUJD", "--push-type", "liveactivity"])
+            #expect(broadcast.exit == .exited(69), "\(broadcast.report)")
+            #expect(broadcast.text().contains("\"outcome\":\"expired\""), "\(broadcast.report)")
         }
 
         @Test("through a queue prints the worker's result")
