@@ -505,6 +505,10 @@ struct ConfigurationTests {
                 1:29: dead_letter.routing_key: "push.requests" is a request queue: requests would loop
             dead_letter: { routing_key: push.requests.retry.7s } → \
                 1:29: dead_letter.routing_key: is the name of a retry queue: requests would loop
+            dead_letter: { exchange: dlx, routing_key: push.requests } → \
+                1:44: dead_letter.routing_key: "push.requests" is a request queue: requests would loop
+            results: { exchange: e, routing_key: push.requests.retry.7s } → \
+                1:38: results.routing_key: is the name of a retry queue: requests would loop
             results: { routing_key: "" } → 1:25: results.routing_key: the default exchange needs a queue's name
             queues: [{ name: a, decoder: apns_jsn }] → \
                 1:30: queues[0].decoder: "apns_jsn" is not one of \(formats); did you mean "apns-json"?

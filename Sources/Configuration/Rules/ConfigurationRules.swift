@@ -119,9 +119,8 @@ extension ConfigurationReader {
     private mutating func checkRoutes() {
         let queues = queueNames
         for section in ["results", "feedback", "dead_letter"] {
-            guard values.text("\(section).exchange") == "", let key = values.text("\(section).routing_key") else {
-                continue
-            }
+            guard let key = values.text("\(section).routing_key") else { continue }
+            // Also with a named exchange: the topology binds a queue with this name to it.
             if queues.contains(where: { RetryQueueName.matches(key.utf8, queue: $0) }) {
                 error("\(section).routing_key", "is the name of a retry queue: requests would loop")
             }
@@ -130,7 +129,9 @@ extension ConfigurationReader {
                     "\(section).routing_key",
                     "\"\(values.shown("\(section).routing_key"))\" is a request queue: requests would loop")
             }
-            if key.isEmpty { error("\(section).routing_key", "the default exchange needs a queue's name") }
+            if key.isEmpty, values.text("\(section).exchange") == "" {
+                error("\(section).routing_key", "the default exchange needs a queue's name")
+            }
         }
     }
 
