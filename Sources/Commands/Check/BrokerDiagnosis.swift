@@ -8,6 +8,9 @@ import Core
 /// (the default delivery limit), rabbitmq.com/docs/consumers (the consumer timeout), rabbitmq.com/docs/access-control.
 struct BrokerDiagnosis {
     private static let declares = "harebell topology --config FILE --apply declares it"
+    private static let noStream =
+        "a worker does not consume a stream, which neither redelivers nor removes requests: delete it, or name "
+        + "another queue"
 
     private let requestQueues: Set<String>
 
@@ -89,11 +92,7 @@ struct BrokerDiagnosis {
         guard case .declareQueue(let queue) = step.declaration, let difference else { return (.warning, change) }
         switch (difference.argument, requestQueues.contains(queue.name)) {
         case ("x-queue-type", true) where difference.current.contains("'stream'"):
-            return (
-                .wrong,
-                "a worker does not consume a stream, which neither redelivers nor removes requests: delete it, or name "
-                    + "another queue"
-            )
+            return (.wrong, Self.noStream)
         case ("x-message-ttl", false), ("x-dead-letter-exchange", false), ("x-dead-letter-routing-key", false):
             return (queue.arguments["x-message-ttl"] == nil ? .warning : .wrong, change)
         case ("x-dead-letter-exchange", true) where difference.current == "none":
@@ -115,6 +114,10 @@ struct BrokerDiagnosis {
     func reading(_ queue: String, _ error: AMQPError) -> ConnectionFinding? {
         let subject = "consuming \(queue)"
         return switch error.code {
+        // The first difference of a stream may be another argument than its type, but a stream knows no priorities.
+        // Source: rabbit_amqqueue.erl, `check_arguments_key`.
+        case .preconditionFailed where error.message.contains(" of queue type rabbit_stream_queue"):
+            ConnectionFinding(.wrong, subject, "the queue is a stream", hint: Self.noStream)
         case .preconditionFailed: ConnectionFinding(.ok, subject, "permitted")
         case .notFound: nil
         default: .failure(subject, error, hint: "the user needs the read permission")

@@ -116,6 +116,22 @@ struct BrokerDiagnosisTests {
     }
 
     @Test(
+        "A queue that may be read is permitted, unless the broker says that it is a stream",
+        arguments: [
+            ("queue 'q' in vhost '/': {unacceptable_type,longstr}", ConnectionFinding.Severity.ok),
+            ("queue 'rabbit_stream_queue' in vhost '/': {unacceptable_type,longstr}", .ok),
+            ("queue 'q' in vhost '/' of queue type rabbit_stream_queue", .wrong),
+        ])
+    func stream(text: String, severity: ConnectionFinding.Severity) throws {
+        let error = AMQPError.closed(
+            replyCode: 406, text: "PRECONDITION_FAILED - invalid arg 'x-priority' for \(text)",
+            name: "PRECONDITION_FAILED")
+        let found = try #require(diagnosis.reading("push.requests", error))
+        #expect(found.severity == severity && found.subject == "consuming push.requests")
+        #expect((found.hint != nil) == severity.isError)
+    }
+
+    @Test(
         "A retry queue that does not return its messages is an error, another difference is not",
         arguments: [
             ("x-message-ttl", "'6000'", true), ("x-dead-letter-routing-key", "'other'", true),

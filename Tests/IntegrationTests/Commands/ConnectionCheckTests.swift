@@ -64,6 +64,16 @@ extension ProcessTests {
 
         // MARK: The broker
 
+        @Test("A stream is an error, whatever other arguments it has")
+        func stream() throws {
+            let stream = "\(stage.name).stream"
+            try stage.client.declare(
+                stream, ["x-queue-type": .string("stream"), "x-max-length-bytes": .int64(1_000_000)])
+            let response = try check(try stage.write(Stage.Settings(queues: [stream])))
+            #expect(response.exit == .exited(78), "\(response.report)")
+            #expect(response.says("wrong", "consuming \(stream)", "the queue is a stream"), "\(response.report)")
+        }
+
         @Test("Missing permissions are reported one by one")
         func permissions() throws {
             let broker = try PrivateBroker()
