@@ -77,6 +77,9 @@ struct HandshakeTests {
         for name in ["a", "b"] { broker.declare(name) }
         let one = Pair(.consumer([ConsumerQueue(name: "a", prefetch: 1)]), broker: broker)
         #expect(one.takeEvents().names == ["opened", "consuming"])
+        one.engine.inspect("missing", at: one.now)
+        one.settle()
+        #expect(one.takeEvents().isEmpty && broker.violations.isEmpty, "no channel is left to ask on")
         let two = Pair(.consumer(["a", "b"].map { ConsumerQueue(name: $0, prefetch: 1) }), broker: broker)
         let error = try #require(two.takeError())
         #expect(error.code == .notAllowed)

@@ -176,6 +176,36 @@ struct RecoveryTests {
         #expect(setup.broker.violations.isEmpty)
     }
 
+    @Test("Another queue is found missing whenever it is, without an effect on consumers, and not if that is refused")
+    func inspection() throws {
+        let setup = consumer("work")
+        setup.broker.declare("work")
+        setup.start()
+        _ = setup.takeEvents()
+        func isMissing() -> Bool {
+            setup.connection.inspect("other", at: setup.network.now)
+            setup.settle()
+            return setup.connection.isInspectedMissing
+        }
+        for _ in 0..<2 {
+            #expect(isMissing())
+            setup.broker.declare("other")
+            #expect(!isMissing())
+            setup.broker.delete("other")
+        }
+        setup.broker.declare("other")
+        setup.broker.refusesCounts = true
+        #expect(!isMissing())
+        setup.broker.refusesCounts = false
+        setup.broker.delete("other")
+        #expect(!isMissing(), "the user may not ask on this connection")
+        #expect(setup.takeEvents().isEmpty)
+        #expect(setup.network.attempts == 1 && setup.broker.violations.isEmpty)
+        setup.broker.closeAll()
+        setup.advance(by: .seconds(5))
+        #expect(isMissing())
+    }
+
     // MARK: Silence
 
     @Test("A channel that the broker does not reopen ends the connection in time", arguments: [true, false])

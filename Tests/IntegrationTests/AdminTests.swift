@@ -1,3 +1,4 @@
+import AMQP
 import Foundation
 import TestSupport
 import Testing
@@ -41,6 +42,20 @@ extension ProcessTests {
             #expect(try worker.page("/livez").status == 200)
             #expect(try PrometheusPage(worker.page("/metrics").body).sum("harebell_publishing") == 0)
             try broker.start()
+            _ = try Self.readiness(worker, status: 200)
+            try worker.end()
+        }
+
+        @Test("A missing dead-letter queue makes a worker not ready before any request fails, until it is declared")
+        func deadLetters() throws {
+            let stage = try Stage(script: "")
+            try stage.client.ask(.deleteQueue(stage.deadLetterQueue))
+            let worker = try stage.start(Stage.Settings(admin: Self.anyPort))
+            try eventually("the missing queue; \(worker.report)", within: .seconds(20)) {
+                let missing = try Self.readiness(worker, status: 503)["missing"] as? [String]
+                return missing == ["no queue receives what is published to \(stage.deadLetterQueue)"] ? true : nil
+            }
+            try stage.client.declare(stage.deadLetterQueue, ["x-queue-type": .string("quorum")])
             _ = try Self.readiness(worker, status: 200)
             try worker.end()
         }

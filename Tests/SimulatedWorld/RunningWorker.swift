@@ -19,8 +19,8 @@ package final class RunningWorker {
     package var turnInterval: Duration { worker.turnInterval }
     package var wasCutShort: Bool { worker.wasCutShort }
 
-    package func countMessages(at now: Moment) { worker.countMessages(at: now) }
     package func expire(at now: Moment) { worker.expire(at: now) }
+    package func inspectQueues(at now: Moment) { worker.inspectQueues(at: now) }
     package func nextEvent() -> WorkerReport.Event? { worker.nextEvent() }
     package func snapshot(at now: Moment) -> WorkerSnapshot { worker.snapshot(at: now) }
     package func startDrain(deadline: Instant) { worker.startDrain(deadline: deadline) }

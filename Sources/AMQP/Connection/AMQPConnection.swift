@@ -199,6 +199,14 @@ package final class AMQPConnection {
         isOpen ? link.engine.messages(queue: queue) : nil
     }
 
+    /// Asks whether a queue exists that is not consumed, if the connection is open.
+    package func inspect(_ queue: String, at now: Instant) {
+        call { $0.inspect(queue, at: now) }
+    }
+
+    /// Whether that queue did not exist at the last response in this epoch.
+    package var isInspectedMissing: Bool { isOpen && link.engine.isInspectedMissing }
+
     // MARK: - Publishing and control
 
     /// The maximum size of a publication's properties, in bytes: one frame of the current connection, or of the last

@@ -56,14 +56,19 @@ struct Consumer {
     }
 }
 
-/// Counts the messages of consumed queues on a separate channel, because RabbitMQ 4.2.6 and 4.3.0 close the channel if
-/// the user lacks the configure permission.
+/// Counts the messages of consumed queues, and asks whether another one exists, on a separate channel, because the
+/// broker closes it for a missing queue, and RabbitMQ 4.2.6 and 4.3.0 if the user lacks the configure permission.
 struct QueueInspection {
     enum State { case closed, opening, open }
 
     var state = State.closed
-    /// The queues whose counts were requested, oldest first: a broker answers in order.
+    /// The consumers whose queues were inspected, oldest first: a broker answers in order. The number after the last
+    /// one means ``other``.
     var pending: [Int] = []
+    /// The name of a queue that is not consumed.
+    var other = ""
+    /// Why the broker refused to inspect ``other``; `nil` if it did not.
+    var refusal: AMQPError.Code?
 }
 
 extension AMQPEngine {
@@ -259,6 +264,18 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
+    /// Asks whether a queue exists that is not consumed, always the same one. The result is ``isInspectedMissing``.
+    package mutating func inspect(_ queue: String, at now: Instant) {
+        calledByOwner(at: now)
+        guard machine.isOpen, handshake.channelMax >= inspectionChannel, inspection.refusal != .accessRefused
+        else { return }
+        inspection.other = queue
+        inspectQueue(of: consumers.count)
+    }
+
+    /// Whether the queue of ``inspect(_:at:)`` did not exist at the last response.
+    package var isInspectedMissing: Bool { inspection.refusal == .notFound }
+
     private mutating func inspectQueue(of index: Int) {
         guard !inspection.pending.contains(index) else { return }
         inspection.pending.append(index)
@@ -272,7 +289,7 @@ extension AMQPEngine {
     }
 
     private mutating func writeInspection(of index: Int) {
-        let name = consumers[index].queue.name
+        let name = index < consumers.count ? consumers[index].queue.name : inspection.other
         unsafe write(AMQP_QUEUE_DECLARE_METHOD, channel: inspectionChannel) { writer throws(AMQPError) in
             unsafe amqp_queue_declare_t(
                 ticket: 0, queue: try writer.short(name, "queue name"), passive: 1, durable: 0, exclusive: 0,
@@ -293,10 +310,14 @@ extension AMQPEngine {
         inspection.state = .closed
         guard !inspection.pending.isEmpty else { return }
         let index = inspection.pending.removeFirst()
-        consumers[index].messages = nil
-        if error.code == .accessRefused {
-            consumers[index].isUncountable = true
-            consumers[index].watch = nil
+        if index == consumers.count {
+            inspection.refusal = error.code
+        } else {
+            consumers[index].messages = nil
+            if error.code == .accessRefused {
+                consumers[index].isUncountable = true
+                consumers[index].watch = nil
+            }
         }
         guard !inspection.pending.isEmpty else { return }
         inspection.state = .opening
@@ -306,6 +327,10 @@ extension AMQPEngine {
     mutating func messagesCounted(_ messages: UInt32) {
         guard !inspection.pending.isEmpty else { return unexpected("a declare-ok") }
         let index = inspection.pending.removeFirst()
+        guard index < consumers.count else {
+            inspection.refusal = nil
+            return
+        }
         consumers[index].messages = messages
         let isStalled = consumers[index].watch?.responded(messages: messages, at: now) ?? false
         guard isStalled, consumers[index].machine.state == .consuming else { return }

@@ -5,12 +5,18 @@ import Logging
 
 /// From a publish to the broker's confirm.
 extension RequestPipeline {
-    /// The destinations of the configuration that are not open although publishes are meant for them.
-    package var troubled: [TroubledDestination] {
-        destinations.troubled.filter { $0.isConfigured && $0.publishes > 0 }.map {
+    /// The destinations of the configuration that are not open although publishes are meant for them, and a
+    /// missing dead-letter queue in any case.
+    package func troubled(hasDeadLetters: Bool, at now: Instant) -> [TroubledDestination] {
+        var troubled = destinations.troubled.filter { $0.isConfigured && $0.publishes > 0 }.map {
             TroubledDestination(
                 name: $0.route.name, problem: $0.problem, isMissing: $0.isMissing, since: $0.since)
         }
+        let name = settings.deadLetters.route.name
+        if !hasDeadLetters, !troubled.contains(where: { $0.name == name }) {
+            troubled.append(TroubledDestination(name: name, problem: "does not exist", isMissing: true, since: now))
+        }
+        return troubled
     }
 
     mutating func publish(

@@ -226,11 +226,13 @@ package struct Worker: ~Copyable {
 
     private static let countInterval = Duration.seconds(5)
 
-    /// Requests the number of waiting messages in the queues, for later snapshots.
-    package mutating func countMessages(at now: Moment) {
-        guard nextCount <= now.instant, drain.stage == .running else { return }
+    /// Asks for the number of waiting messages in the queues, and for the dead-letter queue, for later snapshots.
+    package mutating func inspectQueues(at now: Moment) {
+        guard nextCount <= now.instant, consumer.isOpen, drain.stage == .running else { return }
         nextCount = now.instant + Self.countInterval
         for index in queues.indices { consumer.countMessages(queue: QueueID(index), at: now.instant) }
+        let deadLetters = pipeline.settings.deadLetters.route
+        if deadLetters.exchange.isEmpty { consumer.inspect(deadLetters.name, at: now.instant) }
     }
 
     /// Has every connection log in with another password; where it is a token, open connections go on with it.

@@ -117,7 +117,8 @@ extension Worker {
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
             isSuspended: pipeline.reachability.isSuspended, isPublisherOpen: isPublisherOpen,
-            troubled: pipeline.troubled, blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
+            troubled: pipeline.troubled(hasDeadLetters: !consumer.isInspectedMissing, at: now.instant),
+            blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
                 let pool = app.pools.notifications
                 return WorkerSnapshot.App(

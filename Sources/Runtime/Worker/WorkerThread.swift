@@ -76,7 +76,7 @@ package final class WorkerThread: LoopOwner {
         case .drain(let limit): worker.startDrain(deadline: loop.now.instant + limit)
         case .sendSnapshot:
             task.report(.snapshot(worker.snapshot(at: loop.now)))
-            worker.countMessages(at: loop.now)
+            worker.inspectQueues(at: loop.now)
         case .stop: worker.stop()
         case .renewPassword(let password): worker.renewPassword(password, at: loop.now)
         case .spansReceived: worker.tracer?.batchReceived()
@@ -100,7 +100,11 @@ package final class WorkerThread: LoopOwner {
 
     package func endTurn(at now: Moment) {
         worker.step(at: now)
-        while let event = worker.nextEvent() { task.report(event) }
+        while let event = worker.nextEvent() {
+            // A missing dead-letter queue is known before the first snapshot that someone waits for.
+            if case .ready = event { worker.inspectQueues(at: now) }
+            task.report(event)
+        }
         if let tracer = worker.tracer, let batch = tracer.takeBatch(isLast: worker.hasEnded, at: now.instant) {
             task.report(.spans(batch))
         }

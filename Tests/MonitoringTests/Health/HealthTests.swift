@@ -233,6 +233,41 @@ struct HealthTests {
         }
     }
 
+    @Test("A missing dead-letter queue is known before a request fails, also after it was repaired, and counts once")
+    func missingUnused() throws {
+        let world = try World.started(declares: World.queues.filter { $0 != "push.dead" })
+        func inspected() throws -> [String] {
+            world.worker?.inspectQueues(at: world.moment)
+            world.pass(.seconds(5))
+            let refusing = try PrometheusPage(world.processSnapshot()).sum("harebell_queue_refusing")
+            #expect(refusing ?? 0 == Double(health(world).missing.count))
+            return health(world).missing
+        }
+        let missing = ["no queue receives what is published to push.dead"]
+        #expect(health(world).isReady, "nobody has asked")
+        for _ in 0..<2 {
+            #expect(try inspected() == missing)
+            #expect(health(world).problems.map(\.runbook) == [.queueMissing])
+            world.broker.declare("push.dead")
+            #expect(try inspected().isEmpty)
+            world.broker.delete("push.dead")
+        }
+        try world.request("{", id: "broken")
+        world.pass(.seconds(1))
+        #expect(try inspected() == missing)
+        #expect(world.events.count { if case .notReady = $0 { true } else { false } } == 0)
+    }
+
+    @Test("A dead-letter route through another exchange names no queue that could be missing")
+    func exchange() throws {
+        let world = try World.started {
+            $0.deadLetter = Configuration.Route(exchange: "letters", routingKey: "push.gone")
+        }
+        world.worker?.inspectQueues(at: world.moment)
+        world.pass(.seconds(1))
+        #expect(health(world).problems.isEmpty)
+    }
+
     @Test("Each problem has a section in the runbook, which has the name of an alert")
     func runbook() throws {
         let page = String(decoding: DashboardPage.runbook.body, as: UTF8.self)

@@ -275,18 +275,18 @@ struct MetricsPageTests {
         for number in 0..<17 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         #expect(try page(world).samples(of: "harebell_queue_messages").isEmpty)
-        worker.countMessages(at: world.moment)
+        worker.inspectQueues(at: world.moment)
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages", ["queue": "push.requests"]) == 7)
         // The depth is not queried again at once, but after some time; that does not mean a stalled consumer.
         try world.request(World.body(17), id: "m17")
         world.pass(.seconds(4))
-        worker.countMessages(at: world.moment)
+        worker.inspectQueues(at: world.moment)
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages") == 7)
         for _ in 0..<2 {
             world.pass(.seconds(5))
-            worker.countMessages(at: world.moment)
+            worker.inspectQueues(at: world.moment)
         }
         world.settle()
         #expect(try page(world).sum("harebell_queue_messages") == 8)
