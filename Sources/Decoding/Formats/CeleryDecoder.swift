@@ -73,7 +73,7 @@ package struct CeleryDecoder: RefusingDecoder {
             throw request.failure("payload\(path): \(KombuValue.complaint)")
         }
         if request.key == nil { request.key = message.id }
-        if let expires = message.expires { request.limit(to: expires) }
+        if let expires = message.expires { request.limit(to: expires, at: now) }
         return .request(request)
     }
 
@@ -170,12 +170,12 @@ private struct CeleryMessage {
 }
 
 extension Request {
-    mutating func limit(to time: WallTime) {
+    mutating func limit(to time: WallTime, at now: WallTime) {
         var limited: (from: Notification.Content, to: Notification.Content)?
         for index in notifications.indices {
             let content = notifications[index].content
-            // An earlier expiration is kept, also 0, which means a single attempt.
-            if let own = content.expiration, own <= time.seconds { continue }
+            // An earlier expiration is kept, also 0, which means a single attempt, until the time has passed.
+            if let own = content.expiration, own <= time.seconds, own > 0 || now.seconds <= time.seconds { continue }
             if limited?.from !== content { limited = (content, content.expiring(at: max(1, time.seconds))) }
             notifications[index] = Notification(target: notifications[index].target, limited!.to)
         }

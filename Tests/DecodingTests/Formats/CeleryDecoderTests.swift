@@ -66,6 +66,20 @@ struct CeleryDecoderTests {
         #expect(gone.expiration == 1)
     }
 
+    @Test(
+        "A notification that is now or never stays so until its task expires, and then expires with it",
+        arguments: [
+            push.replacing("\"payload\"", with: "\"apns-expiration\":0,\"payload\""),
+            #"{"apns-channel-id":"YQ==","payload":{"aps":{"event":"end","timestamp":1}}}"#,
+        ])
+    func nowOrNever(request: String) throws {
+        let times: [(String, Int64)] = [("2026-09-21T14:13:20Z", 0), ("2026-09-21T14:13:19Z", 1_789_999_999)]
+        for (time, expiration) in times {
+            let sample = Self.sample(body: "[[], {\"push\": \(request)}, {}]", [("expires", .text(time))])
+            #expect(try sample.notification().expiration == expiration)
+        }
+    }
+
     @Test("A task that is not due yet is deferred")
     func eta() throws {
         let pause = try Self.sample([("eta", .text("2026-09-21T14:14:20.250000"))]).decoded().pause
