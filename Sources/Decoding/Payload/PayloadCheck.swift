@@ -123,13 +123,15 @@ package struct PayloadCheck {
                 let part = bytes.pathPart(name)
                 try readForeign(bytes, "\(table.path)", part, depth: depth)
                 findings.add("\(table.path)", foreignPath: part, Self.unknown(part, in: table, for: type))
+                // The dictionary may be a value of Python.
+                hasForeignObjects = true
                 continue
             }
             let key = table.keys[row]
             if seen & 1 << row != 0 { findings.add("\(table.path).\(key.name)", "comes twice") }
             seen |= 1 << row
             guard key.scope.contains(type) else {
-                _ = try scanner.value(bytes, depth: depth)
+                try readForeign(bytes, "\(table.path).\(key.name)", depth: depth)
                 findings.add("\(table.path).\(key.name)", "not for push type \(type) (for \(key.scope))")
                 continue
             }
@@ -150,12 +152,7 @@ package struct PayloadCheck {
         if key.kinds.contains(.strings), scanner.open(bytes, "[") {
             return try checkElements(of: key, in: table, bytes, depth: depth + 1)
         }
-        let nulls = scanner.nulls
-        let value = try scanner.value(bytes, depth: depth)
-        if value.kind == .object { hasForeignObjects = true }
-        if scanner.nulls > nulls, value.kind != .null {
-            try findNulls(in: value, bytes, "\(table.path).\(key.name)", "")
-        }
+        let value = try readForeign(bytes, "\(table.path).\(key.name)", depth: depth, isDescribed: true)
         if !key.kinds.take(value.kind) {
             findings.add("\(table.path).\(key.name)", "expected \(key.expectation), found \(value.kind.name)")
         } else if !takes(value, key.values, bytes) {
@@ -163,14 +160,21 @@ package struct PayloadCheck {
         }
     }
 
-    /// Reads a value that Apple's tables do not describe.
+    /// Reads a value with contents that Apple's tables do not describe.
+    ///
+    /// - Parameter isDescribed: whether the tables describe the value itself; the caller then checks its type.
+    @discardableResult
     private mutating func readForeign(
-        _ bytes: Span<UInt8>, _ path: @autoclosure () -> String, _ foreignPath: @autoclosure () -> String, depth: Int
-    ) throws(JSONFailure) {
+        _ bytes: Span<UInt8>, _ path: @autoclosure () -> String, _ foreignPath: @autoclosure () -> String = "",
+        depth: Int, isDescribed: Bool = false
+    ) throws(JSONFailure) -> JSONValue {
         let nulls = scanner.nulls
         let value = try scanner.value(bytes, depth: depth)
         if value.kind == .object || value.kind == .array { hasForeignObjects = true }
-        if scanner.nulls > nulls { try findNulls(in: value, bytes, path(), foreignPath()) }
+        if scanner.nulls > nulls, !isDescribed || value.kind != .null {
+            try findNulls(in: value, bytes, path(), foreignPath())
+        }
+        return value
     }
 
     /// Adds a finding for each null, also within objects and arrays.
@@ -200,7 +204,9 @@ package struct PayloadCheck {
     ) throws(JSONFailure) {
         var index = 0
         while try scanner.nextElement(bytes) {
-            let kind = try scanner.value(bytes, depth: depth).kind
+            let kind = try readForeign(
+                bytes, "\(table.path).\(key.name)[\(index)]", depth: depth, isDescribed: true
+            ).kind
             if kind != .string {
                 findings.add("\(table.path).\(key.name)[\(index)]", "expected a string, found \(kind.name)")
             }

@@ -99,6 +99,23 @@ struct PayloadCheckTests {
         #expect(findings(String(pushed.dropFirst(name.count + 1)), type) == [finding])
     }
 
+    @Test(
+        "A null or a value of Python is found where another finding hides it",
+        arguments: [
+            (#"{"aps":{"alert":"x","content-state":{"a":null}}}"#, ".content-state.a"),
+            (#"{"aps":{"alert":"x","event":null}}"#, ".event"),
+            (#"{"aps":{"alert":{"loc-args":[[null]]}}}"#, ".alert.loc-args[0][0]"),
+            (#"{"aps":{"alert":{"loc-args":[{"__type__":"uuid","__value__":"1"}]}}}"#, ".alert.loc-args[0]"),
+            (#"{"aps":{"alert":{"__type__":"uuid","__value__":"1"}}}"#, ".alert"),
+            (#"{"aps":{"sound":{"__type__":"uuid","__value__":"1"}}}"#, ".sound"),
+        ])
+    func hidden(payload: String, path: String) {
+        let complaint =
+            payload.contains("null")
+            ? "expected an object, an array, a string, a number or a boolean, found null" : KombuValue.complaint
+        #expect(findings(payload).contains("payload.aps\(path): \(complaint)"))
+    }
+
     @Test("A broadcast does not start a Live Activity, a push to a device does")
     func broadcastStart() throws {
         let start =

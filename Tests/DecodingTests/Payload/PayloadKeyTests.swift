@@ -148,6 +148,7 @@ struct PayloadKeyTests {
         #expect(
             row.findings("[{\"a\":[]},\"b\",[null]]") == [
                 "payload.\(row.path)[0]: expected a string, found an object",
+                "payload.\(row.path)[2][0]: expected an object, an array, a string, a number or a boolean, found null",
                 "payload.\(row.path)[2]: expected a string, found an array",
             ])
     }
