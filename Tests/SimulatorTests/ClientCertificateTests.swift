@@ -98,7 +98,9 @@ struct ClientCertificateTests {
         #expect(
             try response(provider, type: "voip", topic: "com.example.MyApp.voip")
                 == Self.refused(400, "TopicDisallowed"))
-        #expect(try response(provider, type: "voip") == Self.refused(400, "BadTopic"))
+        for type in ["voip", "liveactivity"] {
+            #expect(try response(provider, type: type) == Self.refused(400, "BadTopic"), "the form comes first")
+        }
     }
 
     @Test("MDM's topic is the user ID of the subject, and no other")

@@ -56,6 +56,8 @@ struct SimulatorEngineTests {
         #expect(provider.reason(try provider.send(badPath)) == "404 {\"reason\":\"BadPath\"}")
         let badMethod = badPath.merging([":method": "GET"]) { $1 }
         #expect(provider.reason(try provider.send(badMethod)) == "405 {\"reason\":\"MethodNotAllowed\"}")
+        let badChannelPath = badMethod.merging([":path": "/1/foo"]) { $1 }
+        #expect(provider.reason(try provider.send(badChannelPath)) == "404 {\"reason\":\"BadPath\"}")
     }
 
     @Test("One stream is allowed until a valid provider token came, then a thousand")
