@@ -68,8 +68,11 @@ package struct CeleryDecoder: RefusingDecoder {
         }
         let decoded = inner[index].decode(delivery.inner(argument), at: now)
         guard case .request(var request) = decoded else { return decoded }
-        // All notifications of a request share one payload.
-        if let path = request.notifications.first.flatMap({ KombuValue.path(in: $0.payload) }) {
+        // The notifications of a fan-out share one payload.
+        var checked: ArraySlice<UInt8>?
+        for notification in request.notifications where notification.payload != checked {
+            checked = notification.payload
+            guard let path = KombuValue.path(in: notification.payload) else { continue }
             throw request.failure("payload\(path): \(KombuValue.complaint)")
         }
         if request.key == nil { request.key = message.id }

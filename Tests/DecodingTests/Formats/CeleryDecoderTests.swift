@@ -170,6 +170,27 @@ struct CeleryDecoderTests {
         #expect(failure.detail.contains("; ttl: not a field") && string(failure.known?.topic) == "a")
     }
 
+    /// A decoder whose notifications have different payloads, as those of a library may.
+    private struct Pair: Core.Decoder {
+        func decode(_ delivery: Delivery, at now: WallTime) -> Decoded {
+            let payloads = [#"{"aps":{"badge":1}}"#, #"{"aps":{"badge":1},"id":{"__type__":"uuid","__value__":"1"}}"#]
+            return .request(
+                Request(
+                    payloads.map {
+                        let content = Core.Notification.Content(pushType: .alert, payload: ArraySlice($0.utf8))
+                        return Core.Notification(target: .channel([]), content)
+                    }))
+        }
+    }
+
+    @Test("Each payload of a task is searched for values of Python")
+    func pythonValueInSecond() throws {
+        var options = CeleryDecoder.Options()
+        options.tasks = [try CeleryDecoder.Task("app.tasks.push", at: "/kwargs/push", decoder: "pair")]
+        let decoded = CeleryDecoder(options, [Pair()]).decode(Self.sample().delivery, at: DecoderSample.now)
+        #expect(decoded.failure?.detail == "payload.id: \(KombuValue.complaint)")
+    }
+
     @Test("Pickle, compression and bodies that are not tasks are refused")
     func refusals() throws {
         let missing = "missing in the task's arguments"
