@@ -44,7 +44,7 @@ package struct Request: Sendable {
             if count == 1 { known.target = first.target }
             (known.topic, known.environment, known.id) = (first.topic, first.environment, first.id)
         }
-        return DecodingFailure(hint.map { "\(detail); \($0)" } ?? detail, known: known)
+        return DecodingFailure(hint.map { "\(detail); \($0)" } ?? detail, known: known).keyed(key)
     }
 }
 
@@ -68,11 +68,13 @@ package enum DecodingLimit: UInt8, CaseIterable, Sendable {
 /// Why a message is not a request.
 package struct DecodingFailure: Error, Equatable, Sendable {
     /// The error and its location (a JSON path, a header's name), without device token or payload.
-    package let detail: String
+    package var detail: String
     /// The exceeded limit, if that is the reason.
     package let limit: DecodingLimit?
     /// What could be read of the request nevertheless, for its result.
     package var known: Known?
+    /// ``Request/key``, which gives the result the `apns-id` that the request has once it can be read.
+    package var key: ArraySlice<UInt8>?
 
     package struct Known: Equatable, Sendable {
         package var target: Notification.Target?
@@ -90,6 +92,13 @@ package struct DecodingFailure: Error, Equatable, Sendable {
         self.limit = limit
         self.known = known
     }
+
+    /// The same failure with a key, unless it has one.
+    package func keyed(_ key: ArraySlice<UInt8>?) -> DecodingFailure {
+        var failure = self
+        failure.key = failure.key ?? key
+        return failure
+    }
 }
 
 package enum Decoded: Sendable {
@@ -102,6 +111,17 @@ package enum Decoded: Sendable {
     /// Delayed, then decoded again. The message waits in the retry queue with the longest delay that does not exceed
     /// this, then in the process for the rest. A time in the past means no delay.
     case later(Duration)
+
+    /// The same with the key of an outer format, unless the inner one has its own.
+    package func keyed(_ key: ArraySlice<UInt8>?) -> Decoded {
+        switch self {
+        case .request(var request):
+            request.key = request.key ?? key
+            return .request(request)
+        case .reject(let failure): return .reject(failure.keyed(key))
+        case .ignore, .later: return self
+        }
+    }
 }
 
 /// A plug-in that reads one message format.

@@ -51,6 +51,16 @@ package struct CeleryDecoder: RefusingDecoder {
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         try Self.checkSerialization(delivery)
         let message = try CeleryMessage(delivery)
+        do throws(DecodingFailure) {
+            return try decoded(message, of: delivery, at: now).keyed(message.id)
+        } catch {
+            throw error.keyed(message.id)
+        }
+    }
+
+    private func decoded(
+        _ message: CeleryMessage, of delivery: Delivery, at now: WallTime
+    ) throws(DecodingFailure) -> Decoded {
         guard let index = options.tasks.firstIndex(where: { $0.name.utf8.elementsEqual(message.task) }) else {
             let names = options.tasks.map(\.name)
             let hint = Suggestion.closest(to: String(decoding: message.task, as: UTF8.self), among: names)
@@ -75,7 +85,6 @@ package struct CeleryDecoder: RefusingDecoder {
             guard let path = KombuValue.path(in: notification.payload) else { continue }
             throw request.failure("payload\(path): \(KombuValue.complaint)")
         }
-        if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires, at: now) }
         return .request(request)
     }

@@ -97,10 +97,7 @@ package struct CloudEventsDecoder: RefusingDecoder {
         guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(attributes.type) }) else {
             return .ignore(reason: "another type of event")
         }
-        let decoded = inner.decode(data, at: now)
-        guard case .request(var request) = decoded else { return decoded }
         // Source and id together identify an event.
-        if request.key == nil { request.key = attributes.source + [0] + attributes.id }
-        return .request(request)
+        return inner.decode(data, at: now).keyed(attributes.source + [0] + attributes.id)
     }
 }

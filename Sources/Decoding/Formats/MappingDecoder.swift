@@ -74,13 +74,12 @@ package struct MappingDecoder: RefusingDecoder {
         for (name, source) in self.fields { fields[name] = source.value(in: message) }
         if let source = options.fields[.deviceTokens] { setTokens(source, of: &fields, from: message) }
         let payload = fields.findings.check { () throws(DecodingFailure) in try self.payload(of: message) }
-        var request = try fields.request(payload: payload)
         switch options.key?.value(in: message) {
-        case .text(let text): request.key = text
-        case .integer(let integer): request.key = ArraySlice(String(integer).utf8)
+        case .text(let text): fields.key = text
+        case .integer(let integer): fields.key = ArraySlice(String(integer).utf8)
         case .missing, .number, .boolean, .other, nil: break
         }
-        return request
+        return try fields.request(payload: payload)
     }
 
     private func setTokens(_ source: FieldSource, of fields: inout RequestFields, from message: MappedMessage) {

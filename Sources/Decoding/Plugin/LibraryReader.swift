@@ -70,6 +70,7 @@ struct LibraryReader {
             let place = unsafe bytes + index * size
             let notification = unsafe place.loadUnaligned(as: harebell_notification.self)
             var fields = try unsafe read(notification, &payload)
+            fields.key = key
             func request() throws(DecodingFailure) -> Request {
                 let found = payload.slice
                 let isChecked = found != nil && found == checked
@@ -79,11 +80,7 @@ struct LibraryReader {
                 }
                 return try fields.request(payload: checked)
             }
-            if count == 1 {
-                var only = try request()
-                only.key = key
-                return only
-            }
+            if count == 1 { return try request() }
             try batch.add(request)
         }
         return batch.request(key: key)

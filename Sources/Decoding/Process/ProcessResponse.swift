@@ -61,7 +61,7 @@ enum ProcessResponse {
             }
             return .request(batch.request(key: key?.text))
         } catch {
-            return .reject(error)
+            return .reject(error.keyed(key?.text))
         }
     }
 

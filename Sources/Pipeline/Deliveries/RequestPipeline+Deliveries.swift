@@ -134,7 +134,7 @@ extension RequestPipeline {
             complete(request, at: now)
         case .reject(var failure):
             if failure.known == nil { failure.known = APNsHeadersDecoder.known(of: request.delivery) }
-            refuse(request, failure, id: notificationID(failure.known?.id, of: request), at: now)
+            refuse(request, failure, id: notificationID(failure.known?.id, of: request, key: failure.key), at: now)
         case .later(let pause): postpone(request, for: pause, at: now)
         }
     }

@@ -146,6 +146,20 @@ struct CeleryDecoderTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
+    @Test("A task that is refused has the apns-id that it has once it can be read")
+    func refusedID() throws {
+        let world = try Self.world()
+        for arguments in ["{}", #"{"push": {}}"#, #"{"push": \#(Self.push)}"#] {
+            try world.request("[[], \(arguments), {}]") {
+                $0.headers = ["task": .string("app.tasks.push"), "id": .string("t1")]
+            }
+            #expect(world.pass(atMost: .seconds(2)) { world.isQuiet })
+        }
+        let results = world.published(in: "push.results")
+        #expect(results.map(\.outcome) == ["invalid", "invalid", "accepted"])
+        #expect(Set(results.map(\.messageID)).count == 1)
+    }
+
     @Test("Values of Python are unwrapped in fields, and refused in a payload with their place")
     func pythonValues() throws {
         func sample(_ more: String, payload: String = #"{"aps":{"badge":1}}"#) -> DecoderSample {

@@ -102,6 +102,8 @@ struct ForeignFormatTests {
                 properties: [("content-type", "application/json")])
             #expect(try string(binary.request().key) == "/shop\u{0}7")
         }
+        let refused = DecoderSample(event(#""data":{}"#), decoder: "cloudevents")
+        #expect(try string(refused.decoded().failure?.key) == "/shop\u{0}7")
         let decoders = "  - name: e\n    cloudevents: { types: [push.requested], decoder: apns-json }"
         #expect(
             try DecoderSample(event(#""data":\#(data)"#), decoder: "e", decoders: decoders).notification().hex

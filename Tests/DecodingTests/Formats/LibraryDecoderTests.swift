@@ -249,7 +249,8 @@ struct LibraryDecoderTests {
             for (body, complaint) in Self.outOfOrder {
                 #expect(try sample(body).complaint().hasPrefix(complaint), "\(body)")
             }
-            #expect(try sample("no payload").decoded().failure?.known?.target != nil)
+            let failure = try #require(try sample("no payload").decoded().failure)
+            #expect(failure.known?.target != nil && string(failure.key) == "the key")
         }
 
         @Test func `a notification of several that cannot be sent costs only itself`() throws {

@@ -51,6 +51,9 @@ struct MappingDecoderTests {
         #expect(found.environment == .development)
         #expect(string(found.payload) == #"{"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}"#)
         #expect(try string(sample.request().key) == "4711")
+        let options = "device-token: /token\npayload: body\nkey: \"{/order/id}\""
+        let refused = Self.sample(#"{"order": {"id": 4711}}"#, options)
+        #expect(try string(refused.decoded().failure?.key) == "4711")
     }
 
     @Test("A payload template inserts values inside and outside of strings, with characters for escapes, and defaults")

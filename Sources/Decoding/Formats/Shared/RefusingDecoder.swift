@@ -22,8 +22,8 @@ extension DecodingFailure {
         guard let contentType, !contentType.isEmpty, !ContentType(contentType).isOurs,
             !detail.contains("content-type: ")
         else { return self }
-        return DecodingFailure(
-            "\(detail); content-type: \(RequestFields.quoted(contentType)), expected application/json", limit: limit,
-            known: known)
+        var failure = self
+        failure.detail += "; content-type: \(RequestFields.quoted(contentType)), expected application/json"
+        return failure
     }
 }

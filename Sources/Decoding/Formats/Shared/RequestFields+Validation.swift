@@ -75,7 +75,7 @@ extension RequestFields {
     ) -> Request {
         switch recipients {
         case .one(let target):
-            return Request([Notification(target: target, content)], notBefore: notBefore, hint: remarks.text)
+            return Request([Notification(target: target, content)], key: key, notBefore: notBefore, hint: remarks.text)
         case .several(let tokens):
             var notifications: [Notification] = []
             notifications.reserveCapacity(tokens.count)
@@ -89,7 +89,7 @@ extension RequestFields {
                     refusals.append((position, failure))
                 }
             }
-            return Request(notifications, refusals: refusals, notBefore: notBefore, hint: remarks.text)
+            return Request(notifications, refusals: refusals, key: key, notBefore: notBefore, hint: remarks.text)
         }
     }
 
@@ -112,7 +112,7 @@ extension RequestFields {
         }
         let notification = Notification(
             operation, topic: topic, expiration: expiration, id: id, environment: environment)
-        return Request([notification], notBefore: notBefore, hint: remarks.text)
+        return Request([notification], key: key, notBefore: notBefore, hint: remarks.text)
     }
 
     // MARK: Failures
@@ -121,7 +121,8 @@ extension RequestFields {
     private var failure: DecodingFailure {
         DecodingFailure(
             (findings.details + [remarks.text].compactMap(\.self)).joined(separator: "; "), limit: findings.limit,
-            known: known)
+            known: known
+        ).keyed(key)
     }
 
     /// What can be read of the request, although the request is invalid.

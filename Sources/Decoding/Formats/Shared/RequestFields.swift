@@ -115,6 +115,8 @@ package struct RequestFields {
     /// Where the values come from, for errors; empty for keys or headers of the same names.
     var places: [Name: String] = [:]
     var findings = Findings()
+    /// ``Request/key``.
+    var key: ArraySlice<UInt8>?
     /// Whether ``findings`` say that the target is not valid.
     private(set) var isTargetRefused = false
     /// Mistakes that do not make the message invalid.
