@@ -26,10 +26,12 @@ struct DecodingReport {
         _ configuration: Configuration?
     ) throws(TLSError) {
         self.decoder = decoder
+        let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
         switch decoded {
         case .request: answer = "request"
         case .ignore(let reason): (answer, detail) = ("ignore", reason)
-        case .reject(let failure): (answer, detail, isRefused) = ("reject", failure.detail, true)
+        case .reject(let failure):
+            (answer, detail, isRefused) = ("reject", (apps?.checked(failure) ?? failure).detail, true)
         case .later(let pause): (answer, detail) = ("later", "in \(pause.components.seconds) s")
         }
         guard case .request(let request) = decoded else { return }
@@ -39,7 +41,6 @@ struct DecodingReport {
         if let notBefore, notBefore > latest { problems.append("not-before: more than 30 days ahead") }
         let refused = Set(request.refusals.map(\.position))
         let places = (0..<request.count).filter { !refused.contains($0) }
-        let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
         for (place, notification) in zip(places, request.notifications) {
             let id = RequestKey.notificationID(
                 own: notification.id, position: request.count == 1 ? nil : place, of: delivery, queue: queue,

@@ -43,6 +43,7 @@ package struct Request: Sendable {
         if let first = notifications.first {
             if count == 1 { known.target = first.target }
             (known.topic, known.environment, known.id) = (first.topic, first.environment, first.id)
+            known.lacksTopic = first.topic == nil
         }
         return DecodingFailure(hint.map { "\(detail); \($0)" } ?? detail, known: known).keyed(key)
     }
@@ -79,6 +80,8 @@ package struct DecodingFailure: Error, Equatable, Sendable {
     package struct Known: Equatable, Sendable {
         package var target: Notification.Target?
         package var topic: ArraySlice<UInt8>?
+        /// Whether it certainly names no topic; its environment, which may decide for an app, is then valid or missing.
+        package var lacksTopic = false
         package var environment: Environment?
         package var id: NotificationID?
 

@@ -12,6 +12,8 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         let payload = fields.findings.check { () throws(DecodingFailure) in
             try RequestFields.payload(delivery.body)
         }
+        // The body may be meant as a whole request.
+        fields.isWhole = payload != nil
         return .request(try fields.request(payload: payload))
     }
 

@@ -152,7 +152,7 @@ package struct AppTable {
         let environment = notification.content.environment
         guard let topic = notification.content.topic else {
             guard let app = unnamed(environment) else {
-                return .failure(Refusal(detail: "apns-topic: missing, and more than one app is configured"))
+                return .failure(Refusal(detail: Self.missingTopic))
             }
             return match(app: app, notification)
         }
@@ -178,10 +178,34 @@ package struct AppTable {
             let contradiction = "contradicts apns-push-type \(type), whose topic is \"\(expected)\""
             return .failure(Refusal(detail: "apns-topic: \"\(name)\" \(contradiction)"))
         }
+        return .failure(Refusal(detail: unknown(topic)))
+    }
+
+    /// A failure with what is wrong with the topic, too, whatever the push type is.
+    package func checked(_ failure: DecodingFailure) -> DecodingFailure {
+        guard let known = failure.known, let other = complaint(about: known) else { return failure }
+        var failure = failure
+        failure.detail = "\(other); \(failure.detail)"
+        return failure
+    }
+
+    private func complaint(about known: DecodingFailure.Known) -> String? {
+        guard let topic = known.topic else {
+            return known.lacksTopic && unnamed(known.environment) == nil ? Self.missingTopic : nil
+        }
+        let isKnown = candidates(for: topic).contains { app in
+            (apps[app.index].topics + [apps[app.index].topic[...]]).contains { topic.elementsEqual($0) }
+        }
+        return isKnown ? nil : unknown(topic)
+    }
+
+    private static let missingTopic = "apns-topic: missing, and more than one app is configured"
+
+    private func unknown(_ topic: ArraySlice<UInt8>) -> String {
+        let name = String(decoding: topic, as: UTF8.self)
         let topics = configured.map { String(decoding: apps[$0.index].topic, as: UTF8.self) }
-        let nearest = Suggestion.closest(to: name, among: topics)
-        let hint = Suggestion.question(nearest).map { "; \($0)" } ?? ""
-        return .failure(Refusal(detail: "apns-topic: no app \"\(name)\" is configured\(hint)"))
+        let hint = Suggestion.question(Suggestion.closest(to: name, among: topics)).map { "; \($0)" } ?? ""
+        return "apns-topic: no app \"\(name)\" is configured\(hint)"
     }
 
     /// The app of a request that names no topic: the only one, or the one whose certificate names one topic.

@@ -132,7 +132,8 @@ extension RequestPipeline {
         case .ignore:
             counters[.ignored] += 1
             complete(request, at: now)
-        case .reject(var failure):
+        case .reject(let refused):
+            var failure = waiting.table.checked(refused)
             if failure.known == nil { failure.known = APNsHeadersDecoder.known(of: request.delivery) }
             refuse(request, failure, id: notificationID(failure.known?.id, of: request, key: failure.key), at: now)
         case .later(let pause): postpone(request, for: pause, at: now)

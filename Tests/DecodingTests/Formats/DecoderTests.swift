@@ -393,6 +393,17 @@ struct DecoderTests {
             }
         }
 
+        @Test(
+            "A topic is missing for certain only where the request could be read, and its environment",
+            arguments: [
+                ("{}", true), (#"{"environment":"production"}"#, true), (#"{"environment":"sandbox"}"#, false),
+                (#"{"apns-topic":"t"}"#, false), (#"{"apns-topic":7}"#, false), ("{", false),
+            ])
+        func lacksTopic(body: String, isCertain: Bool) {
+            let json = APNsJSONDecoder().decode(delivery(Array(body.utf8)), at: WallTime(milliseconds: 0)).failure
+            #expect(json?.known?.lacksTopic == isCertain)
+        }
+
         @Test("A background notification has priority 5, and any other is an error")
         func background() throws {
             let body = envelope([("apns-push-type", "\"background\"")])
@@ -516,6 +527,11 @@ struct DecoderTests {
             #expect(complaint([target], body: "") == "payload: empty, expected JSON")
             #expect(complaint([target], body: "{") == "payload: not JSON: expected a key at byte 1")
             #expect(complaint([target], body: " {} ") == "payload: expected at least one key, found none")
+            for (text, lacksTopic) in [("{", false), (#"{"aps":{"badge":1}}"#, true)] {
+                let wrong = delivery(Array(text.utf8), headers: [target, ("apns-priority", .integer(7))])
+                let failure = APNsHeadersDecoder().decode(wrong, at: WallTime(milliseconds: 0)).failure
+                #expect(failure?.known?.lacksTopic == lacksTopic)
+            }
         }
     }
 

@@ -71,6 +71,9 @@ extension ProcessTests {
                 let json = try run(body.dropLast() + ",\(member)}", configuration + ["--json"])
                 #expect(try json.object()["detail"] as? String == complaint, "\(json.report)")
             }
+            let both = try run(body.dropLast() + #","apns-topic":"org.other","apns-priority":7}"#, configuration)
+            let complaint = #"reject: apns-topic: no app "org.other" is configured; apns-priority: "#
+            #expect(both.text().hasPrefix(complaint), "\(both.report)")
         }
 
         @Test("Options without a meaning end it with 64")

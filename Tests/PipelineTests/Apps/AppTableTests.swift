@@ -149,6 +149,25 @@ struct AppTableTests {
                 == "environment: no app is configured for development")
         #expect(try resolve(Self.two, topic: nil) == "apns-topic: missing, and more than one app is configured")
     }
+
+    @Test("What is wrong with the topic is said beside other mistakes, unless it may be right")
+    func beside() {
+        func detail(_ table: AppTable, _ topic: String?, lacksTopic: Bool = false) -> String {
+            var known = DecodingFailure.Known()
+            known.topic = topic.map { ArraySlice($0.utf8) }
+            known.lacksTopic = lacksTopic
+            return table.checked(DecodingFailure("wrong", known: known)).detail
+        }
+        #expect(Self.two.checked(DecodingFailure("wrong")).detail == "wrong")
+        for topic in [nil, "com.example.other", "com.example.app.voip"] { #expect(detail(Self.two, topic) == "wrong") }
+        #expect(detail(Self.one, nil, lacksTopic: true) == "wrong")
+        #expect(
+            detail(Self.two, nil, lacksTopic: true)
+                == "apns-topic: missing, and more than one app is configured; wrong")
+        #expect(
+            detail(Self.two, "com.example.ap")
+                == "apns-topic: no app \"com.example.ap\" is configured; did you mean \"com.example.app\"?; wrong")
+    }
 }
 
 /// The app of a notification: its number and full topic, or the error.

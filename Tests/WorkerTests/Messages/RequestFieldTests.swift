@@ -76,6 +76,20 @@ struct RequestFieldTests {
         ] { #expect(result.body.contains(part), "\(result.body)") }
     }
 
+    @Test(
+        "A missing or unknown topic is named with the other mistakes, but not for a body that is not JSON",
+        arguments: [
+            ("{}", "apns-topic: missing, and more than one app is configured; payload: missing"),
+            (
+                body.replacing("app\"", with: "ap\",\"apns-priority\":7"),
+                #"apns-topic: no app \"com.example.ap\" is configured; did you mean \"com.example.app\"?; apns-p"#
+            ), ("{", "body: not JSON: expected a key at byte 1\""),
+        ])
+    func topicBesideOthers(body: String, detail: String) throws {
+        let result = try Self.run(body).result
+        #expect(result.outcome == "invalid" && result.body.contains(#""detail":"\#(detail)"#), "\(result.body)")
+    }
+
     @Test("A near miss is named in an accepted result")
     func nearMiss() throws {
         let body = Self.body.dropLast() + #","apns-colapse-id":"x"}"#

@@ -119,7 +119,10 @@ extension RequestFields {
 
     /// The error for a message: all that is wrong, and what can be read nevertheless.
     private var failure: DecodingFailure {
-        DecodingFailure(
+        var known = known
+        known.lacksTopic =
+            isWhole && self[.topic].isMissing && (known.environment != nil || self[.environment].isMissing)
+        return DecodingFailure(
             (findings.details + [remarks.text].compactMap(\.self)).joined(separator: "; "), limit: findings.limit,
             known: known
         ).keyed(key)
