@@ -369,6 +369,18 @@ struct DecoderTests {
                     == "payload: \(limit + 1) bytes, expected at most \(limit) for \(whom)")
         }
 
+        @Test("A payload that is too large for any push type is named where the type is not known")
+        func sizeForAny() {
+            let message = "; payload: 5121 bytes, expected at most 5120 for any push type"
+            for (size, isNamed) in [(5120, false), (5121, true)] {
+                let payload = "{\"a\":\"\(String(repeating: "x", count: size - 8))\"}"
+                for type in [nil, "\"alarm\""] {
+                    let found = complaint(envelope([("apns-push-type", type), ("payload", payload)]).utf8)
+                    #expect(found.hasSuffix(message) == isNamed && found.hasPrefix("apns-push-type: "))
+                }
+            }
+        }
+
         @Test(
             "The push type is derived from the payload where it is unambiguous",
             arguments: [

@@ -37,7 +37,7 @@ extension RequestFields {
             remarks.add("apns-request-id: only for broadcasts and channel operations; use apns-id")
         }
         let type = pushType(payload, isBroadcast: isBroadcast)
-        if let payload, let type { checkSize(of: payload, type, isBroadcast: isBroadcast) }
+        if let payload { checkSize(of: payload, type, isBroadcast: isBroadcast) }
         if isBroadcast { expectNone(.collapseID, beside: .channelID) }
         let topic = topic()
         let priority = priority(type, isBroadcast: isBroadcast)
@@ -269,10 +269,12 @@ extension RequestFields {
         return type
     }
 
-    private mutating func checkSize(of payload: ArraySlice<UInt8>, _ type: PushType, isBroadcast: Bool) {
-        let limit = isBroadcast ? Self.maximumBroadcast : type.rules.maximumPayload
+    /// - Parameter type: `nil` if it is not known; none permits more than a broadcast.
+    private mutating func checkSize(of payload: ArraySlice<UInt8>, _ type: PushType?, isBroadcast: Bool) {
+        let type = isBroadcast ? nil : type
+        let limit = type?.rules.maximumPayload ?? Self.maximumBroadcast
         guard payload.count > limit else { return }
-        let subject = isBroadcast ? "a broadcast" : "\(type)"
+        let subject = isBroadcast ? "a broadcast" : type?.description ?? "any push type"
         findings.add(
             DecodingFailure("payload: \(payload.count) bytes, expected at most \(limit) for \(subject)"))
     }
