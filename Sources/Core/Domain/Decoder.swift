@@ -37,7 +37,9 @@ package struct Request: Sendable {
     /// The number of notifications, including refused ones.
     package var count: Int { notifications.count + refusals.count }
 
-    /// The failure of the whole request, with what its notifications have in common.
+    private static let maximumNamed = 4
+
+    /// The failure of the whole request, with what its notifications have in common, and what is wrong with some.
     package func failure(_ detail: String) -> DecodingFailure {
         var known = DecodingFailure.Known()
         if let first = notifications.first {
@@ -45,7 +47,10 @@ package struct Request: Sendable {
             (known.topic, known.environment, known.id) = (first.topic, first.environment, first.id)
             known.lacksTopic = first.topic == nil
         }
-        return DecodingFailure(hint.map { "\(detail); \($0)" } ?? detail, known: known).keyed(key)
+        let refused = refusals.prefix(Self.maximumNamed).map(\.failure.detail)
+        let rest = refusals.count > refused.count ? "and \(refusals.count - refused.count) more" : nil
+        let details = [detail] + refused + [rest, hint].compactMap(\.self)
+        return DecodingFailure(details.joined(separator: "; "), known: known).keyed(key)
     }
 }
 

@@ -122,8 +122,16 @@ struct NotBeforeTests {
         let result = try #require(world.published(in: "push.results").last)
         #expect(result.messageID == own && result.body.contains("\"apns-topic\":\"com.example.app\""))
         #expect(result.body.contains("\"device-token\":\"\(World.token("7"))\""))
+        let tokens = #""device-tokens":["00",\#(Array(repeating: #""zz""#, count: 5).joined(separator: ","))]"#
+        try world.request(Self.body(after: 30 * 86_400 + 1, target: tokens), id: "m4")
+        let named = (1...4).map {
+            "; device-tokens[\($0)]: expected an even number of hexadecimal digits, at most 1024"
+        }
+        #expect(
+            world.published(in: "push.dead").last?.headers["harebell-detail"]
+                == "not-before: more than 30 days ahead\(named.joined()); and 1 more")
         try world.request(Self.body(after: 30 * 86_400), id: "m2")
-        #expect(world.published(in: "push.results").count == 2 && world.parked.count == 1)
+        #expect(world.published(in: "push.results").count == 3 && world.parked.count == 1)
     }
 
     @Test("The replay of a dead letter waits again if its time has not come")
