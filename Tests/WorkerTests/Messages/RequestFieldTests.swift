@@ -104,6 +104,10 @@ struct RequestFieldTests {
             $0.headers = ["Device-Tokens": tokens, "apns-topic": .string("com.example.app")]
         }
         #expect(string(record.map { Array($0.deviceToken) }) == "7abc")
+        let (none, refused) = try Self.run(#"{"aps":{"badge":1}}"#) {
+            $0.headers = ["device-tokens": .array([.string("7abc"), .int32(5)])]
+        }
+        #expect(none == nil && refused.body.contains("device-tokens: expected an array of texts, or a text"))
         let deep = (0..<20).reduce(FieldValue.array([])) { inner, _ in .array([inner]) }
         let headers: FieldTable = ["Device-Tokens": tokens, "apns-topic": .string("com.example.app"), "deep": deep]
         let world = try World.started(script: "token *: 503 ServiceUnavailable")
