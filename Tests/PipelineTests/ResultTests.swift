@@ -108,6 +108,19 @@ struct ResultTests {
             #expect(result.properties.messageID == nil)
         }
 
+        @Test("An empty message id or correlation id is none")
+        func emptyIDs() throws {
+            func result(messageID: String, correlationID: String) throws -> Publication {
+                ResultEncoder.encode(
+                    Report(outcome: .invalid), id: nil, notification: nil,
+                    delivery: try delivery(properties(messageID: messageID, correlationID: correlationID)))
+            }
+            #expect(string(try result(messageID: "m-1", correlationID: "").properties.correlationID) == "m-1")
+            let unnamed = try result(messageID: "", correlationID: "")
+            #expect(unnamed.properties.correlationID == nil)
+            #expect(string(unnamed.body)?.contains("\"message-id\":null") == true)
+        }
+
         @Test("Trace headers are copied, others are not")
         func trace() throws {
             let request: FieldTable = [

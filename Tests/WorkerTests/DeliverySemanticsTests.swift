@@ -249,14 +249,14 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.counters.unsettled == 0)
     }
 
-    @Test("Oversize messages without a message id are never mistaken for one another")
-    func oversizeLookAlikes() throws {
+    @Test("Oversize messages without a message id are never mistaken for one another", arguments: [nil, ""])
+    func oversizeLookAlikes(id: String?) throws {
         let world = try World.started()
         // The slow request delays the first one's acknowledgement, and the second is lost in flight.
         try world.request(World.body(token: "1a7e"), id: "m1")
-        try world.request(String(repeating: "a", count: 20_000))
+        try world.request(String(repeating: "a", count: 20_000), id: id)
         world.network.latency = .milliseconds(50)
-        try world.request(String(repeating: "b", count: 20_000))
+        try world.request(String(repeating: "b", count: 20_000), id: id)
         world.cut(consuming: true)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         // Sending the first one twice is better than never sending the second.

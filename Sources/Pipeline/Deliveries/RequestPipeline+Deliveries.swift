@@ -27,7 +27,7 @@ extension RequestPipeline {
     /// A message arrived with a body larger than the configuration allows; the body was discarded.
     private mutating func receivedOversize(_ delivery: Delivery, bodySize: UInt64, at now: Moment) {
         // Without a body, only a message id distinguishes it from others.
-        let isNamed = delivery.messageID != nil
+        let isNamed = delivery.hasMessageID
         guard admit(delivery, isRecognizable: isNamed, at: now) else { return }
         stopAfterProbe()
         let limit = settings.maximumMessage
