@@ -164,15 +164,12 @@ package struct Delivery: Sendable {
     package var contentType: ArraySlice<UInt8>? { bytes(content.layout.contentType) }
     /// `content_encoding`; `nil` if the body was decompressed.
     package var contentEncoding: ArraySlice<UInt8>? { bytes(content.layout.contentEncoding) }
-    /// `nil` also if it is empty, as ``messageID``: some clients write a property that has no value.
-    package var correlationID: ArraySlice<UInt8>? {
-        content.layout.correlationID.isEmpty ? nil : bytes(content.layout.correlationID)
-    }
+    package var correlationID: ArraySlice<UInt8>? { bytes(content.layout.correlationID) }
     /// `reply_to`: the queue for the result.
     package var replyTo: ArraySlice<UInt8>? { bytes(content.layout.replyTo) }
     /// The message's time to live in milliseconds, as decimal digits.
     package var expiration: ArraySlice<UInt8>? { bytes(content.layout.expiration) }
-    package var messageID: ArraySlice<UInt8>? { hasMessageID ? bytes(content.layout.messageID) : nil }
+    package var messageID: ArraySlice<UInt8>? { bytes(content.layout.messageID) }
     package var type: ArraySlice<UInt8>? { bytes(content.layout.type) }
     package var appID: ArraySlice<UInt8>? { bytes(content.layout.appID) }
     /// The body, at most `broker.max_message_bytes`; empty if it was larger.

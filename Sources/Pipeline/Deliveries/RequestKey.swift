@@ -77,7 +77,7 @@ package struct RequestKey {
     private static func appendName(
         of delivery: Delivery, queue: String, key: ArraySlice<UInt8>?, to name: inout [UInt8]
     ) {
-        if let messageID = delivery.messageID {
+        if let messageID = delivery.messageID, !messageID.isEmpty {
             return append("message:", messageID, of: delivery, queue: queue, to: &name)
         }
         if let key, !key.isEmpty { return append("format:", key, of: delivery, queue: queue, to: &name) }

@@ -82,8 +82,11 @@ package struct ResultEncoder: ~Copyable {
             Self.appendTrace(of: delivery, to: &$0)
         }
         writer.appendPersistent()
-        writer.append(.correlationID, delivery.correlationID ?? delivery.messageID)
+        writer.append(.correlationID, Self.filled(delivery.correlationID) ?? Self.filled(delivery.messageID))
     }
+
+    /// Some clients write a property that has no value.
+    private static func filled(_ id: ArraySlice<UInt8>?) -> ArraySlice<UInt8>? { id?.isEmpty == false ? id : nil }
 
     private mutating func endProperties(id: NotificationID?, position: Int?) {
         if let id {
@@ -178,7 +181,7 @@ package struct ResultEncoder: ~Copyable {
         json.append(",\"processed\":\"")
         json.append(end.report.processed.name)
         json.append("\",\"message-id\":")
-        append(end.request.delivery.messageID, to: &json)
+        append(Self.filled(end.request.delivery.messageID), to: &json)
         json.append(",\"detail\":")
         append(end.report.detail.map { ArraySlice($0.utf8) }, to: &json)
         if let operation { append(operation, end.report.channel, to: &json) }
