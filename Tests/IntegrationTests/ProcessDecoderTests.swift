@@ -73,8 +73,7 @@ extension ProcessTests {
             }
             let good = try decode(Requests.body(1), EchoDecoder.path)
             #expect(good.exit == .exited(0) && good.text().contains("  \(Requests.topic)\n"), "\(good.report)")
-            let bad = try decode("crash", EchoDecoder.path)
-            #expect(bad.exit == .exited(65), "\(bad.report)")
+            let bad = try decode("crash", EchoDecoder.path).expectExit(65)
             #expect(bad.text() == "reject: the decoder failed with this message: it was ended by SIGABRT\n")
             #expect(bad.text(.errors).contains("the decoder writes: this body is too much"))
             let none = try decode("{}", "/bin/false")

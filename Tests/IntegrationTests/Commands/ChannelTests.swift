@@ -14,8 +14,7 @@ extension ProcessTests {
         @Test("the command creates, lists, shows and deletes")
         func command() throws {
             let stage = try Stage(script: "")
-            let created = try channels(stage, "create", "--message-storage-policy", "latest")
-            #expect(created.exit == .exited(0), "\(created.report)")
+            let created = try channels(stage, "create", "--message-storage-policy", "latest").expectExit(0)
             let id = String(
                 decoding: try #require(stage.simulator.channels.channels(of: ArraySlice(Requests.topic.utf8)).first),
                 as: UTF8.self)

@@ -43,8 +43,7 @@ extension ProcessTests {
 
         @Test("no command is 64 with the help on standard error", arguments: [[], ["dead-letters"], ["channels"]])
         func noCommand(arguments: [String]) throws {
-            let process = try run(arguments)
-            #expect(process.exit == .exited(64), "\(process.report)")
+            let process = try run(arguments).expectExit(64)
             #expect(process.text().isEmpty, "\(process.report)")
             let help = try run(arguments + ["--help"])
             #expect(help.exit == .exited(0) && help.text(.errors).isEmpty, "\(help.report)")
@@ -61,8 +60,7 @@ extension ProcessTests {
                 (["help", "frobnicate"], "unknown command \"frobnicate\"\n"),
                 (["help", "dead-letters", "rplay"], "unknown command \"rplay\"; did you mean \"replay\"?"),
             ] {
-                let process = try run(arguments)
-                #expect(process.exit == .exited(64), "\(process.report)")
+                let process = try run(arguments).expectExit(64)
                 #expect(process.text(.errors).hasPrefix("Error: \(complaint)"), "\(process.report)")
                 #expect(process.text().isEmpty)
             }
@@ -132,25 +130,20 @@ extension ProcessTests {
         @Test("a load for an app of Apple's is refused, and former names of options are accepted with a warning")
         func options() throws {
             let file = try configuration(moreBroker: "max_message_bytes: 4194304")
-            let load = try run(["load", "--config", file, "--count", "1", "--patience", "1"])
-            #expect(load.exit == .exited(64), "\(load.report)")
+            let load = try run(["load", "--config", file, "--count", "1", "--patience", "1"]).expectExit(64)
             #expect(load.text(.errors).contains("com.example.app (production) has no endpoint"), "\(load.report)")
-            let foreign = try run(["load", "--config", file, "--count", "1", "--topic", "com.example.other"])
-            #expect(foreign.exit == .exited(64), "\(foreign.report)")
+            try run(["load", "--config", file, "--count", "1", "--topic", "com.example.other"]).expectExit(64)
             let sandbox = try configuration(name: "s.yaml", app: "endpoint: https://API.sandbox.push.apple.com")
             #expect(try run(["load", "--config", sandbox, "--count", "1"]).exit == .exited(64))
             let several = try configuration(name: "several.yaml", "queues: [{ name: push.a }, { name: push.b }]")
-            let ambiguous = try run(["load", "--config", several, "--count", "1"])
-            #expect(ambiguous.exit == .exited(64), "\(ambiguous.report)")
+            let ambiguous = try run(["load", "--config", several, "--count", "1"]).expectExit(64)
             #expect(
                 ambiguous.text(.errors).contains("which queue? Name one with --queue: push.a, push.b"),
                 "\(ambiguous.report)")
-            let list = try run(["dead-letters", "list", "--config", file, "--app", "com.example.app"])
-            #expect(list.exit == .exited(69), "\(list.report)")
+            let list = try run(["dead-letters", "list", "--config", file, "--app", "com.example.app"]).expectExit(69)
             #expect(list.text(.errors).hasPrefix("--app is now --topic; "), "\(list.report)")
             #expect(list.text(.errors).contains("cannot connect to 127.0.0.1:1"), "\(list.report)")
-            let reason = try run(["dead-letters", "list", "--config", file, "--reason", "badtopic"])
-            #expect(reason.exit == .exited(64), "\(reason.report)")
+            let reason = try run(["dead-letters", "list", "--config", file, "--reason", "badtopic"]).expectExit(64)
             #expect(reason.text(.errors).contains("did you mean \"BadTopic\"?"), "\(reason.report)")
             let letter = #"{"properties":"AAA=","body":""# + String(repeating: "A", count: 5_500_000) + "\"}\n"
             let letters = try directory.write(letter, to: "letters.jsonl")
@@ -177,8 +170,7 @@ extension ProcessTests {
                 ), (["simulate"], "Usage: harebell simulate "),
                 (["simulate", "--port", "0", "--key-id", "ABC123DEFG"], "Usage: harebell simulate "),
             ] {
-                let process = try run(arguments)
-                #expect(process.exit == .exited(64), "\(process.report)")
+                let process = try run(arguments).expectExit(64)
                 #expect(process.text(.errors).contains("\n\(usage)"), "\(process.report)")
             }
         }
@@ -190,15 +182,12 @@ extension ProcessTests {
             let file = try configuration()
             let none = directory.file("none.yaml")
             #expect(try run(["check"], environment: ["HAREBELL_CONFIG": file]).exit == .exited(0))
-            let chosen = try run(["check", "--config", file], environment: ["HAREBELL_CONFIG": none])
-            #expect(chosen.exit == .exited(0), "\(chosen.report)")
-            let missing = try run(["check"], environment: ["HAREBELL_CONFIG": none])
-            #expect(missing.exit == .exited(78), "\(missing.report)")
+            try run(["check", "--config", file], environment: ["HAREBELL_CONFIG": none]).expectExit(0)
+            let missing = try run(["check"], environment: ["HAREBELL_CONFIG": none]).expectExit(78)
             #expect(missing.text().contains("\(none):1:1: cannot read the file"), "\(missing.report)")
             guard !FileManager.default.fileExists(atPath: "/etc/harebell/harebell.yaml") else { return }
             for command in [["run"], ["check"], ["topology"], ["token"], ["dead-letters", "list"]] {
-                let process = try run(command, environment: ["HAREBELL_CONFIG": ""])
-                #expect(process.exit == .exited(78), "\(process.report)")
+                let process = try run(command, environment: ["HAREBELL_CONFIG": ""]).expectExit(78)
                 #expect(
                     process.text(.errors) == """
                         no configuration file: name one with --config FILE or in $HAREBELL_CONFIG, or create \
@@ -237,8 +226,7 @@ extension ProcessTests {
 
         @Test("the readiness of a worker without an admin server is 78")
         func noAdminServer() throws {
-            let process = try run(["ready", "--config", try configuration("admin: null")])
-            #expect(process.exit == .exited(78), "\(process.report)")
+            let process = try run(["ready", "--config", try configuration("admin: null")]).expectExit(78)
             #expect(process.text(.errors).hasPrefix("admin is null"), "\(process.report)")
         }
 

@@ -24,8 +24,7 @@ extension ProcessTests {
 
         @Test("A broker with every queue and an APNs that accepts the key end with 0, and nothing is left behind")
         func fine() throws {
-            let response = try check(try stage.write(Stage.Settings(queues: [stage.quorumQueue])))
-            #expect(response.exit == .exited(0), "\(response.report)")
+            let response = try check(try stage.write(Stage.Settings(queues: [stage.quorumQueue]))).expectExit(0)
             #expect(response.says("ok", "login", "user \"guest\", virtual host \"/\""), "\(response.report)")
             #expect(response.says("ok", "version", "RabbitMQ \(TestEnvironment.brokerVersion)"), "\(response.report)")
             #expect(
@@ -69,8 +68,7 @@ extension ProcessTests {
             let stream = "\(stage.name).stream"
             try stage.client.declare(
                 stream, ["x-queue-type": .string("stream"), "x-max-length-bytes": .int64(1_000_000)])
-            let response = try check(try stage.write(Stage.Settings(queues: [stream])))
-            #expect(response.exit == .exited(78), "\(response.report)")
+            let response = try check(try stage.write(Stage.Settings(queues: [stream]))).expectExit(78)
             #expect(response.says("wrong", "consuming \(stream)", "the queue is a stream"), "\(response.report)")
         }
 
@@ -82,16 +80,14 @@ extension ProcessTests {
             try broker.control("set_permissions", "small", "^$", "^$", "^$")
             let url = broker.url.replacing("guest:guest", with: "small:small")
             let file = try stage.write(Stage.Settings(queues: [stage.quorumQueue], broker: url))
-            let none = try check(file)
-            #expect(none.exit == .exited(78), "\(none.report)")
+            let none = try check(file).expectExit(78)
             #expect(none.says("wrong", "consuming \(stage.quorumQueue)", "403 ACCESS_REFUSED"), "\(none.report)")
             #expect(none.text().contains("→ the user needs the read permission"), "\(none.report)")
             #expect(none.says("wrong", "publishing", "403 ACCESS_REFUSED"), "\(none.report)")
             #expect(none.text().contains("→ the user needs the write permission for amq.default"), "\(none.report)")
 
             try broker.control("set_permissions", "small", "^$", ".*", ".*")
-            let enough = try check(file)
-            #expect(enough.exit == .exited(0), "\(enough.report)")
+            let enough = try check(file).expectExit(0)
             #expect(
                 enough.says("note", "queue \(stage.quorumQueue)", "only with the configure permission"),
                 "\(enough.report)")

@@ -77,8 +77,7 @@ extension ProcessTests {
         func looking(type: String) throws {
             let queues = try queues(type)
             try put(500, into: queues)
-            let list = try run("list", "--queue", queues.dead, "--json", left: 500)
-            #expect(list.exit == .exited(0), "\(list.report)")
+            let list = try run("list", "--queue", queues.dead, "--json", left: 500).expectExit(0)
             #expect(try list.object()["messages"] as? Int == 500)
             let groups = try #require(try list.object()["groups"] as? [[String: Any]])
             #expect(groups.map { $0["reason"] as? String } == ["TopicDisallowed", "BadTopic"])
@@ -124,8 +123,7 @@ extension ProcessTests {
                 try process.waitForExit()
                 try waitUntilBack(count, queues, from: process)
             }
-            let end = try run("replay", "--queue", queues.dead, "--yes", "--json")
-            #expect(end.exit == .exited(0), "\(end.report)")
+            try run("replay", "--queue", queues.dead, "--yes", "--json").expectExit(0)
             let sent = try numbers(queues.target)
             #expect(Set(sent) == Set(0..<count), "none is lost")
             #expect(sent.count <= count + 3 * 400, "twice is what was under way")
@@ -220,8 +218,7 @@ extension ProcessTests {
             let before = try contents()
             try put(3, into: queues)
             let file = stage.directory.file("archive.jsonl")
-            let export = try run("export", "--queue", queues.dead, "--file", file, "--discard", "--json")
-            #expect(export.exit == .exited(0), "\(export.report)")
+            let export = try run("export", "--queue", queues.dead, "--file", file, "--discard", "--json").expectExit(0)
             #expect(try export.object()["exported"] as? Int == 3)
             #expect(try contents().isEmpty)
             let none = try run("discard", "--queue", queues.dead, "--all", "--yes")
@@ -232,14 +229,12 @@ extension ProcessTests {
             #expect(taken.exit == .exited(64), "a file is not overwritten: \(taken.report)")
             let dry = try run("import", "--file", file, "--to", queues.dead, "--dry-run", "--json")
             #expect(try dry.object()["messages"] as? Int == 3 && contents().isEmpty, "\(dry.report)")
-            let restore = try run("import", "--file", file, "--to", queues.dead, "--json")
-            #expect(restore.exit == .exited(0), "\(restore.report)")
+            try run("import", "--file", file, "--to", queues.dead, "--json").expectExit(0)
             #expect(try contents() == before)
 
             let damaged = try stage.directory.write(
                 try String(contentsOfFile: file, encoding: .utf8) + "{}\n", to: "damaged.jsonl")
-            let refused = try run("import", "--file", damaged, "--to", queues.dead)
-            #expect(refused.exit == .exited(65), "\(refused.report)")
+            let refused = try run("import", "--file", damaged, "--to", queues.dead).expectExit(65)
             #expect(refused.errors.contains("damaged.jsonl:4: the line: expected \"properties\""), "\(refused.report)")
             #expect(try contents().isEmpty, "nothing of a damaged file is published")
         }
@@ -267,12 +262,10 @@ extension ProcessTests {
         func question() throws {
             let queues = try queues("classic")
             try put(3, into: queues)
-            let declined = try replayAtTerminal(queues.dead, typing: "n\\n")
-            #expect(declined.exit == .exited(0), "\(declined.report)")
+            let declined = try replayAtTerminal(queues.dead, typing: "n\\n").expectExit(0)
             #expect(declined.text().contains("nothing was changed"), "\(declined.report)")
             #expect(declined.text().contains("REPLAYED  TARGET"), "\(declined.report)")
-            let interrupted = try replayAtTerminal(queues.dead, typing: "\\003")
-            #expect(interrupted.exit == .exited(128 + SIGINT), "\(interrupted.report)")
+            try replayAtTerminal(queues.dead, typing: "\\003").expectExit(128 + SIGINT)
             #expect(try numbers(queues.target).isEmpty)
             #expect(try numbers(queues.dead) == Array(0..<3))
             try put(1, into: queues, outcome: "accepted")
@@ -292,8 +285,7 @@ extension ProcessTests {
                 let process = try stage.run(["dead-letters"] + arguments)
                 #expect(process.exit == .exited(64), "\(arguments): \(process.report)")
             }
-            let everything = try run("replay")
-            #expect(everything.exit == .exited(64), "\(everything.report)")
+            let everything = try run("replay").expectExit(64)
             #expect(
                 everything.errors.contains("there is no filter: --yes replays all dead letters"),
                 "\(everything.report)")

@@ -54,8 +54,7 @@ extension ProcessTests {
         func app() throws {
             let body = #"{"device-token":"\#(Self.token)","apns-push-type":"voip","payload":{"aps":{}}}"#
             let configuration = ["--config", directory.path + "/harebell.yaml"]
-            let resolved = try run(body.dropLast() + ",\"not-before\":1700000000}", configuration)
-            #expect(resolved.exit == .exited(0), "\(resolved.report)")
+            let resolved = try run(body.dropLast() + ",\"not-before\":1700000000}", configuration).expectExit(0)
             #expect(resolved.text().hasPrefix("not-before: 1700000000\n"), "\(resolved.report)")
             #expect(resolved.text().contains(#/\n  apns-topic +com.example.app.voip\n/#), "\(resolved.report)")
             #expect(resolved.text().contains(#/\n  environment +production\n/#), "\(resolved.report)")
@@ -65,8 +64,7 @@ extension ProcessTests {
                 (#""environment":"development""#, "environment: no app is configured for development"),
                 (#""not-before":9999999999"#, "not-before: more than 30 days ahead"),
             ] {
-                let refused = try run(body.dropLast() + ",\(member)}", configuration)
-                #expect(refused.exit == .exited(65), "\(refused.report)")
+                let refused = try run(body.dropLast() + ",\(member)}", configuration).expectExit(65)
                 #expect(refused.text().hasPrefix("invalid: \(complaint)\n"), "\(refused.report)")
                 let json = try run(body.dropLast() + ",\(member)}", configuration + ["--json"])
                 #expect(try json.object()["detail"] as? String == complaint, "\(json.report)")

@@ -9,8 +9,7 @@ extension ProcessTests {
             let stage = try Stage(script: "token 7*: delay 2ms..20ms")
             let worker = try stage.start()
             let load = try stage.run(
-                ["load", "--queue", stage.quorumQueue, "--count", "200", "--rate", "1000", "--json"])
-            #expect(load.exit == .exited(0), "\(load.report)")
+                ["load", "--queue", stage.quorumQueue, "--count", "200", "--rate", "1000", "--json"]).expectExit(0)
             #expect(load.text(.errors).isEmpty, "\(load.report)")
             let object = try load.object()
             for (key, count) in [

@@ -35,24 +35,20 @@ extension ProcessTests {
                 (["--device-token", "00aa", "--expiration", "1000000000"], "expired"),
                 (["--channel", "QUJD", "--push-type", "liveactivity"], "unregistered"),
             ] {
-                let end = try Self.send(stage, arguments)
-                #expect(end.exit == .exited(65), "\(end.report)")
+                let end = try Self.send(stage, arguments).expectExit(65)
                 #expect(end.text().contains("\"outcome\":\"\(outcome)\""), "\(end.report)")
             }
             for (arguments, outcome) in [
                 ([], "undelivered"), (["--expiration", "0"], "expired"),
             ] as [([String], String)] {
-                let failed = try Self.send(stage, ["--device-token", "5e4d"] + arguments)
-                #expect(failed.exit == .exited(69), "\(failed.report)")
+                let failed = try Self.send(stage, ["--device-token", "5e4d"] + arguments).expectExit(69)
                 let text = "\"outcome\":\"\(outcome)\",\"status\":503,\"reason\":\"ServiceUnavailable\""
                 #expect(failed.text().contains(text), "\(failed.report)")
             }
-            let silent = try Self.send(stage, ["--device-token", "deaf", "--timeout", "1"])
-            #expect(silent.exit == .exited(69), "\(silent.report)")
+            let silent = try Self.send(stage, ["--device-token", "deaf", "--timeout", "1"]).expectExit(69)
             #expect(silent.text().contains("\"processed\":\"unknown\""), "\(silent.report)")
             try stage.write(Stage.Settings(apnsPort: 1))
-            let broadcast = try Self.send(stage, ["--channel", "QUJD", "--push-type", "liveactivity"])
-            #expect(broadcast.exit == .exited(69), "\(broadcast.report)")
+            let broadcast = try Self.send(stage, ["--channel", "QUJD", "--push-type", "liveactivity"]).expectExit(69)
             #expect(broadcast.text().contains("\"outcome\":\"expired\""), "\(broadcast.report)")
         }
 
@@ -61,14 +57,13 @@ extension ProcessTests {
             let stage = try Stage(script: "")
             let worker = try stage.start()
             for (token, exit, outcome) in [("00aa", Int32(0), "accepted"), ("dead00", 65, "unregistered")] {
-                let end = try Self.send(stage, ["--device-token", token, "--queue", stage.quorumQueue])
-                #expect(end.exit == .exited(exit), "\(end.report)")
+                let end = try Self.send(stage, ["--device-token", token, "--queue", stage.quorumQueue]).expectExit(exit)
                 #expect(end.text().contains("\"outcome\":\"\(outcome)\""), "\(end.report)")
             }
             try worker.end()
             let unread = try Self.send(
-                stage, ["--device-token", "00aa", "--queue", stage.quorumQueue, "--timeout", "2"])
-            #expect(unread.exit == .exited(69), "\(unread.report)")
+                stage, ["--device-token", "00aa", "--queue", stage.quorumQueue, "--timeout", "2"]
+            ).expectExit(69)
             #expect(unread.errors.contains("no result came in time"), "\(unread.report)")
             #expect(unread.text().isEmpty && !unread.errors.contains("00aa"))
         }
@@ -77,14 +72,13 @@ extension ProcessTests {
         func alert() throws {
             let stage = try Stage(script: "")
             try stage.write()
-            let process = try stage.run(
-                ["send", "--device-token", "00aa", "--title", "A \"b\"", "--body", "d\u{1F980}"])
-            #expect(process.exit == .exited(0), "\(process.report)")
+            try stage.run(
+                ["send", "--device-token", "00aa", "--title", "A \"b\"", "--body", "d\u{1F980}"]
+            ).expectExit(0)
             let payload = #"{"aps":{"alert":{"title":"A \"b\"","body":"d🦀"}}}"#
             #expect(stage.simulator.ledger.statistics.payloadBytes == payload.utf8.count)
             for arguments in [["--body", "a", "--payload", "-"], []] {
-                let wrong = try stage.run(["send", "--device-token", "00aa"] + arguments)
-                #expect(wrong.exit == .exited(64), "\(wrong.report)")
+                try stage.run(["send", "--device-token", "00aa"] + arguments).expectExit(64)
             }
         }
 
@@ -102,12 +96,10 @@ extension ProcessTests {
                 #expect(end.text().isEmpty && !end.errors.contains("c0ffee"), "\(end.report)")
             }
             try stage.write(Stage.Settings(keyFile: stage.directory.file("none.p8")))
-            let unreadable = try Self.send(stage, ["--device-token", "c0ffee"])
-            #expect(unreadable.exit == .exited(78), "\(unreadable.report)")
+            let unreadable = try Self.send(stage, ["--device-token", "c0ffee"]).expectExit(78)
             #expect(unreadable.errors.contains("cannot read the signing key file"), "\(unreadable.report)")
             try stage.directory.write("nothing: good\n", to: "harebell.yaml")
-            let wrong = try Self.send(stage, ["--device-token", "c0ffee"])
-            #expect(wrong.exit == .exited(78), "\(wrong.report)")
+            let wrong = try Self.send(stage, ["--device-token", "c0ffee"]).expectExit(78)
             for end in [unreadable, wrong] { #expect(!end.errors.contains("c0ffee") && !end.errors.contains("Hello")) }
         }
     }

@@ -37,8 +37,7 @@ extension ProcessTests {
 
         @Test("as JSON it has the key, the team and the expiration, an hour after it was made")
         func json() throws {
-            let process = try run("com.example.app", "--json")
-            #expect(process.exit == .exited(0), "\(process.report)")
+            let process = try run("com.example.app", "--json").expectExit(0)
             let response = try #require(try process.object() as? [String: String])
             #expect(
                 response["topic"] == "com.example.app" && response["environment"] == "production"
@@ -59,12 +58,10 @@ extension ProcessTests {
 
         @Test("an app without a signing key, or an unknown app, is 64")
         func usage() throws {
-            let certificate = try run("com.example.legacy")
-            #expect(certificate.exit == .exited(64), "\(certificate.report)")
+            let certificate = try run("com.example.legacy").expectExit(64)
             #expect(certificate.text(.errors).contains("uses a certificate, which needs no provider token"))
             for topic in [nil, "com.example.other"] {
-                let process = try run(topic)
-                #expect(process.exit == .exited(64), "\(process.report)")
+                let process = try run(topic).expectExit(64)
                 #expect(process.text().isEmpty, "\(process.report)")
             }
         }

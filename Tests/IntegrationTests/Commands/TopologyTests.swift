@@ -24,8 +24,7 @@ extension ProcessTests {
         @Test("A queue with other arguments stays as it is, and the broker's reason is printed")
         func refused() throws {
             let file = try stage.write(Stage.Settings(queues: [stage.classicQueue]))
-            let applied = try topology(file, "--apply")
-            #expect(applied.exit == .exited(65), "\(applied.report)")
+            let applied = try topology(file, "--apply").expectExit(65)
             let error = "queue \(stage.classicQueue): the broker says 406 PRECONDITION_FAILED"
             #expect(applied.lines.contains { $0.hasPrefix("refused ") && $0.contains(" \(stage.classicQueue) ") })
             #expect(applied.lines.contains { $0.hasPrefix(error) }, "\(applied.report)")
@@ -45,8 +44,7 @@ extension ProcessTests {
                     """
                 let file = try stage.write(settings)
                 #expect(try check(file).exit == .exited(78))
-                let printed = try topology(file, "--definitions")
-                #expect(printed.exit == .exited(0), "\(printed.report)")
+                let printed = try topology(file, "--definitions").expectExit(0)
                 try broker.control(
                     "import_definitions",
                     try stage.directory.write(printed.text(), to: "definitions.json"))
@@ -61,8 +59,7 @@ extension ProcessTests {
                     #expect(planned.contains { $0.contains(" ok  ") && $0.contains(subject) }, "\(planned)")
                 }
                 // AMQP does not compare everything: the declaration must agree, too.
-                let applied = try topology(file, "--apply")
-                #expect(applied.exit == .exited(0), "\(applied.report)")
+                let applied = try topology(file, "--apply").expectExit(0)
                 #expect(applied.lines.dropFirst().allSatisfy { $0.hasPrefix("declared  ") }, "\(applied.report)")
             }
         }

@@ -10,6 +10,13 @@ extension ChildProcess {
         return process
     }
 
+    /// Expects that it has ended with this status.
+    @discardableResult
+    func expectExit(_ status: Int32, sourceLocation: SourceLocation = #_sourceLocation) -> ChildProcess {
+        #expect(exit == .exited(status), "\(report)", sourceLocation: sourceLocation)
+        return self
+    }
+
     var errors: String { text(.errors) }
 
     /// The JSON that it printed.
