@@ -273,6 +273,8 @@ struct ConfigurationTests {
 
     @Suite("Problems")
     struct Problems {
+        private static let token = "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
+
         @Test("No key is listed as removed or renamed while it exists")
         func listed() {
             let paths = Set(Schema.settings.map(\.path))
@@ -427,17 +429,16 @@ struct ConfigurationTests {
 
         @Test("The same app twice is an error that names the first")
         func twice() {
-            let token = "{ key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ }"
             for topic in ["a b", "bücher", "a\\x7F"] {
                 #expect(
-                    errors("apps: [{ topic: \"\(topic)\", token: \(token) }]") == [
+                    errors("apps: [{ topic: \"\(topic)\", \(Self.token) }]") == [
                         "harebell.yaml:1:17: apps[0].topic: expected a bundle ID: letters, digits, dots and hyphens"
                     ])
             }
             let two = """
                 apps:
-                  - { topic: t, token: \(token) }
-                  - { topic: t, environment: development, token: \(token) }
+                  - { topic: t, \(Self.token) }
+                  - { topic: t, environment: development, \(Self.token) }
                 """
             #expect(errors(two).isEmpty)
             #expect(
@@ -522,19 +523,14 @@ struct ConfigurationTests {
             ])
         func endpoints(text: String) {
             #expect(
-                errors(
-                    "apps:\n  - { topic: t, endpoint: \"\(text)\", "
-                        + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }")
+                errors("apps:\n  - { topic: t, endpoint: \"\(text)\", \(Self.token) }")
                     == ["harebell.yaml:2:27: apps[0].endpoint: expected https://host:port"])
         }
 
         @Test("Channels use Apple's hosts for them, or an endpoint that is another host")
         func channelEndpoints() throws {
             func app(_ keys: String) throws -> Configuration.App {
-                try document(
-                    "apps:\n  - { topic: t, \(keys)"
-                        + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }"
-                ).configuration.apps[0]
+                try document("apps:\n  - { topic: t, \(keys)\(Self.token) }").configuration.apps[0]
             }
             let plain = try app("")
             #expect(plain.managementEndpoint == Endpoint(host: "api-manage-broadcast.push.apple.com", port: 2196))
@@ -559,9 +555,7 @@ struct ConfigurationTests {
                 ("complication", "complication", false),
             ])
         func suffixedTopic(suffix: String, type: String, isError: Bool) throws {
-            let text =
-                "apps:\n  - { topic: com.example.app.\(suffix), "
-                + "token: { key_file: a, key_id: ABC123DEFG, team_id: DEF123GHIJ } }"
+            let text = "apps:\n  - { topic: com.example.app.\(suffix), \(Self.token) }"
             let place = "harebell.yaml:2:14: "
             if isError {
                 #expect(
