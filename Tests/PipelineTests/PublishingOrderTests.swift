@@ -47,11 +47,8 @@ struct PublishingOrderTests {
 
     @Test("A check that comes late is made, and plans the next one")
     func lateCheck() throws {
-        let app = PipelineApp(
-            topic: "com.example.app", environment: .production,
-            pools: PipelineApp.Pools(notifications: 0, management: 0))
         var pipeline = RequestPipeline(
-            PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([app]),
+            PipelineSettings(try World.configuration(), worker: "w"), apps: AppTable([app("com.example.app")]),
             log: Logger(label: "none") { _ in SwiftLogNoOpLogHandler() }, seed: 1)
         pipeline.received(try DeadLetterSamples.delivery([:], body: World.body()), at: Self.now)
         let late = Moment(instant: Self.now.instant + .seconds(3), wall: Self.now.wall)

@@ -7,17 +7,10 @@ import Testing
 
 @Suite("App table")
 struct AppTableTests {
-    private static func pools(_ pool: Int) -> PipelineApp.Pools {
-        PipelineApp.Pools(notifications: PoolID(pool), management: PoolID(pool + 10))
-    }
-
     private static let two = AppTable([
-        PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0)),
-        PipelineApp(topic: "com.example.app", environment: .development, pools: pools(1)),
-        PipelineApp(topic: "com.example.other", environment: .production, pools: pools(0)),
+        app("com.example.app"), app("com.example.app", .development), app("com.example.other"),
     ])
-    private static let one = AppTable([PipelineApp(topic: "com.example.app", environment: .production, pools: pools(0))]
-    )
+    private static let one = AppTable([app("com.example.app")])
 
     @Test(
         "Broadcasts and channels belong to the bundle ID, even if the request's topic has the suffix",
@@ -52,7 +45,7 @@ struct AppTableTests {
     @Test("The topic of mdm requires an app with the UID of an MDM certificate")
     func mdm() throws {
         let uid = "com.apple.mgmt.External.0f1e2d3c"
-        let table = AppTable(Self.one.apps + [PipelineApp(topic: uid, environment: .production, pools: Self.pools(0))])
+        let table = AppTable(Self.one.apps + [app(uid)])
         #expect(try resolve(table, topic: uid, .mdm) == "1 \(uid)")
         #expect(
             try resolve(table, topic: "com.example.app", .mdm)
@@ -67,7 +60,7 @@ struct AppTableTests {
         for ending in PushType.allCases {
             let bundleID = "com.example.app\(ending.rules.topicSuffix)"
             let suffix = "\(type.rules.topicSuffix)"
-            let table = AppTable([PipelineApp(topic: bundleID, environment: .production, pools: Self.pools(0))])
+            let table = AppTable([app(bundleID)])
             #expect(try resolve(table, topic: bundleID, type) == "0 \(bundleID)\(suffix)")
             #expect(try resolve(table, topic: bundleID + suffix, type) == "0 \(bundleID)\(suffix)")
         }
@@ -75,8 +68,8 @@ struct AppTableTests {
 
     @Test("A name that is one app's full topic and another's bundle ID is the full topic, in either order")
     func fullTopicFirst() throws {
-        let plain = PipelineApp(topic: "com.example.app", environment: .production, pools: Self.pools(0))
-        let calls = PipelineApp(topic: "com.example.app.voip", environment: .production, pools: Self.pools(0))
+        let plain = app("com.example.app")
+        let calls = app("com.example.app.voip")
         for apps in [[plain, calls], [calls, plain]] {
             let table = AppTable(apps)
             let position = apps[0].topic == plain.topic ? 0 : 1
@@ -109,11 +102,7 @@ struct AppTableTests {
     @Test("Only the apps with the topic are searched, even among a thousand")
     func manyApps() throws {
         let table = AppTable(
-            (0..<1000).map { number in
-                PipelineApp(
-                    topic: "com.example.app\(number / 2)", environment: number % 2 == 0 ? .production : .development,
-                    pools: Self.pools(0))
-            })
+            (0..<1000).map { app("com.example.app\($0 / 2)", $0 % 2 == 0 ? .production : .development) })
         for number in [0, 7, 250, 499] {
             let bundleID = "com.example.app\(number)"
             for topic in [bundleID, bundleID + ".voip"] {
@@ -132,10 +121,7 @@ struct AppTableTests {
         let authority = CertificateAuthority(commonName: "Test", now: WallTime(milliseconds: 1_795_300_000_000))
         let issued = authority.issueProvider(bundleID: uid, topics: [.init("com.example.app")])
         let certificate = try Certificate(pem: issued.certificatePEM)
-        table.change(
-            0,
-            to: PipelineApp(
-                topic: "com.example.app", environment: .production, pools: Self.pools(0), certificate: certificate))
+        table.change(0, to: app("com.example.app", .production, certificate))
         #expect(try resolve(table, topic: uid, .mdm) == "0 \(uid)")
         table.configured = []
         #expect(try resolve(table, topic: "com.example.app") == "apns-topic: no app \"com.example.app\" is configured")
@@ -168,6 +154,15 @@ struct AppTableTests {
             detail(Self.two, "com.example.ap")
                 == "apns-topic: no app \"com.example.ap\" is configured; did you mean \"com.example.app\"?; wrong")
     }
+}
+
+/// An app of pool 0, and of pool 10 for its channels.
+func app(
+    _ topic: String, _ environment: Environment = .production, _ certificate: Certificate? = nil
+) -> PipelineApp {
+    PipelineApp(
+        topic: topic, environment: environment,
+        pools: PipelineApp.Pools(notifications: 0, management: 10), certificate: certificate)
 }
 
 /// The app of a notification: its number and full topic, or the error.

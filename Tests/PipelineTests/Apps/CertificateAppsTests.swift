@@ -15,14 +15,6 @@ struct CertificateAppsTests {
             pem: authority.issueProvider(bundleID: bundleID, topics: topics.map { .init($0) }).certificatePEM)
     }
 
-    private static func app(
-        _ topic: String, _ environment: Environment = .production, _ certificate: Certificate? = nil
-    ) -> PipelineApp {
-        PipelineApp(
-            topic: topic, environment: environment,
-            pools: PipelineApp.Pools(notifications: 0, management: 0), certificate: certificate)
-    }
-
     @Test(
         "A push type is sent with a certificate only if its topic is listed, some only with a provider token",
         arguments: PushType.allCases)
@@ -30,7 +22,7 @@ struct CertificateAppsTests {
         let certificate = try Self.certificate(
             "com.example.app",
             ["", ".voip", ".complication", ".location-query", ".push-type.liveactivity"].map { "com.example.app\($0)" })
-        let found = try resolve(AppTable([Self.app("com.example.app", .production, certificate)]), topic: nil, type)
+        let found = try resolve(AppTable([app("com.example.app", .production, certificate)]), topic: nil, type)
         let full = "com.example.app\(type.rules.topicSuffix)"
         switch type {
         case .alert, .background, .voip, .complication: #expect(found == "0 \(full)")
@@ -46,19 +38,19 @@ struct CertificateAppsTests {
     func broadcast() throws {
         let certificate = try Self.certificate("com.example.app")
         let found = try resolve(
-            AppTable([Self.app("com.example.app", .production, certificate)]), topic: "com.example.app", .liveactivity,
+            AppTable([app("com.example.app", .production, certificate)]), topic: "com.example.app", .liveactivity,
             target: .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)))
         #expect(found.hasPrefix("0 com.example.app"))
     }
 
     @Test("A certificate without a list is for its subject only")
     func subjectOnly() throws {
-        let apps = [try Self.app("com.example.app", .production, Self.certificate("com.example.app"))]
+        let apps = [try app("com.example.app", .production, Self.certificate("com.example.app"))]
         #expect(try resolve(AppTable(apps), topic: nil, .alert) == "0 com.example.app")
         #expect(
             try resolve(AppTable(apps), topic: nil, .voip)
                 == "apns-push-type: the app's certificate does not list \"com.example.app.voip\", the topic of voip")
-        let voIP = [try Self.app("com.example.app", .production, Self.certificate("com.example.app.voip"))]
+        let voIP = [try app("com.example.app", .production, Self.certificate("com.example.app.voip"))]
         #expect(try resolve(AppTable(voIP), topic: nil, .voip) == "0 com.example.app.voip")
         #expect(try resolve(AppTable(voIP), topic: nil, .alert).contains("does not list \"com.example.app\""))
     }
@@ -67,17 +59,17 @@ struct CertificateAppsTests {
     func mdm() throws {
         let uid = "com.apple.mgmt.External.0f1e2d3c"
         let certificate = try Self.certificate(uid)
-        let named = [Self.app(uid, .production, certificate)]
+        let named = [app(uid, .production, certificate)]
         #expect(try resolve(AppTable(named), topic: uid, .mdm) == "0 \(uid)")
         #expect(try resolve(AppTable(named), topic: nil, .mdm) == "0 \(uid)")
         // The configured topic may be another that the certificate lists.
         let listed = try Self.certificate(uid, ["com.example.app"])
-        let apps = [Self.app("com.example.app", .production, listed)]
+        let apps = [app("com.example.app", .production, listed)]
         #expect(try resolve(AppTable(apps), topic: "com.example.app", .mdm) == "0 \(uid)")
         #expect(try resolve(AppTable(apps), topic: uid, .mdm) == "0 \(uid)")
         #expect(try resolve(AppTable(apps), topic: "com.example.app", .alert) == "0 com.example.app")
         // With a provider token it is the configured one.
-        #expect(try resolve(AppTable([Self.app(uid)]), topic: nil, .mdm) == "0 \(uid)")
+        #expect(try resolve(AppTable([app(uid)]), topic: nil, .mdm) == "0 \(uid)")
     }
 
     @Test("Among several apps a missing topic means the one whose certificate names one topic")
@@ -86,16 +78,16 @@ struct CertificateAppsTests {
         let one = try Self.certificate("com.example.one")
         let two = try Self.certificate("com.example.two")
         let many = try Self.certificate("com.example.many", ["com.example.many", "com.example.many.voip"])
-        let token = Self.app("com.example.token")
+        let token = app("com.example.token")
         let apps = [
-            token, Self.app("com.example.one", .production, one), Self.app("com.example.many", .production, many),
+            token, app("com.example.one", .production, one), app("com.example.many", .production, many),
         ]
         #expect(try resolve(AppTable(apps), topic: nil, .alert) == "1 com.example.one")
         #expect(try resolve(AppTable([apps[0], apps[2]]), topic: nil, .alert) == missing)
-        let another = Self.app("com.example.two", .production, two)
+        let another = app("com.example.two", .production, two)
         #expect(try resolve(AppTable(apps + [another]), topic: nil, .alert) == missing)
 
-        let both = apps + [Self.app("com.example.one", .development, one)]
+        let both = apps + [app("com.example.one", .development, one)]
         #expect(try resolve(AppTable(both), topic: nil, .alert) == "1 com.example.one")
         #expect(try resolve(AppTable(both), topic: nil, .alert, .development) == "3 com.example.one")
         #expect(try resolve(AppTable(apps), topic: nil, .alert, .development) == missing)
