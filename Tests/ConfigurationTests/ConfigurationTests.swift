@@ -88,10 +88,10 @@ struct ConfigurationTests {
 
         @Test("The shipped example configurations are valid")
         func examples() throws {
-            let folder = #filePath.split(separator: "/").dropLast(3).map { "/" + $0 }.joined()
-            let minimal = try ConfigurationDocument.load(path: folder + "/config/minimal.yaml")
+            let folder = TestEnvironment.repository + "/config"
+            let minimal = try ConfigurationDocument.load(path: folder + "/minimal.yaml")
             #expect(minimal.warnings.isEmpty)
-            let content = try ConfigurationFiles.read(folder + "/config/harebell.example.yaml")
+            let content = try ConfigurationFiles.read(folder + "/harebell.example.yaml")
             let example = try document(
                 String(decoding: content, as: UTF8.self), environment: ["RABBITMQ_PASSWORD": "guest"])
             #expect(example.warnings.isEmpty)

@@ -51,7 +51,7 @@ package enum TestEnvironment {
     package static let fuzzInputs = value("HAREBELL_FUZZ_INPUTS").flatMap { Int($0) }
 
     /// The repository's root: this file lies three levels below it.
-    static let repository = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+    package static let repository = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
 
     /// The message of a skipped test.
     package static let hint = "deploy/test prepares what this needs"

@@ -74,11 +74,6 @@ struct RealProcessTests {
         }
     }
 
-    /// This file lies five levels below the repository's root.
-    private static let example = (0..<4).reduce(URL(filePath: #filePath)) { path, _ in path.deletingLastPathComponent()
-    }
-    .appending(path: "docs/produce/examples/process/decoder.py").path
-
     private static let envelope =
         #"{"device-token":"\#(DecoderSample.token)","apns-topic":"a","payload":{"aps":{"alert":"\u0048\n"}}}"#
 
@@ -196,9 +191,8 @@ struct RealProcessTests {
 
     @Test("The Python example decodes orders", .enabled(if: Executable.path(of: "python3") != nil))
     func python() throws {
-        let rig = try Rig(["python3", Self.example]) {
-            $0.queue.deadline = .seconds(30)
-        }
+        let example = "\(TestEnvironment.repository)/docs/produce/examples/process/decoder.py"
+        let rig = try Rig(["python3", example]) { $0.queue.deadline = .seconds(30) }
         let order = #"{"user":{"device":"\#(DecoderSample.token)"},"title":"Your “order”","text":"is ready"}"#
         try rig.ask([order, #"{"type":"mail"}"#, "{}", "[]", #"{"user":{"device":"x"}}"#])
         let request = try #require(rig.responses[0]).get()
