@@ -304,9 +304,7 @@ struct DecoderTests {
             let values = #"["ab",1,"x",{"a":[]},"cd","",null,"ef",["ab"]]"#
             let body = envelope([("device-token", nil), ("device-tokens", values), ("apns-id", "\"\(id)\"")])
             let found = try request(APNsJSONDecoder(), delivery(Array(body.utf8)))
-            #expect(
-                found.notifications.map(\.target)
-                    == ["ab", "cd", "ef"].compactMap { DeviceToken($0).map { .device($0) } })
+            #expect(found.notifications.map(\.hex) == ["ab", "cd", "ef"])
             #expect(found.refusals.map(\.position) == [1, 2, 3, 5, 6, 8])
             #expect(found.count == 9)
             for refusal in found.refusals {
@@ -503,9 +501,7 @@ struct DecoderTests {
         func fanOut() throws {
             let found = try request(
                 APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", .text("ab, cd,ef"))]))
-            #expect(
-                found.notifications.map(\.target)
-                    == ["ab", "cd", "ef"].compactMap { DeviceToken($0).map { .device($0) } })
+            #expect(found.notifications.map(\.hex) == ["ab", "cd", "ef"])
             let gap = try request(APNsHeadersDecoder(), delivery(body, headers: [("device-tokens", .text("ab,,cd"))]))
             #expect(gap.notifications.count == 2)
             #expect(
@@ -565,25 +561,17 @@ struct DecoderTests {
             #expect(found.notifications[0].pushType == .alert)
         }
 
-        @Test("Apple's own content type means header mode")
-        func apple() throws {
-            let found = try request(
-                AutoDecoder(), delivery(payload, contentType: "application/vnd.apple.apns+json", headers: headers))
-            #expect(found.notifications[0].pushType == .background)
-        }
-
-        @Test("With JSON's content type, a whole envelope counts more than headers, and a payload does not")
+        @Test("Headers count, but with JSON's content type a whole envelope counts more, and a payload does not")
         func envelopeBesideHeaders() throws {
-            let type = "application/json"
-            let whole = delivery(Array(envelope().utf8), contentType: type, headers: headers)
-            #expect(try request(AutoDecoder(), whole).notifications[0].pushType == .alert)
-            let bare = delivery(payload, contentType: type, headers: headers)
-            #expect(try request(AutoDecoder(), bare).notifications[0].pushType == .background)
-            let untyped = delivery(Array(envelope().utf8), headers: headers)
-            #expect(try request(AutoDecoder(), untyped).notifications[0].pushType == .background)
-            let ours = "application/vnd.harebell.request+json"
-            let typed = delivery(Array(envelope().utf8), contentType: ours, headers: headers)
-            #expect(try request(AutoDecoder(), typed).notifications[0].pushType == .alert)
+            let whole = Array(envelope().utf8)
+            for (body, contentType, pushType) in [
+                (whole, "application/json", .alert), (payload, "application/json", .background),
+                (whole, nil, .background), (whole, "application/vnd.harebell.request+json", .alert),
+                (payload, "application/vnd.apple.apns+json", .background),
+            ] as [([UInt8], String?, PushType)] {
+                let found = try request(AutoDecoder(), delivery(body, contentType: contentType, headers: headers))
+                #expect(found.notifications[0].pushType == pushType, "\(contentType ?? "none")")
+            }
         }
 
         @Test("A header beside an envelope whose name is nearly right is named, in a result and in an error")
