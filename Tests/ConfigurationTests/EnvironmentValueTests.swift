@@ -14,6 +14,7 @@ import Testing
 struct EnvironmentValueTests {
     private static let secret = "S3CRET"
     private static let number = "48151623"
+    private static let token = ["key_file": "none.p8", "key_id": "ABC123DEFG", "team_id": "DEF123GHIJ"]
 
     /// Values that are valid for some keys and invalid for others, each in a different way.
     private static let words = [
@@ -38,12 +39,7 @@ struct EnvironmentValueTests {
         var root: [String: Any] = ["workers": 1]
         fill(&root, "", ArraySlice(setting.path.split(separator: ".").map(String.init)), setting, value)
         if root["apps"] == nil {
-            root["apps"] = [
-                [
-                    "topic": "com.example.app",
-                    "token": ["key_file": "none.p8", "key_id": "ABC123DEFG", "team_id": "DEF123GHIJ"],
-                ]
-            ]
+            root["apps"] = [["topic": "com.example.app", "token": token] as [String: Any]]
         }
         return String(decoding: try JSONSerialization.data(withJSONObject: root, options: .sortedKeys), as: UTF8.self)
     }
@@ -59,7 +55,7 @@ struct EnvironmentValueTests {
             section[sibling.key] = sample(of: sibling)
         }
         if path == "apps[]", name != "token", name != "certificate" {
-            section["token"] = ["key_file": "none.p8", "key_id": "ABC123DEFG", "team_id": "DEF123GHIJ"]
+            section["token"] = token
         }
         guard rest.count > 1 else {
             switch setting.kind {
