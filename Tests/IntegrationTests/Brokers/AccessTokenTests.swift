@@ -60,7 +60,7 @@ extension ProcessTests {
                 written = SystemClock.now().instant
                 try stage.directory.write(Self.token(key), to: "token")
             }
-            #expect(worker.text(.errors).split(separator: "\n").count { $0.contains("password has changed") } >= 3)
+            #expect(worker.errorLines(with: "password has changed") >= 3)
             #expect(!worker.text(.errors).contains("connection is lost"), "\(worker.report)")
 
             try stage.directory.write(Self.token(.generate()), to: "token")

@@ -52,17 +52,13 @@ extension ProcessTests {
             #expect(try stage.client.count(stage.resultQueue) == 0)
         }
 
-        private static func timeouts(_ worker: ChildProcess) -> Int {
-            worker.text(.errors).split(separator: "\n").count { $0.contains("timed out") }
-        }
-
         @Test("With a timeout of a minute and a shorter hold time, a held request is parked before the timeout")
         func parked() throws {
             let broker = try Self.broker(timeout: .seconds(60))
             let stage = try Stage(broker: broker.url, script: "topic \(Self.refused): 403 TopicMismatch")
             let worker = try Self.start(stage, hold: 20)
             try Self.waitUntilParked(stage, worker, within: .seconds(45))
-            #expect(Self.timeouts(worker) == 0, "\(worker.report)")
+            #expect(worker.errorLines(with: "timed out") == 0, "\(worker.report)")
             try Self.end(worker, stage)
         }
 
@@ -107,7 +103,7 @@ extension ProcessTests {
                         ? true : nil
                 }
             }
-            #expect(Self.timeouts(worker) == 1, "\(worker.report)")
+            #expect(worker.errorLines(with: "timed out") == 1, "\(worker.report)")
             try Self.end(worker, stage)
         }
     }

@@ -19,6 +19,11 @@ extension ChildProcess {
 
     var errors: String { text(.errors) }
 
+    /// How many lines of its errors have these words.
+    func errorLines(with words: String) -> Int {
+        errors.split(separator: "\n").count { $0.contains(words) }
+    }
+
     /// The JSON that it printed.
     func object() throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(text().utf8)) as? [String: Any], "\(report)")

@@ -107,22 +107,18 @@ final class FaultScene {
     /// longer than the load, and one more request waits for it: it has a result to publish afterwards.
     func alarm() throws {
         run.worker.signal(SIGSTOP)
-        let before = Self.blocks(of: run.worker)
+        let blocks = "the broker blocks publishing"
+        let before = run.worker.errorLines(with: blocks)
         try run.sendOneMore {
             try broker.control("set_vm_memory_high_watermark", "0.00001")
             run.worker.signal(SIGCONT)
             try eventually("the worker's word for it; \(run.worker.report)", within: .seconds(60)) {
-                Self.blocks(of: run.worker) > before ? true : nil
+                run.worker.errorLines(with: blocks) > before ? true : nil
             }
             // The length of the alarm: a part of the fault, not a wait for a condition.
             Thread.sleep(forTimeInterval: 2)
             try broker.control("set_vm_memory_high_watermark", "0.3")
         }
-    }
-
-    /// How often the worker has logged that the broker blocks it.
-    private static func blocks(of worker: ChildProcess) -> Int {
-        worker.text(.errors).split(separator: "\n").count { $0.contains("the broker blocks publishing") }
     }
 
     /// Deletes and redeclares the queues at a moment when the worker holds all their messages.
