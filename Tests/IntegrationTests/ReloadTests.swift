@@ -22,8 +22,7 @@ extension ProcessTests {
             let line = try worker.waitForLine(.errors) { $0.contains("was not reloaded") && $0.contains("wurkers") }
             #expect(line.contains("\(file):"))
             try worker.waitForLine(.errors) { $0.contains("was not reloaded") && $0.contains("workers: ") }
-            try stage.client.publish([stage.requests.message(1, to: stage.quorumQueue)])
-            try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
+            try stage.exchange(1)
             #expect(!worker.text(.errors).contains(" notice reloaded"))
             try worker.end()
         }

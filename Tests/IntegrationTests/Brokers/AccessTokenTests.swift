@@ -36,12 +36,6 @@ extension ProcessTests {
             ])
         }
 
-        /// Sends a request and waits for its result.
-        private static func exchange(_ number: Int, _ stage: Stage) throws {
-            try stage.client.publish([stage.requests.message(number, to: stage.quorumQueue)])
-            try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
-        }
-
         @Test("A token is renewed on open connections; a refused one costs a connection until the next one")
         func renewal() throws {
             let key = SigningKey.generate()
@@ -54,7 +48,7 @@ extension ProcessTests {
             let start = SystemClock.now().instant
             var (number, written) = (0, start)
             while SystemClock.now().instant - start < .seconds(2 * Self.lifetime) {
-                try Self.exchange(number, stage)
+                try stage.exchange(number)
                 number += 1
                 guard SystemClock.now().instant - written > .seconds(5) else { continue }
                 written = SystemClock.now().instant

@@ -26,8 +26,7 @@ extension ProcessTests {
                 Stage.Settings(
                     queues: [stage.quorumQueue], moreApps: stage.app(refused), more: "hold_seconds: \(hold)"))
             // The first request shows that an app can send, so the second waits for its own app alone.
-            try stage.client.publish([stage.requests.message(0, to: stage.quorumQueue)])
-            try stage.client.consume([stage.resultQueue]) { _ in true }
+            try stage.exchange(0)
             try stage.client.publish([
                 stage.requests.message(1, to: stage.quorumQueue, body: Requests.body(1, topic: refused))
             ])

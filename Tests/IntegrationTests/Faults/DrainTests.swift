@@ -15,8 +15,7 @@ extension ProcessTests {
             let stage = try Stage(script: "")
             let worker = try stage.start(Stage.Settings(drainDeadline: 600))
             // Until APNs has accepted the provider token there is one stream, which the first silence would block.
-            try stage.client.publish([stage.requests.message(Self.silent, to: stage.quorumQueue)])
-            try stage.client.consume([stage.resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
+            try stage.exchange(Self.silent)
             try stage.client.publish(
                 (0..<Self.silent).map {
                     stage.requests.message($0, to: stage.quorumQueue, body: Requests.body($0, beginning: "deaf"))

@@ -104,6 +104,12 @@ final class Stage {
         }
     }
 
+    /// Sends a request and waits until one is accepted.
+    func exchange(_ number: Int) throws {
+        try client.publish([requests.message(number, to: quorumQueue)])
+        try client.consume([resultQueue]) { try Conservation.Result($0).outcome == "accepted" }
+    }
+
     /// Waits until each of these requests has a result.
     ///
     /// - Parameter worker: for the report.
