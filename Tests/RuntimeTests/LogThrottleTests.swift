@@ -21,8 +21,8 @@ struct LogThrottleTests {
     }
 
     /// The suppressed lines, as reported in the log.
-    private static func suppressed(_ lines: LogLines) -> [String] {
-        lines.all.compactMap { $0.metadata["suppressed"]?.description }
+    private static func suppressed(_ lines: [LogLines.Line]) -> [String] {
+        lines.compactMap { $0.metadata["suppressed"]?.description }
     }
 
     @Test("Each message has 30 lines a minute, and then one line reports the suppressed ones")
@@ -37,7 +37,7 @@ struct LogThrottleTests {
         throttle.advance(to: Self.start + LogThrottle.window)
         #expect(lines.all.count == 31)
         #expect(lines.all.last?.message == "flood" && lines.all.last?.level == .warning)
-        #expect(Self.suppressed(lines) == ["19970"])
+        #expect(Self.suppressed(lines.all) == ["19970"])
         #expect(lines.all.last?.number("within_seconds") == 60)
         #expect(throttle.nextDeadline == nil)
         for _ in 0..<31 { log.warning("flood") }
@@ -61,7 +61,7 @@ struct LogThrottleTests {
         #expect(lines.all.count == passed)
         #expect(throttle.suppressed == UInt64(20_000 - passed))
         throttle.advance(to: Self.start + LogThrottle.window)
-        #expect(Self.suppressed(lines) == ["\(20_000 - passed)"])
+        #expect(Self.suppressed(lines.all) == ["\(20_000 - passed)"])
     }
 
     @Test("Suppressed lines are reported at the end, too, in the order of their messages")
@@ -69,12 +69,12 @@ struct LogThrottleTests {
         for number in 0..<81 { log.notice(number % 2 == 0 ? "flood" : "deluge") }
         throttle.finish()
         throttle.finish()
-        #expect(Self.suppressed(lines) == ["10", "11"])
+        #expect(Self.suppressed(lines.all) == ["10", "11"])
     }
 
     @Test("20,000 GOAWAY frames make 31 lines, and the metric counts the others")
     func goaways() throws {
-        let world = try World.started(script: "topic *: silence", log: lines)
+        let world = try World.started(script: "topic *: silence")
         try world.request(World.body(), id: "m0")
         world.pass(.seconds(1))
         var goaway = ScriptGoaway(reason: "Shutdown")
@@ -83,11 +83,11 @@ struct LogThrottleTests {
         world.pass(.seconds(10))
         let worker = try #require(world.worker)
         let suppressed = worker.snapshot(at: world.moment).suppressedLogLines
-        func goaways() -> [LogLines.Line] { lines.all.filter { $0.message == "APNs sent GOAWAY" } }
+        func goaways() -> [LogLines.Line] { world.log.filter { $0.message == "APNs sent GOAWAY" } }
         #expect(goaways().count == LogThrottle.linesPerWindow)
         #expect(suppressed >= 19_000)
         world.pass(.seconds(60))
-        #expect(Self.suppressed(lines) == ["\(suppressed)"])
+        #expect(Self.suppressed(world.log) == ["\(suppressed)"])
         #expect(goaways().count == LogThrottle.linesPerWindow + 1)
         let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
         #expect(page.contains("\nharebell_log_lines_suppressed_total \(suppressed)\n"))

@@ -1,7 +1,7 @@
 package import AMQP
 package import Configuration
 package import Core
-package import Logging
+import Logging
 package import Commands
 package import Pipeline
 package import Runtime
@@ -55,8 +55,8 @@ package final class World {
     package var check: () -> Void = {}
     private let folder: TemporaryDirectory
     private let seed: UInt64
-    /// The log of workers that start from now on.
-    package var log = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
+    private let lines = LogLines()
+    private var logger = Logger(label: "world") { _ in SwiftLogNoOpLogHandler() }
 
     package init(
         seed: UInt64 = 1, script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
@@ -78,17 +78,15 @@ package final class World {
         network.accept = { [unowned self] endpoint in accept(endpoint) }
     }
 
-    /// A world with one running worker.
+    /// A world with one running worker, which records its ``log``.
     ///
-    /// - Parameters:
-    ///   - log: takes the worker's log.
-    ///   - before: called before the worker starts.
+    /// - Parameter before: called before the worker starts.
     package static func started(
-        script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true, log: LogLines? = nil,
+        script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
         configure: (inout Configuration) -> Void = { _ in }, before: (World) -> Void = { _ in }
     ) throws -> World {
         let world = try World(script: script, declares: declares, hasRetryQueues: hasRetryQueues, configure: configure)
-        if let log { world.log = Logger(label: "test") { _ in log } }
+        world.logger = Logger(label: "test") { [lines = world.lines] _ in lines }
         before(world)
         try world.start()
         return world
@@ -239,7 +237,7 @@ package final class World {
         let plan = try AppPlan(configuration, after: plan)
         self.plan = plan
         let resources = Worker.Resources(
-            brokerNetwork: reachability, apnsNetwork: reachability, programs: programs, log: log,
+            brokerNetwork: reachability, apnsNetwork: reachability, programs: programs, log: logger,
             seed: seed &+ UInt64(workers))
         let worker = try Worker(
             index: workers - 1, plan: plan, contexts: try plan.makeContexts(), on: resources,
@@ -318,6 +316,9 @@ package final class World {
         apns = try Self.apns(script, seed: seed &+ 1, ledger, channels, at: network.moment)
         apnsConnections = SimulatedConnections()
     }
+
+    /// What the workers have logged; nothing if the world was not made by `started`.
+    package var log: [LogLines.Line] { lines.all }
 
     package func settle() {
         network.settle(turn)

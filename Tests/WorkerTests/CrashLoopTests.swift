@@ -73,8 +73,7 @@ struct CrashLoopTests {
 
     @Test("A message delivered too often is dead-lettered undecoded, with a result that says so")
     func poison() throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines, before: { $0.isAPNsDown = true })
+        let world = try World.started(before: { $0.isAPNsDown = true })
         world.broker.countsDeliveries = true
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         let id = "123e4567-e89b-12d3-a456-426655440000"
@@ -95,7 +94,7 @@ struct CrashLoopTests {
         let result = try #require(world.published(in: "replies").first)
         #expect(result.outcome == "undelivered" && result.messageID == id)
         #expect(result.body.contains("\"processed\":\"unknown\""))
-        let told = lines.all.filter { $0.message.hasPrefix("a message was delivered too often") }
+        let told = world.log.filter { $0.message.hasPrefix("a message was delivered too often") }
         #expect(told.map { $0.metadata["trace_id"]?.description } == [String(trace.dropFirst(3).prefix(32))])
         #expect(told.first?.number("deliveries") == 15 && told.first?.number("limit") == 15)
     }

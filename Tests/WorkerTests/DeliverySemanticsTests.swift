@@ -150,8 +150,7 @@ struct DeliverySemanticsTests {
         "A finished request that is published again is sent again, whenever the connection is lost",
         arguments: [true, false])
     func publishedAgain(isLostBefore: Bool) throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines)
+        let world = try World.started()
         try world.request(World.body(), id: "m1")
         world.pass(.seconds(1))
         if isLostBefore { world.cut(consuming: true) }
@@ -163,7 +162,7 @@ struct DeliverySemanticsTests {
         // The broker redelivers it.
         world.cut(consuming: true)
         world.pass(.seconds(5))
-        let told = lines.all.map(\.message).filter { $0.contains("to APNs") && $0.hasSuffix("; trying again") }
+        let told = world.log.map(\.message).filter { $0.contains("to APNs") && $0.hasSuffix("; trying again") }
         #expect(Set(told).count == 2, "first that it ended, then that there is none: \(told)")
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -292,20 +291,18 @@ struct DeliverySemanticsTests {
 
     @Test("feedback queue is missing: the result goes only to its own queue, and the log says so each time")
     func feedbackGone() throws {
-        let lines = LogLines()
-        let world = try World.started(declares: World.queues.filter { $0 != "push.feedback" }, log: lines)
+        let world = try World.started(declares: World.queues.filter { $0 != "push.feedback" })
         for round in 1...2 {
             try world.request(World.body(token: "dead"), id: "m\(round)")
             #expect(world.isQuiet && world.published(in: "push.results").count == round)
-            #expect(lines.all.count { $0.message.hasPrefix("the feedback queue takes no results") } == round)
+            #expect(world.log.count { $0.message.hasPrefix("the feedback queue takes no results") } == round)
         }
     }
 
     @Test("reply queue is missing, without results: the request is dead-lettered with outcome and detail")
     func replyQueueAndResultsGone() throws {
         for declares in [World.queues, World.queues.filter { $0 != "push.results" }] {
-            let lines = LogLines()
-            let world = try World.started(declares: declares, log: lines) { configuration in
+            let world = try World.started(declares: declares) { configuration in
                 if declares == World.queues { configuration.results.route = nil }
             }
             try world.request(World.body(), id: "m1", replyTo: "gone")
@@ -315,7 +312,7 @@ struct DeliverySemanticsTests {
             #expect(letter.headers["harebell-detail"] == "the result could not be routed (312 NO_ROUTE)")
             #expect(letter.body == World.body())
             #expect(letter.messageID == "m1")
-            let line = try #require(lines.all.first { $0.message.contains("no queue takes a result") })
+            let line = try #require(world.log.first { $0.message.contains("no queue takes a result") })
             #expect(
                 line.metadata["messaging.rabbitmq.destination.routing_key"]?.description
                     == (declares == World.queues ? "gone" : "push.results"))
@@ -480,8 +477,7 @@ struct DeliverySemanticsTests {
 
     @Test("Unfinished requests are requeued at the drain deadline, and no retry begins any more")
     func drainDeadline() throws {
-        let lines = LogLines()
-        let world = try World.started(script: "token fa11*: rst CANCEL\ntoken deaf*: silence", log: lines) {
+        let world = try World.started(script: "token fa11*: rst CANCEL\ntoken deaf*: silence") {
             $0.apns.requestTimeout = .seconds(100)
         }
         try world.request(World.body(token: "deaf"), id: "m1")
@@ -494,7 +490,7 @@ struct DeliverySemanticsTests {
         #expect(world.pass(atMost: Worker.closeTimeout) { worker.hasEnded })
         #expect(world.broker.unsettledCount == 0)
         #expect(world.broker.messages(in: "push.requests").count == 2)
-        #expect(world.published(in: "push.results").isEmpty && !lines.all.contains { $0.message.contains("confirmed") })
+        #expect(world.published(in: "push.results").isEmpty && !world.log.contains { $0.message.contains("confirmed") })
     }
 
     @Test("A drain parks a paused app's partly finished fan-out: the finished part is not sent again")

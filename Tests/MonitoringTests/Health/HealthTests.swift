@@ -35,10 +35,7 @@ struct HealthTests {
 
     @Test("Without the broker it is not ready, and reports what is missing, until the broker is back")
     func broker() throws {
-        let world = try World()
-        let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        try world.start()
+        let world = try World.started()
         // The second round shows whether the outage was forgotten.
         for _ in 0..<2 {
             world.isBrokerDown = true
@@ -54,7 +51,7 @@ struct HealthTests {
             #expect(health(world).problems.isEmpty)
         }
         for which in ["consuming", "publishing"] {
-            #expect(lines.all.count { $0.message == "the \(which) connection is open again" } == 2)
+            #expect(world.log.count { $0.message == "the \(which) connection is open again" } == 2)
         }
     }
 

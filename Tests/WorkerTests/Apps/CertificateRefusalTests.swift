@@ -34,8 +34,8 @@ struct CertificateRefusalTests {
     private var taken: String { "set client-ca \(folder.file("authority.pem"))" }
     private var refused: String { "set client-ca \(folder.file("others.pem"))" }
 
-    private func world(_ script: String, log: LogLines? = nil) throws -> World {
-        try World.started(script: script, log: log, configure: configure)
+    private func world(_ script: String) throws -> World {
+        try World.started(script: script, configure: configure)
     }
 
     private func configure(_ configuration: inout Configuration) {
@@ -51,8 +51,7 @@ struct CertificateRefusalTests {
 
     @Test("Its app pauses, is reported once, loses nothing, and resumes when a connection opens")
     func revoked() throws {
-        let lines = LogLines()
-        let world = try world(taken, log: lines)
+        let world = try world(taken)
         try world.request(World.body(0), id: "m0")
         #expect(world.pass(atMost: .seconds(5)) { world.isQuiet })
 
@@ -65,8 +64,8 @@ struct CertificateRefusalTests {
         #expect(worker.paused.map(\.app.topic) == ["com.example.app"] && worker.paused.map(\.held) == [3])
         #expect(world.published(in: "push.results").count == 2, "the other app has a credential of its own")
         #expect(world.published(in: "push.dead").isEmpty)
-        let told = lines.all.filter { $0.metadata["error.message"]?.description.contains("client certificate") == true }
-        #expect(told.map(\.level) == [.error] && lines.all.count { $0.message.contains("is paused") } == 1)
+        let told = world.log.filter { $0.metadata["error.message"]?.description.contains("client certificate") == true }
+        #expect(told.map(\.level) == [.error] && world.log.count { $0.message.contains("is paused") } == 1)
 
         try world.setScript(taken)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
@@ -90,8 +89,7 @@ struct CertificateRefusalTests {
 
     @Test("A reload to a certificate that APNs accepts ends the pause of an idle app, twice")
     func reloaded() throws {
-        let lines = LogLines()
-        let world = try world(taken, log: lines)
+        let world = try world(taken)
         for name in ["renewed", "client"] {
             try world.restartAPNs(refused)
             world.pass(.seconds(60))
@@ -101,7 +99,7 @@ struct CertificateRefusalTests {
             world.pass(.seconds(1))
             #expect(world.worker?.paused.isEmpty == true)
         }
-        func refusals() -> Int { lines.all.count { $0.message == "APNs refuses a certificate" } }
+        func refusals() -> Int { world.log.count { $0.message == "APNs refuses a certificate" } }
         let before = refusals()
         try world.setScript(refused)
         try world.reload { $0.apps[0].credential = credential("renewed") }
@@ -120,25 +118,23 @@ struct CertificateRefusalTests {
         try world.setScript(taken)
         #expect(world.pass(atMost: .seconds(35)) { world.isQuiet })
         #expect(world.worker?.paused.isEmpty == true)
-        let lines = LogLines()
-        let other = try self.world("\(taken)\ntopic com.example.app: 403 BadCertificate", log: lines)
+        let other = try self.world("\(taken)\ntopic com.example.app: 403 BadCertificate")
         try other.request(World.body(0), id: "m0")
         other.pass(.seconds(2))
         try other.reload { $0.apps[0].credential = credential("renewed") }
         other.pass(.seconds(1))
-        #expect(other.sent > 1 && !lines.all.contains { $0.message.contains("resumed") })
+        #expect(other.sent > 1 && !other.log.contains { $0.message.contains("resumed") })
     }
 
     @Test("A refusal may come after SETTINGS: the next failure is not the end of a connection")
     func refusedLate() throws {
-        let lines = LogLines()
-        let world = try world(taken, log: lines)
+        let world = try world(taken)
         world.pass(.seconds(1))
         world.isAPNsDown = true
         let connections = try #require(world.worker).worker.pools[PoolID(0)].connections
         try #require(connections.first).engine.fail(APNsError(.certificateRefused, "revoked"))
         world.pass(.seconds(60))
-        #expect(lines.all.first { $0.message.hasSuffix("trying again") }?.message.hasPrefix("cannot connect") == true)
+        #expect(world.log.first { $0.message.hasSuffix("trying again") }?.message.hasPrefix("cannot connect") == true)
     }
 
     @Test("A direct request ends as a refused one")

@@ -49,8 +49,7 @@ struct CredentialPauseTests {
 
     @Test("A bad credential is one pause with one alarm and one probe at a time, for any number of topics")
     func oneGate() throws {
-        let lines = LogLines()
-        let world = try World.started(script: "topic com.example.*: 403 BadCertificate", log: lines) {
+        let world = try World.started(script: "topic com.example.*: 403 BadCertificate") {
             $0.queues[0].prefetch = 250
         }
         for type in ["alert", "voip", "background", "complication", "pushtotalk"] {
@@ -64,14 +63,13 @@ struct CredentialPauseTests {
         try world.restartAPNs("")
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 25)
-        #expect(lines.all.filter { $0.metadata["refused"] != nil }.map(\.level) == [.error, .notice])
+        #expect(world.log.filter { $0.metadata["refused"] != nil }.map(\.level) == [.error, .notice])
     }
 
     @Test("When the credential is accepted and the topic is not, only the topic stays paused")
     func thenTheTopic() throws {
-        let lines = LogLines()
         let script = "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed"
-        let world = try World.started(script: script, log: lines) { $0.queues[0].prefetch = 60 }
+        let world = try World.started(script: script) { $0.queues[0].prefetch = 60 }
         for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
         world.pass(.seconds(16))
@@ -81,7 +79,7 @@ struct CredentialPauseTests {
         world.cut(World.apns)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 6 && world.published(in: "push.dead").isEmpty)
-        let resumed = lines.all.map(\.message).filter { $0.hasSuffix(" again: it is resumed") }
+        let resumed = world.log.map(\.message).filter { $0.hasSuffix(" again: it is resumed") }
         #expect(resumed.map { $0.contains("this topic") } == [false, true])
     }
 

@@ -17,13 +17,12 @@ struct HoldTimeTests {
 
     @Test("A broker's shorter delivery timeout shortens it, as the log says", arguments: [(60, 20), (9, 5)])
     func deliveryTimeout(seconds: Int, hold: Int) throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines)
+        let world = try World.started()
         let text = "PRECONDITION_FAILED - timed out. Timeout value used: \(seconds)000 ms."
         world.broker.engines.first { $0.isConsuming }?.closeChannel(1, code: 406, text: text)
         world.pass(.seconds(1))
         #expect(world.worker?.worker.pipeline.settings.hold == .seconds(hold))
-        let line = lines.all.first { $0.message.hasSuffix("the hold time is reduced") }
+        let line = world.log.first { $0.message.hasSuffix("the hold time is reduced") }
         #expect(line?.number("consumer_timeout_seconds") == Double(seconds))
         #expect(line?.number("hold_seconds") == Double(hold))
     }
@@ -155,15 +154,14 @@ struct HoldTimeTests {
 
     @Test("It is not ready while nothing is consumed, and ready again when consumption resumes")
     func readiness() throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines) { $0.hold = .seconds(300) }
+        let world = try World.started { $0.hold = .seconds(300) }
         world.isAPNsDown = true
         world.cut(World.apns)
         try world.request(World.body(1), id: "m1")
         func told() -> [String] { world.events.map { if case .ready = $0 { "ready" } else { "not ready" } } }
         world.pass(.seconds(400))
         #expect(told() == ["ready", "not ready"])
-        #expect(lines.all.count { $0.message.hasPrefix("a connection to APNs ended") } == 1)
+        #expect(world.log.count { $0.message.hasPrefix("a connection to APNs ended") } == 1)
         // The broker connection is lost meanwhile: the new one consumes nothing.
         world.cut(consuming: false)
         world.cut(World.broker)
@@ -172,7 +170,7 @@ struct HoldTimeTests {
         world.isAPNsDown = false
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(told() == ["ready", "not ready", "ready"])
-        #expect(lines.all.count { $0.message == "connected to APNs again" } == 1)
+        #expect(world.log.count { $0.message == "connected to APNs again" } == 1)
     }
 
     @Test(

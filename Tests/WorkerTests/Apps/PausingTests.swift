@@ -173,13 +173,12 @@ struct PausingTests {
 
     @Test("Pause and resumption are logged once, with app, topic and cause")
     func log() throws {
-        let lines = LogLines()
-        let world = try World.started(script: "type voip, first 5 requests: 403 TopicMismatch", log: lines) {
+        let world = try World.started(script: "type voip, first 5 requests: 403 TopicMismatch") {
             $0.queues[0].prefetch = 80
         }
         for number in 0..<8 { try world.request(Self.body("7", number, type: "voip"), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
-        let told = lines.all.filter { $0.metadata["refused"] != nil }
+        let told = world.log.filter { $0.metadata["refused"] != nil }
         #expect(told.map(\.level) == [.error, .notice])
         for line in told {
             #expect(line.metadata["topic"]?.description == "com.example.app")
@@ -191,14 +190,13 @@ struct PausingTests {
 
     @Test("An unknown reason and one that is our own fault are logged once each, and counted")
     func announced() throws {
-        let lines = LogLines()
         let script = "token a*: 400 \"New\"\ntoken b*: 404 BadPath\ntoken c*: 500"
-        let world = try World.started(script: script, log: lines) { $0.retry.maximumAttempts = 1 }
+        let world = try World.started(script: script) { $0.retry.maximumAttempts = 1 }
         for (number, token) in ["a1", "b1", "c1", "a2", "b2", "a3"].enumerated() {
             try world.request(Self.body(token, number), id: "m\(number)")
         }
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        let told = lines.all.filter { $0.metadata["reason"] != nil }
+        let told = world.log.filter { $0.metadata["reason"] != nil }
         #expect(told.map { $0.metadata["reason"]?.description } == ["New", "BadPath", "status 500 without a reason"])
         #expect(told.map { $0.number("status") } == [400, 404, 500])
         #expect(told.map(\.level) == [.warning, .error, .warning])

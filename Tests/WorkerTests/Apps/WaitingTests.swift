@@ -210,8 +210,7 @@ struct WaitingTests {
 
     @Test("Each connection to the broker logs the loss, the cause and the recovery once in each outage")
     func outages() throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines)
+        let world = try World.started()
         for round in 1...2 {
             world.isBrokerDown = true
             world.cut(World.broker)
@@ -219,7 +218,7 @@ struct WaitingTests {
             world.isBrokerDown = false
             world.pass(.seconds(60))
             for text in ["connection is lost", "cannot be opened", "is open again"] {
-                #expect(lines.all.count { $0.message.contains(text) } == round * 2, "\(text)")
+                #expect(world.log.count { $0.message.contains(text) } == round * 2, "\(text)")
             }
         }
     }

@@ -85,8 +85,7 @@ struct PayloadValidationTests {
 
     @Test("The log has the findings, no payload, and the topic of the only app if the request names none")
     func log() throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines) { $0.apps.removeLast() }
+        let world = try World.started { $0.apps.removeLast() }
         let own = "\"apns-topic\":\"com.example.app\","
         let bodies = [own, "", "\"apns-topic\":\"no\","].map { Self.body().replacing(own, with: $0) }
         let trace = "0af7651916cd43dd8448eb211c80319c"
@@ -95,7 +94,7 @@ struct PayloadValidationTests {
                 $0.headers = ["traceparent": .string("00-\(trace)-b7ad6b7169203331-01")]
             }
         }
-        let told = lines.all.filter { $0.metadata["finding"] != nil }
+        let told = world.log.filter { $0.metadata["finding"] != nil }
         #expect(told.count == 2, "the third is not sent")
         for line in told {
             #expect(line.metadata["finding"]?.description == Self.finding)

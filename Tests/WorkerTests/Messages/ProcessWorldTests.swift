@@ -14,17 +14,15 @@ import Testing
 struct ProcessWorldTests {
     private static let token = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
 
-    /// - Parameter starts: whether a worker runs.
-    private static func world(starts: Bool = true, script: String = "") throws -> World {
-        let world = try World(script: script) { configuration in
+    private static func world(script: String = "", before: (World) -> Void = { _ in }) throws -> World {
+        func configure(_ configuration: inout Configuration) {
             configuration.apps.append(configuration.apps[1])
             configuration.apps[2].topic = "com.example.third"
             let options = ProcessDecoder.Options(program: Program(command: ["reader"]))
             configuration.decoders = [DecoderDefinition(name: "program", .process(options))]
             configuration.queues[0].decoder = "program"
         }
-        if starts { try world.start() }
-        return world
+        return try World.started(script: script, configure: configure, before: before)
     }
 
     private static func envelope(_ text: String) -> String {
@@ -33,9 +31,7 @@ struct ProcessWorldTests {
 
     @Test("Requests are sent as the program decodes them, and nothing is settled before its answer")
     func sends() throws {
-        let world = try Self.world(starts: false)
-        world.programs.hello = nil
-        try world.start()
+        let world = try Self.world(before: { $0.programs.hello = nil })
         try world.request(Self.envelope("one"), id: "m1")
         world.pass(.seconds(1))
         #expect(world.sent == 0 && world.broker.unsettledCount == 1)
@@ -116,17 +112,13 @@ struct ProcessWorldTests {
 
     @Test("Without a program deliveries wait, and they are sent once there is one")
     func missing() throws {
-        let world = try Self.world(starts: false)
-        let lines = LogLines()
-        world.log = Logger(label: "test") { _ in lines }
-        world.programs.canStart = false
-        try world.start()
+        let world = try Self.world(before: { $0.programs.canStart = false })
         for index in 0..<3 { try world.request(Self.envelope("\(index)"), id: "m\(index)") }
         world.pass(.seconds(120))
         #expect(world.sent == 0 && world.broker.unsettledCount == 3)
         // 0.1, 0.2, … 25.6, then 30 s apart.
         #expect(world.worker?.worker.decoders[0].counters.restarts == 12)
-        let pauses = lines.all.compactMap { $0.number("pause_seconds") }
+        let pauses = world.log.compactMap { $0.number("pause_seconds") }
         #expect(pauses.first == 0.1 && pauses.last == 30)
         world.programs.canStart = true
         world.pass(.seconds(30))

@@ -13,10 +13,8 @@ struct RefusedResultTests {
     private static let full = "full"
 
     /// A world whose queue `full` refuses publishes. A tenth of its prefetch are ten requests.
-    private static func world(
-        log: LogLines? = nil, _ configure: (inout Configuration) -> Void = { _ in }
-    ) throws -> World {
-        let world = try World.started(log: log) {
+    private static func world(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
+        let world = try World.started {
             $0.queues[0].prefetch = 100
             configure(&$0)
         }
@@ -203,23 +201,22 @@ struct RefusedResultTests {
 
     @Test("If the configured results refuse as well, requests become dead letters; log, metric and readiness report it")
     func ownQueue() throws {
-        let lines = LogLines()
-        let world = try Self.world(log: lines)
+        let world = try Self.world()
         world.broker.queues["push.results"]?.rejectsPublishes = true
         try world.put(0..<20, replyTo: Self.full)
         world.pass(.seconds(35))
         // The share of both queues is ten requests.
         #expect(world.broker.unsettledCount == 5)
         #expect(world.published(in: "push.dead").count == 15)
-        #expect(lines.all.contains { $0.message.contains("a queue of the configuration refuses publishes") })
-        #expect(lines.all.contains { $0.message.hasPrefix("a result cannot reach its destination") })
+        #expect(world.log.contains { $0.message.contains("a queue of the configuration refuses publishes") })
+        #expect(world.log.contains { $0.message.hasPrefix("a result cannot reach its destination") })
         #expect(Health(world.processSnapshot()).missing.contains("push.results refuses publishes"))
         let page = String(decoding: MetricsPage.render(world.processSnapshot()), as: UTF8.self)
         #expect(page.contains("harebell_queue_refusing{destination=\"push.results\",cause=\"refuses\"} 1\n"))
         world.broker.queues["push.results"]?.rejectsPublishes = false
         #expect(world.pass(atMost: .seconds(31)) { world.isQuiet })
         #expect(Health(world.processSnapshot()).missing.allSatisfy { !$0.contains("refuses") })
-        #expect(lines.all.contains { $0.message.contains("accepts publishes again") })
+        #expect(world.log.contains { $0.message.contains("accepts publishes again") })
     }
 
     @Test("A queue that refuses briefly leaves the worker ready, and a deleted one refuses nothing any more")

@@ -149,8 +149,7 @@ struct RetryQueueTests {
 
     @Test("A missing retry queue causes a dead letter that names it, and one line in the log")
     func missingQueue() throws {
-        let lines = LogLines()
-        let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false, log: lines)
+        let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false)
         for number in 0..<3 { try world.request(World.body(), id: "m\(number)") }
         #expect(world.isQuiet)
         let detail =
@@ -164,7 +163,7 @@ struct RetryQueueTests {
         }
         #expect(world.published(in: "push.dead").map { $0.headers["harebell-detail"] } == [detail, detail, detail])
         #expect(
-            lines.all.count {
+            world.log.count {
                 $0.metadata["messaging.destination.name"]?.description == "push.requests.retry.900s"
                     && $0.level == .error
             }
@@ -176,13 +175,12 @@ struct RetryQueueTests {
         arguments: [false, true])
     func deletedQueue(isPostponed: Bool) throws {
         let body = World.body(extra: isPostponed ? "\"not-before\":\(World.start.wall.seconds + 400)," : "")
-        let lines = LogLines()
-        let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false, log: lines)
+        let world = try World.started(script: "token 7*: 503 ServiceUnavailable", hasRetryQueues: false)
         for round in 1...2 {
             world.deleteRetryQueues()
             for number in 0..<2 { try world.request(body, id: "lost\(round)\(number)") }
-            #expect(lines.all.count { $0.message.hasPrefix("no retry queue receives requests") } == round)
-            #expect(!lines.all.contains { $0.message.contains("accepts publishes again") })
+            #expect(world.log.count { $0.message.hasPrefix("no retry queue receives requests") } == round)
+            #expect(!world.log.contains { $0.message.contains("accepts publishes again") })
             world.declareRetryQueues()
             try world.request(body, id: "parked\(round)")
             #expect(world.parked.count == 1)

@@ -12,13 +12,8 @@ struct SlowDestinationTests {
     private static let silent = "silent"
 
     /// A running world whose queue `silent` has no majority. A tenth of its prefetch are 100 requests.
-    private static func world(
-        prefetch: UInt16 = 1000, log: LogLines? = nil, _ configure: (inout Configuration) -> Void = { _ in }
-    ) throws -> World {
-        let world = try World.started(declares: World.queues + [silent], log: log) {
-            $0.queues[0].prefetch = prefetch
-            configure(&$0)
-        }
+    private static func world(prefetch: UInt16 = 1000) throws -> World {
+        let world = try World.started(declares: World.queues + [silent]) { $0.queues[0].prefetch = prefetch }
         world.broker.queues[silent]?.hasNoMajority = true
         return world
     }
@@ -62,8 +57,7 @@ struct SlowDestinationTests {
 
     @Test("The time of an alarm does not count for results that are not confirmed")
     func alarm() throws {
-        let lines = LogLines()
-        let world = try Self.world(log: lines)
+        let world = try Self.world()
         try world.put(0..<5, replyTo: Self.silent)
         try Self.busy(world, seconds: 10)
         world.broker.setAlarm(true)
@@ -71,7 +65,7 @@ struct SlowDestinationTests {
         world.broker.setAlarm(false)
         world.pass(.seconds(29))
         #expect(world.published(in: "push.results").isEmpty)
-        #expect(lines.all.contains { $0.message == "the broker accepts publishes again" })
+        #expect(world.log.contains { $0.message == "the broker accepts publishes again" })
     }
 
     @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
@@ -129,15 +123,14 @@ struct SlowDestinationTests {
 
     @Test("A queue without a majority that stops the connection costs others a few seconds once, and loses nothing")
     func stopsConnection() throws {
-        let lines = LogLines()
-        let world = try Self.world(prefetch: 5000, log: lines)
+        let world = try Self.world(prefetch: 5000)
         for round in 1...2 {
             let first = round * 100_000
             try world.put(first..<(first + 400), replyTo: Self.silent)
             let gap = try Self.traffic(world, seconds: 14, from: first + 1000)
             world.pass(.seconds(20))
             #expect(gap > .seconds(2) && gap < .seconds(10), "\(gap)")
-            #expect(lines.all.count { $0.message.contains("the connection is replaced") } == round)
+            #expect(world.log.count { $0.message.contains("the connection is replaced") } == round)
             #expect(world.broker.unsettledCount == 0)
             let published = Self.identifiers(world, "push.results").union(Self.identifiers(world, Self.silent))
             #expect(published.count == round * 400)
@@ -151,8 +144,7 @@ struct SlowDestinationTests {
 
     @Test("A queue without a leader stops its channel at the first publish: others wait a few seconds, once")
     func stopsChannel() throws {
-        let lines = LogLines()
-        let world = try Self.world(prefetch: 5000, log: lines)
+        let world = try Self.world(prefetch: 5000)
         for round in 1...2 {
             let first = round * 100_000
             world.broker.queues[Self.silent]?.hasNoMajority = true
@@ -166,7 +158,7 @@ struct SlowDestinationTests {
             let gap = try Self.traffic(world, seconds: 45, from: first + 1000)
             world.pass(.seconds(20))
             #expect(before < .seconds(1) && gap > .seconds(5) && gap < .seconds(9), "\(before) \(gap)")
-            #expect(lines.all.count { $0.message.contains("the connection is replaced") } == round)
+            #expect(world.log.count { $0.message.contains("the connection is replaced") } == round)
             #expect(world.broker.unsettledCount == 0)
             #expect(Self.identifiers(world, "push.results").count == round * 400)
             #expect(Self.identifiers(world, "replies").count == round * 4701)
@@ -178,7 +170,7 @@ struct SlowDestinationTests {
             world.pass(.seconds(60))
         }
         #expect(world.published(in: "push.dead").isEmpty)
-        #expect(!lines.all.contains { $0.message.contains("a queue of the configuration") })
+        #expect(!world.log.contains { $0.message.contains("a queue of the configuration") })
     }
 
     @Test("The configured results are silent as well: after another 30 seconds the request is a dead letter")
@@ -223,20 +215,18 @@ struct SlowDestinationTests {
 
     @Test("A drain during a memory alarm says how many results the broker has not confirmed")
     func blockedDrain() throws {
-        let lines = LogLines()
-        let world = try Self.world(log: lines)
+        let world = try Self.world()
         world.broker.setAlarm(true)
         try world.put(0..<20, replyTo: "replies")
         #expect(try world.drain(within: .seconds(45)).wasCutShort)
-        let line = lines.all.first { $0.message.contains("before the broker confirmed all results") }
+        let line = world.log.first { $0.message.contains("before the broker confirmed all results") }
         #expect(line?.metadata["blocked"]?.description == "true")
         #expect(line.flatMap { Int($0.metadata["unconfirmed"]?.description ?? "") } ?? 0 >= 19)
     }
 
     @Test("A broker that confirms nothing to anybody for six seconds blames no destination, later one at a time")
     func wholeBroker() throws {
-        let lines = LogLines()
-        let world = try Self.world(log: lines)
+        let world = try Self.world()
         for round in 1...2 {
             let attempts = world.network.attempts
             world.broker.holdsConfirms = true
@@ -254,7 +244,7 @@ struct SlowDestinationTests {
         for queue in ["replies", "push.results", "push.feedback"] { try world.put(0..<1, replyTo: queue) }
         for seconds in [7.5, 11] {
             world.pass(.seconds(seconds))
-            #expect(lines.all.count { $0.message.contains("the connection is replaced") } == 1)
+            #expect(world.log.count { $0.message.contains("the connection is replaced") } == 1)
         }
     }
 

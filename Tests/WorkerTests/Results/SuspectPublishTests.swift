@@ -111,8 +111,7 @@ struct SuspectPublishTests {
 
     @Test("A dead letter that the broker refuses is held until it is accepted, and the others continue")
     func deadLetter() throws {
-        let lines = LogLines()
-        let world = try World.started(log: lines) {
+        let world = try World.started {
             $0.deadLetter = Configuration.Route(exchange: "gone", routingKey: "push.dead")
         }
         try world.request("no JSON", id: "bad")
@@ -120,7 +119,7 @@ struct SuspectPublishTests {
         world.pass(.seconds(300))
         #expect(world.broker.unsettledCount == 1)
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 6)
-        #expect(lines.all.contains { $0.message.hasPrefix("one publish makes the broker close the connection") })
+        #expect(world.log.contains { $0.message.hasPrefix("one publish makes the broker close the connection") })
         let attempts = world.attempts { world.pass(.seconds(300)) }
         #expect((4...6).contains(attempts), "a close each minute, not \(attempts)")
         world.broker.declareExchange("gone")
