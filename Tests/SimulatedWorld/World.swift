@@ -80,12 +80,20 @@ package final class World {
 
     /// A world with one running worker, which records its ``log``.
     ///
-    /// - Parameter before: called before the worker starts.
+    /// - Parameters:
+    ///   - prefetch: of the queue, where it is not the usual one.
+    ///   - hold: likewise the hold time.
+    ///   - before: called before the worker starts.
     package static func started(
         script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
-        configure: (inout Configuration) -> Void = { _ in }, before: (World) -> Void = { _ in }
+        prefetch: UInt16? = nil, hold: Duration? = nil, configure: (inout Configuration) -> Void = { _ in },
+        before: (World) -> Void = { _ in }
     ) throws -> World {
-        let world = try World(script: script, declares: declares, hasRetryQueues: hasRetryQueues, configure: configure)
+        let world = try World(script: script, declares: declares, hasRetryQueues: hasRetryQueues) {
+            if let prefetch { $0.queues[0].prefetch = prefetch }
+            if let hold { $0.hold = hold }
+            configure(&$0)
+        }
         world.logger = Logger(label: "test") { [lines = world.lines] _ in lines }
         before(world)
         try world.start()

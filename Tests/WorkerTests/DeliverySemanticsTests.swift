@@ -40,7 +40,7 @@ struct DeliverySemanticsTests {
 
     @Test("a worker spaces its turns at the busy threshold, and not one delivery below it")
     func busy() throws {
-        let world = try World.started(script: "token 1a7e*: delay 10s") { $0.queues[0].prefetch = 100 }
+        let world = try World.started(script: "token 1a7e*: delay 10s", prefetch: 100)
         // The first response: before it, a connection has one stream.
         try world.request(World.body())
         for _ in 1..<TurnPace.busyDeliveries { try world.request(World.body(token: "1a7e")) }
@@ -201,9 +201,7 @@ struct DeliverySemanticsTests {
 
     @Test("the same with a fan-out that waits for a paused app")
     func otherWorkerAndUnsentFanOut() throws {
-        let world = try World.started(script: "topic com.example.app: 403 InvalidProviderToken") {
-            $0.queues[0].prefetch = 100
-        }
+        let world = try World.started(script: "topic com.example.app: 403 InvalidProviderToken", prefetch: 100)
         try world.request(World.body(token: "7"), id: "m1")
         world.pass(.seconds(1))
         try world.request(World.fanOut(["1a", "1b", "1c"]), id: "m2")
@@ -354,7 +352,7 @@ struct DeliverySemanticsTests {
 
     @Test("While publishers are blocked, confirmed requests are acknowledged, and admit the next ones")
     func blockedAcknowledgements() throws {
-        let world = try World.started { $0.queues[0].prefetch = 2 }
+        let world = try World.started(prefetch: 2)
         world.broker.holdsConfirms = true
         for number in 0..<4 { try world.request(World.body(), id: "m\(number)") }
         #expect(world.broker.unsettledCount == 2)

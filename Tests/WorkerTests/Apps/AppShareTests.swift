@@ -15,9 +15,7 @@ struct AppShareTests {
     private static func world(_ script: String = "", prefetch: UInt16 = 500, isUnreachable: Bool = false) throws
         -> World
     {
-        try World.started(script: script) {
-            $0.queues[0].prefetch = prefetch
-            $0.hold = .seconds(300)
+        try World.started(script: script, prefetch: prefetch, hold: .seconds(300)) {
             if isUnreachable { $0.apps[1].endpoint = Endpoint(host: "nowhere.test", port: 443) }
         }
     }
@@ -122,11 +120,8 @@ struct AppShareTests {
 
     @Test("When no app can send, nothing is parked, and consuming stops within seconds")
     func standstill() throws {
-        let world = try World.started(script: "topic *: 403 InvalidProviderToken") {
-            $0.apps.removeAll { $0.topic != "com.example.app" }
-            $0.queues[0].prefetch = 2000
-            $0.hold = .seconds(300)
-        }
+        let refused = "topic *: 403 InvalidProviderToken"
+        let world = try World.started(script: refused, prefetch: 2000, hold: .seconds(300)) { $0.apps.removeLast() }
         for round in 1...2 {
             try world.put(0..<600)
             #expect(world.pass(atMost: .seconds(10)) { world.worker?.isSuspended == true }, "round \(round)")
@@ -136,7 +131,7 @@ struct AppShareTests {
             #expect(world.pass(atMost: .seconds(100)) { world.isQuiet })
             #expect(Self.results(world) == 600 * round && world.worker?.isSuspended == false)
             #expect(world.worker?.counters[.parked] == 0)
-            try world.restartAPNs("topic *: 403 InvalidProviderToken")
+            try world.restartAPNs(refused)
         }
         #expect(world.published(in: "push.dead").isEmpty)
     }

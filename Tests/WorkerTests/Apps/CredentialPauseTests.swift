@@ -19,9 +19,7 @@ struct CredentialPauseTests {
         "GOAWAY for the credential pauses the app, with any last-stream-id, and no request is dead-lettered",
         arguments: reasons, ["last=before", "last=this close=now"])
     func goaway(reason: String, last: String) throws {
-        let world = try World.started(script: "topic *: silence, goaway \(reason) \(last)") {
-            $0.queues[0].prefetch = 50
-        }
+        let world = try World.started(script: "topic *: silence, goaway \(reason) \(last)", prefetch: 50)
         for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
         world.pass(.seconds(1000))
         let worker = try #require(world.worker)
@@ -49,9 +47,7 @@ struct CredentialPauseTests {
 
     @Test("A bad credential is one pause with one alarm and one probe at a time, for any number of topics")
     func oneGate() throws {
-        let world = try World.started(script: "topic com.example.*: 403 BadCertificate") {
-            $0.queues[0].prefetch = 250
-        }
+        let world = try World.started(script: "topic com.example.*: 403 BadCertificate", prefetch: 250)
         for type in ["alert", "voip", "background", "complication", "pushtotalk"] {
             for number in 0..<5 { try world.request(Self.body(number, type: type), id: "\(type) \(number)") }
         }
@@ -69,7 +65,7 @@ struct CredentialPauseTests {
     @Test("When the credential is accepted and the topic is not, only the topic stays paused")
     func thenTheTopic() throws {
         let script = "first 1 requests: 403 BadCertificate\ntype voip: 400 TopicDisallowed"
-        let world = try World.started(script: script) { $0.queues[0].prefetch = 60 }
+        let world = try World.started(script: script, prefetch: 60)
         for number in 0..<3 { try world.request(Self.body(number, type: "voip"), id: "v\(number)") }
         for number in 0..<3 { try world.request(Self.body(number), id: "a\(number)") }
         world.pass(.seconds(16))
@@ -87,9 +83,7 @@ struct CredentialPauseTests {
 
     @Test("Many requests that expire while they are held end a few at a time")
     func expiredWhileHeld() throws {
-        let world = try World.started(script: "topic com.example.*: 403 BadCertificate") {
-            $0.queues[0].prefetch = 15000
-        }
+        let world = try World.started(script: "topic com.example.*: 403 BadCertificate", prefetch: 15000)
         let expiration = World.start.wall.seconds + 5
         for number in 0..<1500 {
             let body = Self.body(number).dropLast() + ",\"apns-expiration\":\(expiration)}"

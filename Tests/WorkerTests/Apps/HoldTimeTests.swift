@@ -31,7 +31,7 @@ struct HoldTimeTests {
 
     @Test("Requests that waited too long for one app are parked without an attempt, which frees the prefetch")
     func onePausedApp() throws {
-        let world = try World.started(script: "topic com.example.other: 403 TopicMismatch") { $0.hold = .seconds(60) }
+        let world = try World.started(script: "topic com.example.other: 403 TopicMismatch", hold: .seconds(60))
         try world.put(0..<10, topic: "com.example.other")
         // A tenth of the prefetch is one request: it waits as the next probe, and the others are parked at once.
         try world.request(World.body(0), id: "app0")
@@ -75,9 +75,8 @@ struct HoldTimeTests {
 
     @Test("Without retry queues, overdue requests keep waiting, and none is dead-lettered")
     func withoutRetryQueues() throws {
-        let world = try World.started(script: "topic com.example.other: 403 TopicMismatch", hasRetryQueues: false) {
-            $0.hold = .seconds(60)
-        }
+        let script = "topic com.example.other: 403 TopicMismatch"
+        let world = try World.started(script: script, hasRetryQueues: false, hold: .seconds(60))
         try world.put(0..<5, topic: "com.example.other")
         for number in 0..<5 { try world.request(World.body(number), id: "app\(number)") }
         world.pass(.seconds(3600))
@@ -91,8 +90,7 @@ struct HoldTimeTests {
 
     @Test("A refused push type does not stop another one of its app, however rare")
     func onePausedPushType() throws {
-        let world = try World(script: "topic com.example.app.voip: 400 TopicDisallowed") { $0.hold = .seconds(60) }
-        try world.start()
+        let world = try World.started(script: "topic com.example.app.voip: 400 TopicDisallowed", hold: .seconds(60))
         try world.request(World.body(0), id: "alert0")
         world.pass(.seconds(1))
         for number in 1...30 {
@@ -123,7 +121,7 @@ struct HoldTimeTests {
 
     @Test("With APNs down for an hour a worker holds nothing, the queue keeps the backlog, and no attempt is used")
     func unreachable() throws {
-        let world = try World.started(configure: { $0.hold = .seconds(300) }, before: { $0.isAPNsDown = true })
+        let world = try World.started(hold: .seconds(300), before: { $0.isAPNsDown = true })
         for number in 0..<200 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         var most = 0
@@ -154,7 +152,7 @@ struct HoldTimeTests {
 
     @Test("It is not ready while nothing is consumed, and ready again when consumption resumes")
     func readiness() throws {
-        let world = try World.started { $0.hold = .seconds(300) }
+        let world = try World.started(hold: .seconds(300))
         world.isAPNsDown = true
         world.cut(World.apns)
         try world.request(World.body(1), id: "m1")
@@ -177,10 +175,7 @@ struct HoldTimeTests {
         "When APNs refuses every app only probes are consumed, and a fixed credential resumes consumption",
         arguments: ["403 TopicMismatch", "403 InvalidProviderToken", "400 TopicDisallowed"])
     func refused(response: String) throws {
-        let world = try World.started(script: "topic *: \(response)") {
-            $0.apps.removeAll { $0.topic != "com.example.app" }
-            $0.hold = .seconds(300)
-        }
+        let world = try World.started(script: "topic *: \(response)", hold: .seconds(300)) { $0.apps.removeLast() }
         for number in 0..<100 { try world.request(World.body(number), id: "m\(number)") }
         let worker = try #require(world.worker)
         world.pass(.seconds(600))
@@ -230,10 +225,8 @@ struct HoldTimeTests {
 
     @Test("A worker takes no further probe of a topic while its app's credential is refused as well")
     func topicAndCredential() throws {
-        let world = try World.started(script: "topic *: 400 TopicDisallowed") {
-            $0.apps.removeAll { $0.topic != "com.example.app" }
-            $0.hold = .seconds(300)
-        }
+        let script = "topic *: 400 TopicDisallowed"
+        let world = try World.started(script: script, hold: .seconds(300)) { $0.apps.removeLast() }
         try world.put(0..<5)
         world.pass(.seconds(2))
         #expect(world.worker?.paused.map(\.topic) == ["com.example.app"])
@@ -250,7 +243,7 @@ struct HoldTimeTests {
 
     @Test("What is now or never expires, and does not return to its queue, at a short hold time, too")
     func nowOrNever() throws {
-        let world = try World.started(configure: { $0.hold = .seconds(20) }, before: { $0.isAPNsDown = true })
+        let world = try World.started(hold: .seconds(20), before: { $0.isAPNsDown = true })
         try world.request(World.body(1, extra: "\"apns-expiration\":0,"), id: "now")
         try world.request(World.body(2), id: "later")
         world.pass(.seconds(30))
@@ -260,7 +253,7 @@ struct HoldTimeTests {
 
     @Test("An unsent channel creation is parked, and not requeued: a redelivery would not be sent")
     func creation() throws {
-        let world = try World.started(configure: { $0.hold = .seconds(30) }, before: { $0.isAPNsDown = true })
+        let world = try World.started(hold: .seconds(30), before: { $0.isAPNsDown = true })
         try world.request(
             #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#, id: "c1")
         world.pass(.seconds(29))
@@ -273,7 +266,7 @@ struct HoldTimeTests {
 
     @Test("A suspended worker drains at once, and a draining one does not start to consume", arguments: [25, 90])
     func drain(after seconds: Int) throws {
-        let world = try World.started(configure: { $0.hold = .seconds(60) }, before: { $0.isAPNsDown = true })
+        let world = try World.started(hold: .seconds(60), before: { $0.isAPNsDown = true })
         world.broker.countsDeliveries = true
         try world.request(World.body(1), id: "m1")
         world.kill()

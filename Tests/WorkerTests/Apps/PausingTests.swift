@@ -161,9 +161,8 @@ struct PausingTests {
         "A response that blames the notification shows that the app is accepted",
         arguments: ["200", "410 Unregistered", "413 PayloadTooLarge", "400 BadCollapseId", "400 BadDeviceToken"])
     func decided(response: String) throws {
-        let world = try World.started(script: "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)") {
-            $0.queues[0].prefetch = 30
-        }
+        let script = "first 1 requests: 403 TopicMismatch\nfirst 2 requests: \(response)"
+        let world = try World.started(script: script, prefetch: 30)
         for number in 0..<3 { try world.request(Self.body("7", number), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(15)) { world.isQuiet })
         #expect(world.sent == 4)
@@ -173,9 +172,7 @@ struct PausingTests {
 
     @Test("Pause and resumption are logged once, with app, topic and cause")
     func log() throws {
-        let world = try World.started(script: "type voip, first 5 requests: 403 TopicMismatch") {
-            $0.queues[0].prefetch = 80
-        }
+        let world = try World.started(script: "type voip, first 5 requests: 403 TopicMismatch", prefetch: 80)
         for number in 0..<8 { try world.request(Self.body("7", number, type: "voip"), id: "m\(number)") }
         #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
         let told = world.log.filter { $0.metadata["refused"] != nil }

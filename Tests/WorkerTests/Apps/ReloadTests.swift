@@ -131,7 +131,7 @@ struct ReloadTests {
 
     @Test("A pause for device tokens ends when the setting that causes it is turned off, and begins again with it")
     func tokenPause() throws {
-        let world = try World.started(script: "token *: 400 BadDeviceToken") { $0.queues[0].prefetch = 50 }
+        let world = try World.started(script: "token *: 400 BadDeviceToken", prefetch: 50)
         for round in 1...2 {
             try world.reload { $0.apns.badTokenPause = TokenRefusalShare.Limit() }
             try world.put(100 * round..<100 * round + 40)
@@ -190,7 +190,7 @@ struct ReloadTests {
 
     @Test("An app whose new key is wrong pauses, and resumes with the old one")
     func wrongKey() throws {
-        let world = try World.started(script: "set key ABC123DEFG team=DEF123GHIJ") { $0.queues[0].prefetch = 40 }
+        let world = try World.started(script: "set key ABC123DEFG team=DEF123GHIJ", prefetch: 40)
         try publish(0..<4, to: world)
         try world.reload { $0.apps[0].credential = world.otherKey }
         try publish(4..<8, to: world)

@@ -17,10 +17,7 @@ struct WaitingTests {
 
     @Test("Held requests that a delivery timeout returns are sent once, and are held for a shorter time")
     func timeoutOfHeld() throws {
-        let world = try World.started(script: Self.refused) {
-            $0.queues[0].prefetch = 300
-            $0.hold = .seconds(300)
-        }
+        let world = try World.started(script: Self.refused, prefetch: 300, hold: .seconds(300))
         for round in 0..<2 {
             try world.put(round * 30..<round * 30 + 30, topic: "com.example.other")
             world.pass(.seconds(15))
@@ -36,7 +33,7 @@ struct WaitingTests {
 
     @Test("Requests in flight that a delivery timeout returns are not sent again")
     func timeoutInFlight() throws {
-        let world = try World.started(script: "token *: delay 20s") { $0.queues[0].prefetch = 300 }
+        let world = try World.started(script: "token *: delay 20s", prefetch: 300)
         for round in 0..<2 {
             try world.put(round * 5..<round * 5 + 5)
             world.pass(.seconds(15))
@@ -61,7 +58,7 @@ struct WaitingTests {
 
     @Test("A deleted queue does not shorten the hold time")
     func deletedQueue() throws {
-        let world = try World.started(script: Self.refused) { $0.queues[0].prefetch = 300 }
+        let world = try World.started(script: Self.refused, prefetch: 300)
         for round in 0..<2 {
             try world.put(round * 5..<round * 5 + 5, topic: "com.example.other")
             world.pass(.seconds(60))
@@ -114,7 +111,7 @@ struct WaitingTests {
 
     @Test("A probe that expires, or that its broker connection takes along, leaves the lane to the next one")
     func lostProbes() throws {
-        let world = try World.started(script: "first 1 requests: 403 TopicMismatch") { $0.queues[0].prefetch = 300 }
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch", prefetch: 300)
         for round in 0..<2 {
             let expiration = world.moment.wall.seconds + 25
             try world.request(World.body(10 * round, extra: "\"apns-expiration\":\(expiration),"), id: "a\(round)")
@@ -141,12 +138,8 @@ struct WaitingTests {
 
     @Test("Requests that fifteen standstills return are never suspected of crashing workers")
     func ownReturns() throws {
-        let world = try World(script: Self.refused) {
-            $0.queues[0].prefetch = 10
-            $0.hold = .seconds(30)
-        }
+        let world = try World.started(script: Self.refused, prefetch: 10, hold: .seconds(30))
         world.broker.countsDeliveries = true
-        try world.start()
         try world.put(0..<10, topic: "com.example.other")
         for round in 0..<15 {
             world.isAPNsDown = true
@@ -166,7 +159,7 @@ struct WaitingTests {
 
     @Test("A drain waits neither for a paused app nor for retry queues that are missing", arguments: [true, false])
     func drainWhilePaused(hasRetryQueues: Bool) throws {
-        let world = try World.started(script: Self.refused, hasRetryQueues: hasRetryQueues) { $0.hold = .seconds(300) }
+        let world = try World.started(script: Self.refused, hasRetryQueues: hasRetryQueues, hold: .seconds(300))
         try world.put(0..<5, topic: "com.example.other")
         for round in 0..<2 {
             world.pass(.seconds(10))

@@ -121,7 +121,7 @@ struct HostileFieldTests {
 
     @Test("With any message, the next producer's request is answered and no connection is lost")
     func harmless() throws {
-        let world = try World.started { $0.queues[0].prefetch = 50 }
+        let world = try World.started(prefetch: 50)
         // A pool may open more connections to APNs at any time.
         func brokerConnects() -> Int { world.network.attempts - world.outlooks.reduce(0) { $0 + $1.connects.count } }
         let connects = brokerConnects()

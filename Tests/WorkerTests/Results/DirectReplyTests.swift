@@ -12,7 +12,7 @@ struct DirectReplyTests {
 
     /// A world with a worker, and the name of a reachable requester.
     private static func started() throws -> (World, name: String) {
-        let world = try World.started { $0.queues[0].prefetch = 100 }
+        let world = try World.started(prefetch: 100)
         let name = DirectReplies.name(node: node)
         world.broker.declare(name)
         world.broker.refuses = { [unowned broker = world.broker] message in

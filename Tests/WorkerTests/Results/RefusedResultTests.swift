@@ -14,10 +14,7 @@ struct RefusedResultTests {
 
     /// A world whose queue `full` refuses publishes. A tenth of its prefetch are ten requests.
     private static func world(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
-        let world = try World.started {
-            $0.queues[0].prefetch = 100
-            configure(&$0)
-        }
+        let world = try World.started(prefetch: 100, configure: configure)
         world.broker.declare(full).rejectsPublishes = true
         return world
     }

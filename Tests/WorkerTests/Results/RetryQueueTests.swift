@@ -81,7 +81,7 @@ struct RetryQueueTests {
 
     @Test("At most a fifth of the prefetch waits in the worker for a retry: the rest is parked")
     func keepsShare() throws {
-        let world = try World.started(script: "attempt 1: rst CANCEL") { $0.queues[0].prefetch = 50 }
+        let world = try World.started(script: "attempt 1: rst CANCEL", prefetch: 50)
         for number in 0..<40 { try world.request(World.body(token: "7\(number)"), id: "m\(number)") }
         #expect(world.worker?.counters[.retries] == 10)
         #expect(world.broker.messages(in: "push.requests.retry.5s").count == 30)

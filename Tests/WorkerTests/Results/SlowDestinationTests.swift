@@ -13,7 +13,7 @@ struct SlowDestinationTests {
 
     /// A running world whose queue `silent` has no majority. A tenth of its prefetch are 100 requests.
     private static func world(prefetch: UInt16 = 1000) throws -> World {
-        let world = try World.started(declares: World.queues + [silent]) { $0.queues[0].prefetch = prefetch }
+        let world = try World.started(declares: World.queues + [silent], prefetch: prefetch)
         world.broker.queues[silent]?.hasNoMajority = true
         return world
     }
