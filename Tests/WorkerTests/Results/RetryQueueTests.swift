@@ -316,43 +316,23 @@ struct RetryQueueTests {
         #expect(world.published(in: "push.dead").map { $0.headers["harebell-done"] } == [text])
     }
 
-    @Test("A request whose tries are over waits long, even while too many others wait for a retry")
-    func triesOver() throws {
-        let world = try World.started(
-            script: """
-                token 71*, attempt 3: delay 2s, rst CANCEL
-                token 71*: rst CANCEL
-                token 72*, attempt 1: rst CANCEL
-                """
-        ) { $0.queues[0].prefetch = 5 }
-        try world.request(World.body(token: "71"), id: "m1")
-        #expect(world.pass(atMost: .seconds(31)) { world.sent == 3 })
-        world.pass(.milliseconds(1999))
-        // It takes the only place for a retry.
-        try world.request(World.body(token: "72"), id: "m2")
-        world.pass(.milliseconds(2))
-        #expect(world.worker?.counters[.retries] == 3 && world.sent == 4)
-        #expect(world.broker.messages(in: "push.requests.retry.900s").count == 1)
-    }
-
-    @Test("A request whose time for retries is over waits long, even while too many others wait for a retry")
-    func timeOver() throws {
-        let world = try World.started(
-            script: """
-                token 71*, attempt 1: delay 30s, rst CANCEL
-                token 72*, attempt 1: rst CANCEL
-                """
-        ) {
-            $0.queues[0].prefetch = 5
+    @Test(
+        "A request whose tries or time for retries is over waits long, even while too many others wait for a retry",
+        arguments: [
+            ("token 71*, attempt 3: delay 2s, rst CANCEL\ntoken 71*: rst CANCEL", 3, 2000),
+            ("token 71*, attempt 1: delay 30s, rst CANCEL", 1, 30_000),
+        ])
+    func retriesOver(script: String, tries: Int, delay: Int) throws {
+        let world = try World.started(script: "\(script)\ntoken 72*, attempt 1: rst CANCEL", prefetch: 5) {
             $0.apns.requestTimeout = .seconds(60)
         }
         try world.request(World.body(token: "71"), id: "m1")
-        world.pass(.milliseconds(29_999))
+        #expect(world.pass(atMost: .seconds(31)) { world.sent == tries })
+        world.pass(.milliseconds(delay - 1))
         // It takes the only place for a retry.
         try world.request(World.body(token: "72"), id: "m2")
         world.pass(.milliseconds(2))
-        #expect(world.worker?.counters[.retries] == 1)
-        #expect(world.sent == 2)
+        #expect(world.worker?.counters[.retries] == UInt64(tries) && world.sent == tries + 1)
         #expect(world.broker.messages(in: "push.requests.retry.900s").count == 1)
     }
 }
