@@ -47,9 +47,8 @@ struct CrashLoopTests {
 
     @Test("A queue with a single active consumer starts with its full prefetch")
     func singleActive() throws {
-        let world = try World { $0.queues[0].isSingleActive = true }
-        world.startsSlowly = true
-        try world.start()
+        let world = try World.started(
+            configure: { $0.queues[0].isSingleActive = true }, before: { $0.startsSlowly = true })
         #expect(world.worker?.snapshot(at: world.moment).queues[0].prefetchInForce == 10)
     }
 

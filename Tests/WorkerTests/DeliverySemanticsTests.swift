@@ -269,11 +269,10 @@ struct DeliverySemanticsTests {
             ("push.requests.retry.", "503 ServiceUnavailable"),
         ]
         for (name, response) in cases {
-            let world = try World(script: "attempt 1: \(response)")
+            let world = try World.started(script: "attempt 1: \(response)")
             let queues = world.broker.queues.filter { $0.key.hasPrefix(name) }.map(\.value)
             try #require(!queues.isEmpty, "\(name)")
             for queue in queues { queue.rejectsPublishes = true }
-            try world.start()
             try world.request(World.body(), id: "m1")
             world.pass(.seconds(24))
             #expect(world.broker.unsettledCount == 1, "\(name)")

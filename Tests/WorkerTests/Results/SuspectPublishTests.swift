@@ -19,10 +19,9 @@ struct SuspectPublishTests {
 
     @Test("One bad direct reply-to among many: its result goes to the results, and nothing else is affected")
     func badDirectReply() throws {
-        let world = try World { $0.queues[0].prefetch = 100 }
+        let world = try World.started(prefetch: 100)
         world.broker.refuses = Self.chokes(on:)
         world.broker.holdsConfirms = true
-        try world.start()
         for number in 0..<50 {
             try world.request(World.body(number), id: "m\(number)", replyTo: number == 20 ? Self.badReply : nil)
         }
@@ -60,11 +59,10 @@ struct SuspectPublishTests {
 
     @Test("A publish to a suspect route waits until all others are confirmed")
     func alone() throws {
-        let world = try World()
+        let world = try World.started()
         world.broker.refuses = Self.chokes(on:)
         let other = DirectReplies.name(node: "reply@2")
         world.broker.declare(other)
-        try world.start()
         try world.request(World.body(1), id: "m1", replyTo: Self.badReply)
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
         world.pass(.seconds(60))
@@ -169,13 +167,12 @@ struct SuspectPublishTests {
 
     @Test("An exchange without permission concerns only the publishes to it", arguments: 1...2)
     func forbiddenExchange(rounds: Int) throws {
-        let world = try World {
+        let world = try World.started {
             $0.results.route = Configuration.Route(exchange: "forbidden", routingKey: "push.results")
         }
         world.broker.refuses = {
             $0.exchange.isEmpty ? nil : .channel(403, "ACCESS_REFUSED - write access to exchange 'forbidden' refused")
         }
-        try world.start()
         for round in 1...rounds {
             for number in 0..<10 {
                 try world.request(
@@ -190,12 +187,11 @@ struct SuspectPublishTests {
 
     @Test("One bad message does not close its route to others")
     func badMessage() throws {
-        let world = try World()
+        let world = try World.started()
         world.broker.refuses = { message in
             let isBad = message.decodedProperties?.correlationID == Array("bad".utf8)
             return isBad ? .channel(406, "PRECONDITION_FAILED - invalid expiration") : nil
         }
-        try world.start()
         try world.request(World.body(0), id: "m0", replyTo: "replies") { $0.correlationID = Array("bad".utf8) }
         for number in 1..<10 { try world.request(World.body(number), id: "m\(number)", replyTo: "replies") }
         world.pass(.seconds(20))

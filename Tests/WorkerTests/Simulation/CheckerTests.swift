@@ -40,11 +40,10 @@ struct CheckerTests {
 
     @Test("A notification that waits too long for its app is detected by the checker")
     func hold() throws {
-        let world = try World(script: "token *: 403 InvalidProviderToken")
+        let world = try World.started(script: "token *: 403 InvalidProviderToken")
         var limits = Checker.Limits(world.configuration)
         limits.hold = .seconds(20)
         let checker = Checker(world, limits: limits)
-        try world.start()
         var random = SplitMix64(seed: 1)
         try checker.publish(SimulatedRequest(number: 0, kind: .good, random: &random))
         for expected in [true, false] {
@@ -58,11 +57,8 @@ struct CheckerTests {
     @Test("A closed app that holds the whole prefetch while another can send is detected by the checker")
     func share() throws {
         // The share of a closed app is at least one request, which is all of this prefetch.
-        let world = try World(script: "topic com.example.other: 403 TopicMismatch") {
-            $0.queues[0].prefetch = 1
-        }
+        let world = try World.started(script: "topic com.example.other: 403 TopicMismatch", prefetch: 1)
         let checker = Checker(world)
-        try world.start()
         var random = SplitMix64(seed: 1)
         try checker.publish(SimulatedRequest(number: 0, kind: .otherApp, random: &random))
         try checker.publish(SimulatedRequest(number: 1, kind: .good, random: &random))
@@ -77,9 +73,8 @@ struct CheckerTests {
 
     @Test("A fan-out that a closed app holds is one request of the prefetch")
     func heldFanOut() throws {
-        let world = try World(script: "topic com.example.app: 403 TopicMismatch") { $0.queues[0].prefetch = 2 }
+        let world = try World.started(script: "topic com.example.app: 403 TopicMismatch", prefetch: 2)
         let checker = Checker(world)
-        try world.start()
         var random = SplitMix64(seed: 1)
         try checker.publish(SimulatedRequest(number: 0, kind: .fanOut, random: &random))
         world.settle()
@@ -109,12 +104,11 @@ struct CheckerTests {
 
     /// A world whose only request APNs has answered, and whose result waits for its confirm.
     private static func held(_ edit: (inout Checker.Limits) -> Void = { _ in }) throws -> (World, Checker) {
-        let world = try World()
+        let world = try World.started()
         var limits = Checker.Limits(world.configuration)
         edit(&limits)
         let checker = Checker(world, limits: limits)
         world.broker.holdsConfirms = true
-        try world.start()
         var random = SplitMix64(seed: 1)
         var request = SimulatedRequest(number: 0, kind: .good, random: &random)
         // Without a message id, its redelivery may be sent again.
