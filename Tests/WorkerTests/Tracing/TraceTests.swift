@@ -23,10 +23,16 @@ struct TraceTests {
         }
     }
 
-    private static func request(_ world: World, _ traceparent: String?) throws {
+    /// A world that has finished a request, and the spans of it.
+    private static func traced(
+        ratio: Double? = 1, _ script: String = "", _ traceparent: String? = traceparent, within limit: Int = 60
+    ) throws -> (World, [TraceSpan]) {
+        let world = try world(ratio: ratio, script)
         try world.request(World.body(token: "77777777"), id: "m1") {
             $0.headers = traceparent.map { ["traceparent": .string($0)] }
         }
+        #expect(world.pass(atMost: .seconds(limit)) { world.isQuiet })
+        return (world, spans(world))
     }
 
     private static func spans(_ world: World) -> [TraceSpan] {
@@ -42,10 +48,7 @@ struct TraceTests {
 
     @Test("Producer, request, two attempts and result are one tree, and the result names the request's span")
     func tree() throws {
-        let world = try Self.world("attempt 1: rst INTERNAL_ERROR")
-        try Self.request(world, Self.traceparent)
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        let spans = Self.spans(world)
+        let (world, spans) = try Self.traced("attempt 1: rst INTERNAL_ERROR")
         #expect(
             spans.map { "\($0.name)" }
                 == ["harebell attempt", "harebell wait", "harebell attempt", "harebell result", "harebell process"])
@@ -90,10 +93,7 @@ struct TraceTests {
             ("403 ExpiredProviderToken", "ExpiredProviderToken", 403, nil),
         ] as [(String, String, Int?, String?)])
     func resent(action: String, error: String, status: Int?, processed: String?) throws {
-        let world = try Self.world("attempt 1: \(action)")
-        try Self.request(world, Self.traceparent)
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        let spans = Self.spans(world)
+        let (_, spans) = try Self.traced("attempt 1: \(action)")
         let process = try #require(spans.last)
         let attempts = spans.filter { "\($0.name)" == "harebell attempt" }
         try #require(attempts.count == 2)
@@ -110,10 +110,7 @@ struct TraceTests {
 
     @Test("A request that waits in a retry queue continues its trace")
     func parked() throws {
-        let world = try Self.world("attempt 1: 503 ServiceUnavailable")
-        try Self.request(world, Self.traceparent)
-        #expect(world.pass(atMost: .seconds(1000)) { world.isQuiet })
-        let spans = Self.spans(world)
+        let (_, spans) = try Self.traced("attempt 1: 503 ServiceUnavailable", within: 1000)
         #expect(
             spans.map { "\($0.name)" }
                 == [
@@ -130,10 +127,8 @@ struct TraceTests {
     @Test("A request without a valid traceparent begins a trace, which its dead letter continues")
     func root() throws {
         for traceparent in [nil, "00-1-2-01"] {
-            let world = try Self.world("token *: 400 BadCollapseId")
-            try Self.request(world, traceparent)
-            #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-            let process = try #require(Self.spans(world).last)
+            let (world, spans) = try Self.traced("token *: 400 BadCollapseId", traceparent)
+            let process = try #require(spans.last)
             #expect(process.parent == nil && process.hasFailed && process.context.trace >> 64 != 0)
             #expect(process["error.type"] == .text("BadCollapseId"))
             for queue in ["push.results", "push.dead"] {
@@ -151,10 +146,8 @@ struct TraceTests {
             (1.0, "00-\(traceID)-\(producer)-00"), (0.0, nil), (nil, traceparent), (nil, "00-1-2-01"),
         ] as [(Double?, String?)])
     func unsampled(ratio: Double?, traceparent: String?) throws {
-        let world = try Self.world(ratio: ratio)
-        try Self.request(world, traceparent)
-        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(Self.spans(world).isEmpty)
+        let (world, spans) = try Self.traced(ratio: ratio, "", traceparent)
+        #expect(spans.isEmpty)
         #expect(try #require(world.published(in: "push.results").first).headers["traceparent"] == traceparent)
     }
 
