@@ -25,7 +25,7 @@ package final class MemoryPrograms: ProgramHost {
     /// Whether such a program exists.
     package var canStart = true
     /// Every body sent to it, in batches as they came.
-    package private(set) var asked: [[String]] = []
+    package fileprivate(set) var asked: [[String]] = []
     package private(set) var starts = 0
     private unowned let network: MemoryNetwork
     /// Programs to end after the current turn, as a process does.
@@ -48,10 +48,6 @@ package final class MemoryPrograms: ProgramHost {
 
     package func kill() {
         network.cutAll(to: Self.endpoint)
-    }
-
-    fileprivate func note(_ bodies: [String]) {
-        asked.append(bodies)
     }
 
     // MARK: ProgramHost
@@ -105,7 +101,7 @@ private final class MemoryProgram: Engine {
     private func take(_ frame: ArraySlice<UInt8>) {
         guard let part = try? JSONPart(frame), let messages = part["messages"]?.elements else { return }
         let bodies = messages.map { string($0["body"]?.text) ?? "" }
-        programs.note(bodies)
+        programs.asked.append(bodies)
         var responses: [String] = []
         for (message, body) in zip(messages, bodies) {
             switch programs.conduct(body) {

@@ -280,7 +280,7 @@ package final class World {
         cut(Self.apns)
     }
 
-    /// Releases the confirms that were held before holding was turned off.
+    /// Releases the confirms that the broker holds.
     package func releaseConfirms() {
         for engine in broker.engines {
             if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }

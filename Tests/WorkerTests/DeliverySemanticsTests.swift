@@ -356,9 +356,7 @@ struct DeliverySemanticsTests {
         for number in 0..<4 { try world.request(World.body(), id: "m\(number)") }
         #expect(world.broker.unsettledCount == 2)
         world.broker.setAlarm(true)
-        for engine in world.broker.engines where !engine.heldConfirms.isEmpty {
-            engine.releaseConfirms(2, multiple: true)
-        }
+        world.releaseConfirms()
         world.pass(.seconds(1))
         #expect(world.broker.messages(in: "push.requests").isEmpty)
         #expect(world.sent == 4)

@@ -217,8 +217,7 @@ struct ChannelRequestTests {
         try world.request(Self.list)
         world.pass(.seconds(1))
         #expect(world.network.attempts > before, "this world has no such host")
-        try world.request(
-            "{\"device-token\":\"77\",\"apns-topic\":\"com.example.app\",\"payload\":{\"aps\":{\"badge\":1}}}")
+        try world.request(World.body())
         world.pass(.seconds(1))
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
         #expect(world.broker.unsettledCount == 1)

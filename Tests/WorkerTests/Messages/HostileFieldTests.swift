@@ -90,6 +90,11 @@ struct HostileFieldTests {
         return all
     }
 
+    private static func tokens(_ count: Int) -> String {
+        #"{"apns-topic":"com.example.app","payload":{"aps":{"badge":1}},"device-tokens":["#
+            + Array(repeating: #""00ff""#, count: count).joined(separator: ",") + "]}"
+    }
+
     private static var bodies: [Hostile] {
         [
             ("nothing", ""), ("a byte", "\u{0}"), ("brackets", String(repeating: "[", count: 16_000)),
@@ -104,16 +109,7 @@ struct HostileFieldTests {
             ("another's topic", body(1, #","apns-topic":"com.example.app.voip.complication""#)),
             ("another's environment", body(1, #","environment":"staging""#)),
             ("a push type", body(1, #","apns-push-type":"\#(String(repeating: "x", count: 4000))""#)),
-            (
-                "500 equal tokens",
-                #"{"apns-topic":"com.example.app","payload":{"aps":{"badge":1}},"device-tokens":["#
-                    + Array(repeating: #""00ff""#, count: 500).joined(separator: ",") + "]}"
-            ),
-            (
-                "501 tokens",
-                #"{"apns-topic":"com.example.app","payload":{"aps":{"badge":1}},"device-tokens":["#
-                    + Array(repeating: #""00ff""#, count: 501).joined(separator: ",") + "]}"
-            ),
+            ("500 equal tokens", tokens(500)), ("501 tokens", tokens(501)),
         ].map { Hostile("body: \($0)", body: $1) }
     }
 
