@@ -16,7 +16,7 @@ struct ScriptTests {
     }
 
     static func response(
-        _ status: UInt16, _ reason: String, timestamp: Int64? = nil, then rest: SimulatedResponse.Rest = .body
+        _ status: UInt16, _ reason: String? = nil, timestamp: Int64? = nil, then rest: SimulatedResponse.Rest = .body
     ) -> SimulatedResponse {
         var response = SimulatedResponse(status, reason)
         response.timestamp = timestamp
@@ -82,14 +82,8 @@ struct ScriptTests {
         #expect(try rule("connect: settings streams=1 window=100 table=0 frame=65536").actions == [.settings(settings)])
         #expect(try rule("connect: hold 5s, ping 3").actions == [.hold(.seconds(5)), .ping(3)])
         #expect(
-            try rule("token 00*: 200 then=silence, cut").actions == [
-                .respond(
-                    {
-                        var response = SimulatedResponse.accepted
-                        response.rest = .silence
-                        return response
-                    }()), .cut,
-            ])
+            try rule("token 00*: 200 then=silence, cut").actions
+                == [.respond(Self.response(200, then: .silence)), .cut])
     }
 
     @Test("Settings of the service are read")
