@@ -4,7 +4,6 @@ import Glibc
 import Logging
 import Monitoring
 import SimulatedWorld
-import Synchronization
 import System
 import TLS
 import TestSupport
@@ -18,10 +17,6 @@ import Testing
 
 @Suite("Application")
 struct ApplicationTests {
-    private final class Shared: Sendable {
-        let end = Mutex<Result<Application.End, any Error>?>(nil)
-    }
-
     private static func application(
         _ plan: AppPlan, file: String = "harebell.yaml", manager: ServiceManager? = nil, log: LogLines = LogLines()
     ) throws -> Application {
@@ -38,13 +33,13 @@ struct ApplicationTests {
         configuration.drainDeadline = .zero
         configuration.admin = nil
         let plan = try AppPlan(configuration)
-        let shared = Shared()
+        let ended = Guarded<Result<Application.End, any Error>?>(nil)
         // Runs on a separate thread with blocked signals.
         _ = try Thread.start(name: "application") {
             let result = Result { try Self.application(plan).run(worker: worker) }
-            shared.end.withLock { $0 = result }
+            ended.withLock { $0 = result }
         }.join(until: .distantFuture)
-        return try #require(shared.end.withLock { $0 }).get()
+        return try #require(ended.withLock { $0 }).get()
     }
 
     /// A worker that cannot start.
