@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import Simulator
@@ -7,11 +8,8 @@ struct DocumentationTests {
     let lines: [Substring]
 
     init() throws {
-        // Tests/SimulatorTests/DocumentationTests.swift is three levels below the package.
-        let package = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
         lines = try ["start", "internals"].flatMap {
-            try TextFile.read("/\(package)/docs/\($0)/simulator.md").split(
-                separator: "\n", omittingEmptySubsequences: false)
+            try DocumentationPage("\($0)/simulator.md").text.split(separator: "\n", omittingEmptySubsequences: false)
         }
     }
 
@@ -27,10 +25,8 @@ struct DocumentationTests {
 
     @Test("They list every built-in device token and no other")
     func builtInTokens() throws {
-        let start = try #require(lines.firstIndex(of: "|---|---|---|"))
-        let rows = lines[(start + 1)...].prefix { $0.hasPrefix("|") }
-        let prefixes = rows.compactMap { $0.split(separator: "`").dropFirst().first.map(String.init) }
-        #expect(prefixes == BuiltInTokens.all.map { $0.prefix.description })
+        let rows = try DocumentationPage("start/simulator.md").table("| token begins with | read | what happens |")
+        #expect(rows.map { $0[0] } == BuiltInTokens.all.map { "`\($0.prefix)`" })
     }
 
     @Test("They list every action")
