@@ -12,14 +12,12 @@ import Testing
 @Suite("APNsDiagnosis")
 struct APNsDiagnosisTests {
     private static func app(
-        _ topic: String, endpoint: Endpoint, management: Endpoint, _ credential: Configuration.Credential,
-        _ environment: Environment = .production
+        _ topic: String, _ credential: Configuration.Credential, endpoint: Endpoint = apple
     ) throws -> Configuration.App {
         var app = try World.configuration().apps[0]
         app.topic = topic
-        app.environment = environment
         app.endpoint = endpoint
-        app.managementEndpoint = management
+        app.managementEndpoint = channels
         app.caFile = nil
         app.credential = credential
         return app
@@ -38,12 +36,12 @@ struct APNsDiagnosisTests {
     @Test("Apps share a check if its result is the same for them")
     func shared() throws {
         let targets = try targets([
-            Self.app("one", endpoint: Self.apple, management: Self.channels, Self.key),
-            Self.app("two", endpoint: Self.apple, management: Self.channels, Self.key),
-            Self.app("three", endpoint: Self.apple, management: Self.channels, Self.otherKey),
-            Self.app("four", endpoint: Self.apple, management: Self.channels, Self.certificate),
-            Self.app("five", endpoint: Self.channels, management: Self.channels, Self.key),
-            Self.app("six", endpoint: Self.apple, management: Self.channels, Self.key),
+            Self.app("one", Self.key),
+            Self.app("two", Self.key),
+            Self.app("three", Self.otherKey),
+            Self.app("four", Self.certificate),
+            Self.app("five", Self.key, endpoint: Self.channels),
+            Self.app("six", Self.key),
         ])
         #expect(
             targets.map { "\($0.endpoint) \($0.text)" } == [
@@ -58,7 +56,7 @@ struct APNsDiagnosisTests {
     }
 
     private func diagnosis(_ credential: Configuration.Credential, channels: Bool) throws -> APNsTarget {
-        let targets = try targets([Self.app("one", endpoint: Self.apple, management: Self.channels, credential)])
+        let targets = try targets([Self.app("one", credential)])
         return try #require(channels ? targets.last : targets.first)
     }
 
