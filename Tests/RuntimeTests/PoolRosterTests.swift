@@ -18,8 +18,10 @@ struct PoolRosterTests {
         return PoolPlan(app, limits, digest: [1])
     }
 
-    private static func app(_ number: PoolID, _ topic: String = "com.example.app") -> PipelineApp {
-        PipelineApp(topic: topic, environment: .production, pools: .init(notifications: number, management: number))
+    private static func app(_ number: PoolID, management: PoolID? = nil) -> PipelineApp {
+        PipelineApp(
+            topic: "com.example.app", environment: .production,
+            pools: .init(notifications: number, management: management ?? number))
     }
 
     private func second(_ seconds: Double) -> Instant {
@@ -66,11 +68,7 @@ struct PoolRosterTests {
         let fast = roster.add(try Self.plan(2), opens: true, at: second(0))
         roster.connected(fast)
         roster.scheduleChange(0, to: Self.app(fast))
-        roster.scheduleChange(
-            0,
-            to: PipelineApp(
-                topic: "t", environment: .production,
-                pools: .init(notifications: fast, management: slow)))
+        roster.scheduleChange(0, to: Self.app(fast, management: slow))
         let early = roster.takeDueChanges(at: second(1))
         #expect(early.isEmpty)
         roster.scheduleChange(0, to: Self.app(fast))
