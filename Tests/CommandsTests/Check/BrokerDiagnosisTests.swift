@@ -96,23 +96,27 @@ struct BrokerDiagnosisTests {
     }
 
     @Test(
-        "A difference that may cost requests is a warning that says how",
+        "A difference is a warning, which says how it may cost requests; what prevents all work is an error",
         arguments: [
-            ("x-delivery-limit", "none", "RabbitMQ 4 drops a request after 20 returns"),
-            ("x-delivery-limit", "'-1'", "RabbitMQ 4 drops a request after 20 returns"),
-            ("x-dead-letter-exchange", "none", "a request that the broker drops is lost"),
-        ])
-    func danger(argument: String, current: String, hint: String) throws {
-        let found = try finding("push.requests", (argument, current))
-        #expect(found.severity == .warning)
-        #expect(found.hint?.contains(hint) == true, "\(found)")
-    }
-
-    @Test("A stream is an error as a request queue, and another type elsewhere a warning")
-    func type() throws {
-        #expect(try finding("push.requests", ("x-queue-type", "'stream'")).severity == .wrong)
-        #expect(try finding("push.requests", ("x-queue-type", "none")).severity == .warning)
-        #expect(try finding("push.dead", ("x-queue-type", "'stream'")).severity == .warning)
+            ("push.requests", "x-delivery-limit", "none", .warning, "RabbitMQ 4 drops a request after 20 returns"),
+            ("push.requests", "x-delivery-limit", "'-1'", .warning, "RabbitMQ 4 drops a request after 20 returns"),
+            ("push.requests", "x-dead-letter-exchange", "none", .warning, "a request that the broker drops is lost"),
+            // A stream is wrong only as a request queue.
+            ("push.requests", "x-queue-type", "'stream'", .wrong, nil),
+            ("push.requests", "x-queue-type", "none", .warning, nil),
+            ("push.dead", "x-queue-type", "'stream'", .warning, nil),
+            // A retry queue must return its messages.
+            ("push.requests.retry.5s", "x-message-ttl", "'6000'", .wrong, nil),
+            ("push.requests.retry.5s", "x-dead-letter-routing-key", "'other'", .wrong, nil),
+            ("push.requests.retry.5s", "x-dead-letter-exchange", "none", .wrong, nil),
+            ("push.requests.retry.5s", "x-max-length", "the value '10' of type 'signedint'", .warning, nil),
+        ] as [(String, String, String, ConnectionFinding.Severity, String?)])
+    func difference(
+        queue: String, argument: String, current: String, severity: ConnectionFinding.Severity, hint: String?
+    ) throws {
+        let found = try finding(queue, (argument, current))
+        #expect(found.severity == severity)
+        if let hint { #expect(found.hint?.contains(hint) == true, "\(found)") }
     }
 
     @Test(
@@ -129,16 +133,5 @@ struct BrokerDiagnosisTests {
         let found = try #require(diagnosis.reading("push.requests", error))
         #expect(found.severity == severity && found.subject == "consuming push.requests")
         #expect((found.hint != nil) == severity.isError)
-    }
-
-    @Test(
-        "A retry queue that does not return its messages is an error, another difference is not",
-        arguments: [
-            ("x-message-ttl", "'6000'", true), ("x-dead-letter-routing-key", "'other'", true),
-            ("x-dead-letter-exchange", "none", true), ("x-max-length", "the value '10' of type 'signedint'", false),
-        ])
-    func retryQueue(argument: String, current: String, isWrong: Bool) throws {
-        let found = try finding("push.requests.retry.5s", (argument, current))
-        #expect(found.severity == (isWrong ? .wrong : .warning))
     }
 }
