@@ -10,8 +10,10 @@ private final class Rig: LoopOwner, AdminPages {
     let network: SocketNetwork
     private(set) var server: AdminServer!
     private(set) var visitors: [Visitor] = []
-    /// Whether `/slow` has its content.
-    var isSlowReady = false
+    /// Whether `/slow` has its content, which requests that wait get at once.
+    var isSlowReady = false {
+        didSet { server.respondToWaiting() }
+    }
     private(set) var asked: [Bool] = []
     private(set) var queries: [[String]] = []
     private var condition: () -> Bool = { true }
@@ -212,7 +214,6 @@ struct AdminServerTests {
         #expect(!visitor.hasEnded)
         try rig.run { rig.server.nextDeadline.map { $0 > rig.loop.now.instant } == true }
         rig.isSlowReady = true
-        rig.server.respondToWaiting()
         try rig.run { visitor.hasEnded }
         #expect(visitor.body == "this is /slow\n")
         #expect(rig.asked == [false, false, true])
@@ -228,23 +229,17 @@ struct AdminServerTests {
         try Rig().checkService()
     }
 
-    private static let token = "Authorization: Bearer right\r\n"
-
     @Test("A body is never read: a page answers a GET with one, and refuses every other method with one")
     func bodies() throws {
         let rig = try Rig()
-        let body = "Content-Length: 4\r\n\r\nbody"
         for (method, status) in [("GET", 200), ("POST", 405), ("PUT", 405), ("PATCH", 405)] {
-            let visitor = rig.visit("\(method) /page HTTP/1.1\r\nHost: localhost\r\n\(body)")
-            try rig.run { visitor.hasEnded }
-            #expect(visitor.status == status)
+            #expect(try rig.ask(method, "/page", "Content-Length: 4\r\n", body: "body").status == status)
         }
         let endless = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n")
         endless.output += Array(
             String(repeating: "400\r\n\(String(repeating: "x", count: 1024))\r\n", count: 4096).utf8)
         try rig.run { !rig.asked.dropFirst().isEmpty }
         rig.isSlowReady = true
-        rig.server.respondToWaiting()
         try rig.checkService()
     }
 
@@ -260,7 +255,8 @@ struct AdminServerTests {
     func names(host: String, isKnown: Bool) throws {
         #expect(try Rig().ask("GET", "/page", host: host).status == (isKnown ? 200 : 403))
         #expect(try Rig().ask("GET", "/open", host: host).status == (isKnown ? 200 : 403))
-        #expect(try Rig(token: "right").ask("GET", "/page", Self.token, host: host).status == 200)
+        let token = "Authorization: Bearer right\r\n"
+        #expect(try Rig(token: "right").ask("GET", "/page", token, host: host).status == 200)
     }
 
     @Test("Response headers forbid loading content, sniffing and framing")
@@ -355,7 +351,6 @@ struct AdminServerTests {
         let visitor = rig.visit("GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try rig.run { rig.asked.count > 1 || visitor.hasEnded }
         rig.isSlowReady = true
-        rig.server.respondToWaiting()
         try rig.run { visitor.hasEnded }
         #expect(visitor.status == 200)
     }
@@ -367,7 +362,6 @@ struct AdminServerTests {
         try rig.run { !rig.asked.isEmpty }
         rig.network.disconnect(visitor)
         rig.isSlowReady = true
-        rig.server.respondToWaiting()
         try rig.run { rig.server.connectionCount == 0 }
         try rig.checkService()
     }
