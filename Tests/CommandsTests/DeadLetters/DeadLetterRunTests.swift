@@ -38,9 +38,7 @@ struct DeadLetterRunTests {
 
     @Test("Messages outside the filter stay, in order, and so do those beyond the limit")
     func filter() throws {
-        try world.put(0..<100) { index, headers in
-            if index % 3 > 0 { headers["harebell-reason"] = .string("Other") }
-        }
+        try world.put(0..<100, "harebell-reason", "Other") { $0 % 3 > 0 }
         let run = world.ended {
             $0.filter.reasons = ["BadTopic"]
             $0.limit = 20
@@ -53,9 +51,7 @@ struct DeadLetterRunTests {
 
     @Test("If more unselected messages come than a connection holds, another one holds the rest")
     func rotation() throws {
-        try world.put(0..<300) { index, headers in
-            if index % 10 > 0 { headers["harebell-reason"] = .string("Other") }
-        }
+        try world.put(0..<300, "harebell-reason", "Other") { $0 % 10 > 0 }
         let run = world.ended {
             $0.filter.reasons = ["BadTopic"]
             $0.prefetch = 60
@@ -107,9 +103,7 @@ struct DeadLetterRunTests {
 
     @Test("A message for a deleted queue is left, and the replay continues with the others")
     func returned() throws {
-        try world.put(0..<40) { index, headers in
-            if index % 4 == 0 { headers["harebell-queue"] = .string(DeadLetterWorld.missing) }
-        }
+        try world.put(0..<40, "harebell-queue", DeadLetterWorld.missing) { $0 % 4 == 0 }
         let run = world.ended()
         #expect(run.end == .complete && run.tally.refused == 10)
         #expect(run.tally.complaints == ["queue \"gone\" does not receive messages (NO_ROUTE) (first: message id m-0)"])
@@ -140,9 +134,7 @@ struct DeadLetterRunTests {
 
     @Test("Messages that a run has sent itself stay, even when delivered before others")
     func ownCopies() throws {
-        try world.put(0..<20) { index, headers in
-            if index % 2 == 0 { headers["harebell-replay-id"] = .string("run") }
-        }
+        try world.put(0..<20, "harebell-replay-id", "run") { $0 % 2 == 0 }
         let run = world.ended(id: "run")
         #expect(run.end == .complete)
         #expect(world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
@@ -198,9 +190,7 @@ struct DeadLetterRunTests {
 
     @Test("Discarding removes only the selected messages")
     func discard() throws {
-        try world.put(0..<90) { index, headers in
-            if index % 3 == 0 { headers["harebell-reason"] = .string("Other") }
-        }
+        try world.put(0..<90, "harebell-reason", "Other") { $0 % 3 == 0 }
         let (accept, start) = (world.network.accept, world.network.now)
         // The consumer's first connect is refused.
         world.network.accept = { [unowned world = self.world] endpoint in
@@ -285,9 +275,7 @@ struct DeadLetterRunTests {
 
     @Test("A replay leaves letters of requests that APNs accepted, unless that outcome is asked for")
     func accepted() throws {
-        try world.put(0..<10) { index, headers in
-            if index % 5 == 2 { headers["harebell-outcome"] = .string("accepted") }
-        }
+        try world.put(0..<10, "harebell-outcome", "accepted") { $0 % 5 == 2 }
         let run = world.ended()
         #expect(run.end == .complete)
         #expect(run.tally.done == 8 && run.tally.accepted == 2 && run.tally.refused == 0)

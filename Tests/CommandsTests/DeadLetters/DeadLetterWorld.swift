@@ -41,6 +41,13 @@ final class DeadLetterWorld {
         }
     }
 
+    /// Likewise, with another text in one header of the chosen ones.
+    func put(_ range: Range<Int>, _ name: String, _ text: String, where isChosen: (Int) -> Bool) throws {
+        try put(range) { index, headers in
+            if isChosen(index) { headers[name] = .string(text) }
+        }
+    }
+
     /// The numbers of the messages in a queue, in order.
     func numbers(_ queue: String) -> [Int] {
         broker.messages(in: queue).map { Int(String(decoding: $0.body, as: UTF8.self)) ?? -1 }
