@@ -37,13 +37,6 @@ struct SimulatorServerTests {
         deinit {
             server.stop()
         }
-
-        /// A fresh provider token.
-        static var bearer: String {
-            var time = timespec()
-            unsafe clock_gettime(CLOCK_REALTIME, &time)
-            return Samples.bearer(issuedAt: Int64(time.tv_sec))
-        }
     }
 
     /// Source: "Sending push notifications using command-line tools".
@@ -86,11 +79,12 @@ struct SimulatorServerTests {
     func nghttp() throws {
         let fixture = try Fixture("set streams-before-token 100")
         let payload = try fixture.folder.write("{\"aps\":{\"alert\":\"Hello\"}}", to: "payload")
+        let bearer = Samples.bearer(issuedAt: SystemClock.now().wall.seconds)
         let output = try ChildProcess.run(
             Tools.nghttp,
             [
                 "--stat", "--no-verify-peer", "--null-out", "--multiply=50", "--data=\(payload)",
-                "--header=authorization: \(Fixture.bearer)", "--header=apns-topic: com.example.MyApp",
+                "--header=authorization: \(bearer)", "--header=apns-topic: com.example.MyApp",
                 "https://localhost:\(fixture.server.port)/3/device/00fc",
             ])
         #expect(output.split(separator: "\n").count { $0.contains(" 200 ") } == 50, "\(output)")
@@ -100,15 +94,10 @@ struct SimulatorServerTests {
 
     @Test("A bad certificate or address is reported, and does not trap")
     func badOptions() throws {
-        func start(_ edit: (inout SimulatorOptions) -> Void) throws {
-            var options = SimulatorOptions()
-            edit(&options)
-            _ = try SimulatorServer(options)
-        }
         #expect(throws: Complaint.self) {
-            try start { $0.identity = .pemText(certificates: "none", privateKey: "none") }
+            try Fixture { $0.identity = .pemText(certificates: "none", privateKey: "none") }
         }
-        #expect(throws: EventLoopError.self) { try start { $0.address = "nowhere" } }
-        #expect(throws: Complaint.self) { try start { $0.authorityFile = "/no/such/folder/ca.pem" } }
+        #expect(throws: EventLoopError.self) { try Fixture { $0.address = "nowhere" } }
+        #expect(throws: Complaint.self) { try Fixture { $0.authorityFile = "/no/such/folder/ca.pem" } }
     }
 }
