@@ -2,7 +2,6 @@ import AMQP
 import Core
 import SimulatedWorld
 import Simulator
-import System
 import TestSupport
 import Testing
 
@@ -163,8 +162,9 @@ struct ConnectionCheckTests {
             configuration.apps = (0..<30).map { number in
                 var app = app
                 app.topic = "com.example.app\(number)"
-                app.credential = .token(
-                    keyFile: app.credential.keyFile, keyID: "ABC123DEFG", teamID: "TEAM\(100_000 + number)")
+                if case .token(let keyFile, let keyID, _) = app.credential {
+                    app.credential = .token(keyFile: keyFile, keyID: keyID, teamID: "TEAM\(100_000 + number)")
+                }
                 return app
             }
         }
@@ -176,11 +176,5 @@ struct ConnectionCheckTests {
         interrupted.stop(at: world.moment)
         #expect(interrupted.isFinished && interrupted.places.allSatisfy { $0.findings.map(\.text) == ["stopped"] })
         #expect(!world.network.links.contains { $0.endpoint == World.broker })
-    }
-}
-
-extension Configuration.Credential {
-    fileprivate var keyFile: FilePath {
-        if case .token(let keyFile, _, _) = self { keyFile } else { "" }
     }
 }
