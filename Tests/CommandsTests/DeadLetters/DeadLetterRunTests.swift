@@ -291,7 +291,9 @@ struct DeadLetterRunTests {
         var lines: [[UInt8]] = []
         world.finish(world.run(.export(discards: true) { lines += $0 }))
         world.broker.holdsConfirms = true
-        let restore = world.restore(lines)
+        var rest = lines[...]
+        let restore = world.run(
+            .publish(count: lines.count) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } })
         world.advance(by: .seconds(2), restore)
         #expect(world.numbers(DeadLetterWorld.dead).count == 3)
         #expect(restore.end == nil && restore.tally.done == 0 && restore.tally.chosen == 3)

@@ -73,12 +73,6 @@ final class DeadLetterWorld {
         return run
     }
 
-    /// Imports the lines of an archive.
-    func restore(_ lines: [[UInt8]]) -> DeadLetterRun {
-        var rest = lines[...]
-        return run(.publish(count: lines.count) { try rest.popFirst().map { try ArchivedMessage(line: $0[...]) } })
-    }
-
     /// Advances time until the run is over.
     func finish(_ run: DeadLetterRun, within limit: Duration = .seconds(3600), each: () -> Void = {}) {
         advance(by: limit, run, each)

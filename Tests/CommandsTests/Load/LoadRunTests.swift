@@ -31,15 +31,11 @@ struct LoadRunTests {
         return run
     }
 
-    private func finish(_ run: RequestRun) {
-        #expect(world.finish(run, within: .seconds(600)))
-    }
-
     @Test("Every message of a varied load is answered once, and the reply queue is deleted with the run")
     func complete() throws {
         try world.start()
         let run = try start(count: 200, mix: .varied)
-        finish(run)
+        #expect(world.finish(run, within: .seconds(600)))
         #expect(run.end == .complete)
         #expect(run.ledger.published == 200 && run.ledger.responded == 200)
         #expect(run.ledger.duplicates == 0 && run.ledger.strangers == 0)
@@ -73,7 +69,7 @@ struct LoadRunTests {
         #expect(world.pass(atMost: .seconds(60)) { world.broker.messages(in: "push.requests").count == 40 })
         #expect(run.ledger.published == 20)
         try world.start()
-        finish(run)
+        #expect(world.finish(run, within: .seconds(600)))
         #expect(run.end == .complete)
         #expect(run.ledger.responded == 20)
     }
@@ -96,7 +92,7 @@ struct LoadRunTests {
         world.broker.cancelConsumers(of: "answers")
         accepted = 0...Int.max
         try world.start()
-        finish(run)
+        #expect(world.finish(run, within: .seconds(600)))
         #expect(run.end == .complete)
     }
 
@@ -129,7 +125,7 @@ struct LoadRunTests {
         try world.broker.put([], into: "answers")
         world.pass(.seconds(20))
         run.stop(at: world.moment)
-        finish(run)
+        #expect(world.finish(run, within: .seconds(600)))
         #expect(run.end == .stopped)
         #expect(run.ledger.missing == 5)
     }
