@@ -28,8 +28,7 @@ struct UnreachableBrokerTests {
         "A broker that cannot be used ends commands that do not wait for it within three seconds, with the cause",
         arguments: [(1, 0, 0), (0, 1, 0), (0, 0, 1)] as [(Double, Double, Double)])
     func unusable(refusal: Double, blackHole: Double, silence: Double) throws {
-        var faults = MemoryNetwork.Faults()
-        (faults.refusal, faults.blackHole, faults.silence) = (refusal, blackHole, silence)
+        let faults = MemoryNetwork.Faults(refusal: refusal, blackHole: blackHole, silence: silence)
         network.accept = { [broker] _ in BrokerEngine(broker: broker) }
         let deadLetters = try DeadLetterWorld()
         for network in [network, deadLetters.network] {
@@ -64,8 +63,7 @@ struct UnreachableBrokerTests {
     @Test("Each of several brokers has the time to respond", arguments: 1...4)
     func failover(seed: UInt64) throws {
         network.accept = { [broker] _ in BrokerEngine(broker: broker) }
-        var silence = MemoryNetwork.Faults()
-        silence.silence = 1
+        let silence = MemoryNetwork.Faults(silence: 1)
         network.faults[Endpoint(host: "silent", port: 5672)] = silence
         let run = try topology(["silent", "broker"], seed: seed)
         network.advance(by: .seconds(5), run)

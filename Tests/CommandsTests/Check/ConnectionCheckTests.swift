@@ -92,8 +92,7 @@ struct ConnectionCheckTests {
     @Test("A silent peer is given up, a broker within three seconds")
     func silent() throws {
         let world = try worldWithQueues()
-        var silence = MemoryNetwork.Faults()
-        silence.silence = 1
+        let silence = MemoryNetwork.Faults(silence: 1)
         world.network.faults[World.broker] = silence
         #expect(reports(world, within: .seconds(3))[0].findings.map(\.severity) == [.unreachable])
         world.network.faults[World.apns] = silence

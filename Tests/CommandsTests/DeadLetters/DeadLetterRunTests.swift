@@ -360,9 +360,7 @@ struct DeadLetterRunTests {
     @Test("A replay uses the next broker where the first one is down, and stops at its limit", arguments: 1...4)
     func failover(seed: UInt64) throws {
         try world.put(0..<100)
-        var down = MemoryNetwork.Faults()
-        down.refusal = 1
-        world.network.faults[Endpoint(host: "down", port: 5672)] = down
+        world.network.faults[Endpoint(host: "down", port: 5672)] = MemoryNetwork.Faults(refusal: 1)
         var settings = DeadLetterRun.Settings(queue: DeadLetterWorld.dead)
         (settings.limit, settings.rate) = (20, 10)
         let run = DeadLetterRun(

@@ -106,9 +106,7 @@ struct OneOffExchangeTests {
         #expect(world.network.attempts == OneOffExchange.maximumConnects)
 
         world.isAPNsDown = false
-        var hole = MemoryNetwork.Faults()
-        hole.blackHole = 1
-        world.network.faults[World.apns] = hole
+        world.network.faults[World.apns] = MemoryNetwork.Faults(blackHole: 1)
         #expect(try report(world, try request("7777"))?.detail?.hasPrefix("no connection: ") == true)
         world.network.faults[World.apns] = nil
         let start = world.network.now

@@ -16,7 +16,9 @@ package final class MemoryNetwork: Network {
         /// One end's output of a turn, and everything after it, is lost in both directions without notice.
         package var silence = 0.0
 
-        package init() {}
+        package init(refusal: Double = 0, blackHole: Double = 0, silence: Double = 0) {
+            (self.refusal, self.blackHole, self.silence) = (refusal, blackHole, silence)
+        }
     }
 
     /// Two engines and the bytes in flight between them.
