@@ -67,29 +67,18 @@ private final class Relay: LoopOwner {
     private let network: SocketNetwork
     private let target: Endpoint
     private let counter: FaultRelay.Counter
-    private var listener: SocketListener?
+    private var listener: SocketListener!
     private var clients: [(end: End, descriptor: Int32)] = []
     fileprivate var swallows = false
-    let port: UInt16
+    var port: UInt16 { listener.port }
 
     init(_ loop: EventLoop, to target: UInt16, _ counter: FaultRelay.Counter) throws {
         self.loop = loop
         self.counter = counter
         self.target = Endpoint(host: "127.0.0.1", port: target)
         network = try SocketNetwork(loop: loop, resolver: Resolver())
-        let accepted = Accepted()
-        let listener = try SocketListener(loop: loop, address: "127.0.0.1", port: 0) { accepted.take($0) }
-        self.listener = listener
-        port = listener.port
-        accepted.relay = self
-    }
-
-    /// The listener's reference to a relay that is set after the listener exists.
-    private final class Accepted {
-        weak var relay: Relay?
-
-        func take(_ socket: consuming Descriptor) {
-            relay?.accept(socket)
+        listener = try SocketListener(loop: loop, address: "127.0.0.1", port: 0) { [unowned self] socket in
+            accept(socket)
         }
     }
 
