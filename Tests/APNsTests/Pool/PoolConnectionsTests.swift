@@ -12,11 +12,7 @@ struct PoolConnectionsTests {
 
     @Test("Surplus connections are retired one by one, and reopened when the load needs them")
     func surplus() throws {
-        let world = try World { $0.connections = 1...3 }
-        world.settings.initial[.maxConcurrentStreams] = 10
-        world.onRequest = { _, _ in }
-        world.submit(0..<30)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<30, streams: 10) { $0.connections = 1...3 }
         #expect(world.statistics.ready == 3)
         for server in world.servers {
             server.onRequest = { $0.respond($1.stream) }

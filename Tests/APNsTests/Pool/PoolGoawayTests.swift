@@ -88,10 +88,7 @@ struct PoolGoawayTests {
 
     @Test("Replacements that start with GOAWAY are followed by others, with growing backoff")
     func replacementsLeave() throws {
-        let world = try World()
-        world.onRequest = { _, _ in }
-        world.submit(0..<3)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<3)
         world.onRequest = { $0.respond($1.stream) }
         world.onDial = { [unowned world] in if world.servers.count <= 5 { $0.goaway(last: 0, Self.shutdown) } }
         world.servers[0].goaway(last: 1, Self.shutdown)
@@ -110,10 +107,7 @@ struct PoolGoawayTests {
         "Streams that GOAWAY excludes and RST_STREAM ends as well are resent once, in either order",
         arguments: [true, false], [HTTP2ErrorCode.refusedStream, .cancel])
     func reset(goawayFirst: Bool, code: HTTP2ErrorCode) throws {
-        let world = try World()
-        world.onRequest = { _, _ in }
-        world.submit(0..<4)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<4)
         let old = world.servers[0]
         world.onRequest = { $0.respond($1.stream) }
         if goawayFirst { old.goaway(last: 3, Self.shutdown) }
@@ -131,10 +125,7 @@ struct PoolGoawayTests {
 
     @Test("A draining pool dials nothing for a GOAWAY, and returns the excluded requests")
     func draining() throws {
-        let world = try World()
-        world.onRequest = { _, _ in }
-        world.submit(0..<3)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<3)
         world.pool.drain(at: world.now.instant)
         world.servers[0].goaway(last: 1, Self.shutdown)
         world.servers[0].respond(1)

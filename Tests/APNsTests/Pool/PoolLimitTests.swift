@@ -17,11 +17,7 @@ struct PoolLimitTests {
         none.submit(0..<1)
         none.pass(.seconds(60))
         #expect(none.counters[.turnsWithoutConnection] > 0 && none.counters[.turnsWithoutStream] == 0)
-        let streams = try World()
-        streams.settings.initial[.maxConcurrentStreams] = 1
-        streams.onRequest = { _, _ in }
-        streams.submit(0..<2)
-        streams.pass(.seconds(1))
+        let streams = try World.holding(0..<2, streams: 1)
         #expect(streams.counters[.turnsWithoutStream] > 0 && streams.counters[.turnsWithoutPermit] == 0)
         #expect(streams.counters[.turnsAtMaximumConnections] > 0)
         let permits = try World {

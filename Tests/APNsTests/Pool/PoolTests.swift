@@ -66,11 +66,7 @@ struct PoolTests {
 
     @Test("The pool grows while requests wait for streams, up to its maximum, and not for a brief shortage")
     func growth() throws {
-        let world = try World { $0.connections = 1...3 }
-        world.settings.initial[.maxConcurrentStreams] = 10
-        world.onRequest = { _, _ in }
-        world.submit(0..<10)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<10, streams: 10) { $0.connections = 1...3 }
         #expect(world.servers.count == 1, "everything is in flight")
         world.submit(10..<15)
         world.pass(.seconds(1))
@@ -120,11 +116,7 @@ struct PoolTests {
 
     @Test("Requests that GOAWAY excluded are resent first on another connection, while the old one ends in order")
     func goaway() throws {
-        let world = try World()
-        world.settings.initial[.maxConcurrentStreams] = 6
-        world.onRequest = { _, _ in }
-        world.submit(0..<10)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<10, streams: 6)
         let old = world.servers[0]
         world.onRequest = { $0.respond($1.stream) }
         old.goaway(last: 5, #"{"reason":"Shutdown"}"#)
@@ -146,10 +138,7 @@ struct PoolTests {
 
     @Test("Requests written before a connection broke are left to the owner; unwritten ones are resent")
     func cut() throws {
-        let world = try World()
-        world.onRequest = { _, _ in }
-        world.submit(0..<4)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<4)
         world.onRequest = { $0.respond($1.stream) }
         world.submit(4..<6)
         world.pool.step(at: world.now)
@@ -203,11 +192,7 @@ struct PoolTests {
 
     @Test("A waiting request can be cancelled; one in flight cannot")
     func cancel() throws {
-        let world = try World()
-        world.settings.initial[.maxConcurrentStreams] = 1
-        world.onRequest = { _, _ in }
-        world.submit(0..<3)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<3, streams: 1)
         #expect(!world.cancel(0))
         #expect(world.cancel(1))
         #expect(!world.cancel(1), "taken back already")
@@ -219,10 +204,7 @@ struct PoolTests {
 
     @Test("The failed attempt of a cancelled request has no event: its handle may name another request")
     func cancelAfterResend() throws {
-        let world = try World()
-        world.onRequest = { _, _ in }
-        world.submit(0..<2)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<2)
         world.refusesConnects = true
         world.takesEvents = false
         world.servers[0].goaway(last: 1)
@@ -236,11 +218,7 @@ struct PoolTests {
 
     @Test("Draining returns the queued requests, lets open streams end, and closes in order")
     func drain() throws {
-        let world = try World { $0.connections = 2...2 }
-        world.settings.initial[.maxConcurrentStreams] = 2
-        world.onRequest = { _, _ in }
-        world.submit(0..<6)
-        world.pass(.seconds(1))
+        let world = try World.holding(0..<6, streams: 2) { $0.connections = 2...2 }
         world.pool.drain(at: world.now.instant)
         #expect(world.pool.nextDeadline == .distantPast, "a drain makes the pool due at once")
         world.pass(.seconds(1))

@@ -67,6 +67,21 @@ final class World {
         simulator = try Fixture.simulator(script)
     }
 
+    /// A pool whose servers hold these requests and respond to none.
+    ///
+    /// - Parameter streams: the limit of each server.
+    static func holding(
+        _ requests: Range<Handle>, streams: UInt32? = nil,
+        configure: (inout APNsPool.Configuration) -> Void = { _ in }
+    ) throws -> World {
+        let world = try World(configure: configure)
+        if let streams { world.settings.initial[.maxConcurrentStreams] = streams }
+        world.onRequest = { _, _ in }
+        world.submit(requests)
+        world.pass(.seconds(1))
+        return world
+    }
+
     private func accept() -> (any Engine)? {
         dialledAt.append(network.now)
         guard !refusesConnects else { return nil }
