@@ -66,8 +66,7 @@ struct EngineLossTests {
         ]
         for (word, end) in ends {
             let link = try Link(responds: false)
-            try link.submit()
-            link.pump()
+            try link.send()
             try end(link)
             link.pump()
             let detail = try #require(link.losses.first?.detail, "\(word)")
@@ -87,8 +86,7 @@ struct EngineLossTests {
             response.staysOpen = true
             do { try server.http2.respond(stream: received.stream, response) } catch { Issue.record(error) }
         }
-        try link.submit(request)
-        link.pump()
+        try link.send(request)
         #expect(link.news() == ["ready"])
         return link
     }
@@ -141,8 +139,7 @@ struct EngineLossTests {
         }
         #expect(APNsEngine.Configuration.maximumChannelList > 10_000 * 259, "quoted IDs of 256 characters")
         let read = try linkWithEndlessResponse(200, body: #"{"channels":["#, request(.list))
-        try read.submit(request(.create(.none)), as: 2)
-        read.pump()
+        try read.send(request(.create(.none)), as: 2)
         read.cut()
         #expect(read.news().prefix(2).sorted() == ["lost 1: unknown", "responded 2: 200"])
         let created = try linkWithEndlessResponse(
@@ -156,8 +153,7 @@ struct EngineLossTests {
     @Test("A request that is reported as not sent is absent from the last bytes written")
     func lastWords() throws {
         let link = try Link(responds: false)
-        try link.submit(as: 1)
-        link.pump()
+        try link.send(as: 1)
         try link.submit(as: 2)
         // As on a socket that accepts nothing until the connection is given up.
         while let deadline = link.engine.nextDeadline { link.engine.expire(at: deadline) }

@@ -10,8 +10,7 @@ struct EngineRequestTests {
     func request() throws {
         let link = try Link(usesProviderToken: true)
         #expect(link.news() == ["ready"] && link.engine.isEstablished)
-        try link.submit(Fixture.request(7, payload: 4096, expiration: 1_795_300_000, collapseID: "score-42"), as: 5)
-        link.pump()
+        try link.send(Fixture.request(7, payload: 4096, expiration: 1_795_300_000, collapseID: "score-42"), as: 5)
         #expect(link.news() == ["responded 5: 200"])
         let received = try #require(link.server.received.first)
         let names = received.request.headers.map(\.nameText)
@@ -56,8 +55,7 @@ struct EngineRequestTests {
                 collapseID.map { "apns-collapse-id: \($0)" },
             ]
             expected.append(fields.compactMap(\.self))
-            try link.submit(sent, as: number)
-            link.pump()
+            try link.send(sent, as: number)
         }
         #expect(link.server.received.count == expected.count)
         for (index, (received, fields)) in zip(link.server.received, expected).enumerated() {
@@ -77,8 +75,7 @@ struct EngineRequestTests {
         let content = Notification.Content(
             pushType: .liveactivity, priority: .immediate, expiration: 0, payload: request.notification.payload)
         let broadcast = Notification(target: .channel(ArraySlice("dHN0LXNyY2gtY2hubA==".utf8)), content)
-        try link.submit(APNsRequest(broadcast, topic: request.topic, id: request.id))
-        link.pump()
+        try link.send(APNsRequest(broadcast, topic: request.topic, id: request.id))
         let received = try #require(link.server.received.first)
         #expect(
             received.request.headers.map(\.nameText) == [
@@ -107,11 +104,10 @@ struct EngineRequestTests {
                 received.stream, 201, "{}",
                 headers: [HTTP2Header("apns-channel-id", "bmV3"), HTTP2Header("apns-request-id", "r-1")])
         }
-        try link.submit(
+        try link.send(
             APNsRequest(
                 Notification(operation), topic: ArraySlice("com.example.app".utf8),
                 id: NotificationID(high: 1, low: 2)))
-        link.pump()
         let received = try #require(link.server.received.first)
         let channelID = operation.channelID.map { _ in "apns-channel-id" }
         #expect(
@@ -139,10 +135,9 @@ struct EngineRequestTests {
         let link = try Link(usesProviderToken: true)
         var tableSizes: [Int] = []
         for number in Handle(1)...50 {
-            try link.submit(
+            try link.send(
                 Fixture.request(
                     number, expiration: 1_795_300_000 + Int64(number.value), collapseID: "score-\(number.value)"))
-            link.pump()
             tableSizes.append(link.server.http2.headerTableSize)
         }
         let once = ["apns-id", "apns-expiration", "apns-collapse-id"]
@@ -163,8 +158,7 @@ struct EngineRequestTests {
         let topics = (0..<40).map { "com.example.app\($0)" }
         for (number, topic) in zip(Handle(1)...80, topics + topics) {
             let request = Fixture.request(number)
-            try link.submit(APNsRequest(request.notification, topic: ArraySlice(topic.utf8), id: request.id))
-            link.pump()
+            try link.send(APNsRequest(request.notification, topic: ArraySlice(topic.utf8), id: request.id))
         }
         let received = link.server.received
         #expect(received.map { $0.header("apns-topic") } == topics + topics)
@@ -183,8 +177,7 @@ struct EngineRequestTests {
             server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
         }
         for handle in Handle(1)...2 {
-            try link.submit(Fixture.request(handle, payload: 300), as: handle)
-            link.pump()
+            try link.send(Fixture.request(handle, payload: 300), as: handle)
         }
         link.server.goaway(last: 3, #"{"reason":"IdleTimeout"}"#)
         link.pump()
@@ -215,8 +208,7 @@ struct EngineRequestTests {
         let ids = link.server.received.map { $0.header("apns-id") }
         #expect(ids == requests.map { Fixture.request($0).id.description })
         // The memory of the burst has been released.
-        try link.submit(Fixture.request(601), as: 601)
-        link.pump()
+        try link.send(Fixture.request(601), as: 601)
         #expect(link.news() == ["responded 601: 200"])
     }
 
@@ -228,8 +220,7 @@ struct EngineRequestTests {
                 received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#,
                 headers: [HTTP2Header("apns-id", "x"), HTTP2Header("apns-unique-id", "u-1")])
         }
-        try link.submit()
-        link.pump()
+        try link.send()
         guard case .responded(_, let response) = link.log.last else { return #expect(Bool(false), "no answer") }
         let reason = RejectionReason(rawValue: "Unregistered")
         #expect(

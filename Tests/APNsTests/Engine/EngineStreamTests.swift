@@ -16,8 +16,7 @@ struct EngineStreamTests {
         link.pump()
         #expect(link.engine.freeStreams == 1, "a refused token opens nothing")
         link.server.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
-        try link.submit()
-        link.pump()
+        try link.send()
         #expect(link.engine.freeStreams == 1000, "the token was taken, whatever became of the notification")
     }
 
@@ -94,8 +93,7 @@ struct EngineStreamTests {
     func reset(code: HTTP2ErrorCode, news: String) throws {
         let link = try Link()
         link.server.onRequest = { $0.reset($1.stream, code) }
-        try link.submit()
-        link.pump()
+        try link.send()
         #expect(link.news() == ["ready", news])
         #expect(link.engine.inFlight == 0 && link.engine.phase == .ready)
     }

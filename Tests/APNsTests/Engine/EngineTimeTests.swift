@@ -22,8 +22,7 @@ struct EngineTimeTests {
     @Test("A request that SETTINGS held back is reported as not processed when its deadline passes")
     func deadlineUnwritten() throws {
         let link = try Link(responds: false)
-        try link.submit(as: 1)
-        link.pump()
+        try link.send(as: 1)
         // The limit falls while the next request is not yet sent.
         var output = ByteQueue()
         link.server.allow(streams: 1)
@@ -39,8 +38,7 @@ struct EngineTimeTests {
     func stall() throws {
         let link = try Link(responds: false)
         link.pass(.milliseconds(3_599_900))
-        try link.submit()
-        link.pump()
+        try link.send()
         link.pass(.milliseconds(9900))
         #expect(link.server.pings == 0, "an idle one gets none for an hour")
         link.pass(.milliseconds(100))

@@ -58,6 +58,12 @@ final class Link {
         try engine.submit(request, handle: handle, authorization: token, at: now)
     }
 
+    /// Submits a request, and carries bytes until nothing moves.
+    func send(_ request: APNsRequest = Fixture.request(), as handle: Handle = 1) throws {
+        try submit(request, as: handle)
+        pump()
+    }
+
     /// Carries bytes until nothing moves.
     func pump() {
         while isOpen {
