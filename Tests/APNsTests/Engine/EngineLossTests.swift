@@ -168,7 +168,7 @@ struct EngineLossTests {
         let whole = try cutLink()
         whole.open()
         let handshake = (engine: whole.engineBytes, server: whole.serverBytes)
-        submit(to: whole)
+        try submit(to: whole)
         try #require(whole.news().count == 4)
         // The handshake is always the same, so a few cuts suffice; after it, every byte is cut once.
         for position in Array(stride(from: 1, to: handshake.engine, by: 29)) + (handshake.engine..<whole.engineBytes) {
@@ -183,31 +183,8 @@ struct EngineLossTests {
         let link = try cutLink()
         limit(link)
         link.open()
-        submit(to: link)
+        try submit(to: link)
         if link.isOpen { link.cut() }
-        try check(link, place)
-    }
-
-    private func cutLink() throws -> Link {
-        let link = try Link(usesProviderToken: true, opens: false)
-        link.server.onRequest = { server, received in
-            server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
-        }
-        return link
-    }
-
-    private func submit(to link: Link) {
-        for handle in Handle(1)...3 where link.engine.freeStreams > 0 {
-            do {
-                try link.submit(Fixture.request(handle, payload: 200), as: handle)
-            } catch {
-                Issue.record(error)
-            }
-            link.pump()
-        }
-    }
-
-    private func check(_ link: Link, _ place: String) throws {
         let news = link.news()
         #expect(news.last?.hasPrefix("closed") == true, "\(place): \(news)")
         #expect(news.filter { $0.hasPrefix("closed") }.count == 1, "\(place)")
@@ -224,5 +201,19 @@ struct EngineLossTests {
         }
         #expect(Set(ended).count == ended.count, "\(place)")
         #expect(link.engine.inFlight == 0 && link.engine.wantsDisconnect && link.engine.nextDeadline == nil, "\(place)")
+    }
+
+    private func cutLink() throws -> Link {
+        let link = try Link(usesProviderToken: true, opens: false)
+        link.server.onRequest = { server, received in
+            server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
+        }
+        return link
+    }
+
+    private func submit(to link: Link) throws {
+        for handle in Handle(1)...3 where link.engine.freeStreams > 0 {
+            try link.send(Fixture.request(handle, payload: 200), as: handle)
+        }
     }
 }
