@@ -91,9 +91,13 @@ struct ConnectTests {
 
     @Test("names with endless look-ups do not delay others, up to three; a late answer is dropped")
     func hangingNames() throws {
-        let gate = Gate()
+        let gate = DispatchSemaphore(value: 0)
         let fixture = try LoopFixture { endpoint in
-            if endpoint.host == "slow.example" { gate.wait() }
+            if endpoint.host == "slow.example" {
+                gate.wait()
+                // Each look-up that passes lets the next one pass.
+                gate.signal()
+            }
             return .success([Self.address("127.0.0.1", endpoint.port)])
         }
         let listener = try fixture.listen { .echo() }
@@ -108,25 +112,10 @@ struct ConnectTests {
         }
         try fixture.run { late.allSatisfy { $0.isOpen || $0.hasEnded } }
         #expect(late.allSatisfy { $0.failure?.code.rawValue == "EAI_AGAIN" }, "four look-ups at most")
-        gate.open()
+        gate.signal()
         let next = fixture.connect(to: Endpoint(host: "slow.example", port: listener.port))
         try fixture.run { next.isOpen && slow.allSatisfy(\.isOpen) }
         #expect(late.allSatisfy { $0.endings.count == 1 && $0.openings == 0 })
-    }
-
-    /// Blocks threads until it is opened, and none after that.
-    final class Gate: Sendable {
-        private let turns = DispatchSemaphore(value: 0)
-
-        func open() {
-            turns.signal()
-        }
-
-        /// Each thread that passes lets the next one pass.
-        func wait() {
-            turns.wait()
-            turns.signal()
-        }
     }
 }
 
