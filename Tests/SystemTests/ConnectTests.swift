@@ -154,8 +154,7 @@ struct ResolverTests {
         }
         let count = Count()
         let resolver = Resolver { endpoint in .success([ConnectTests.address("127.0.0.1", endpoint.port)]) }
-        let fixture = try LoopFixture()
-        let listener = try fixture.listen { .echo() }
+        let (fixture, listener) = try LoopFixture.echoing()
         let port = listener.port
         let threads = try (0..<3).map { number in
             try Thread.start(name: "loop \(number)") {

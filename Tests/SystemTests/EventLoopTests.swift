@@ -122,8 +122,7 @@ struct EventLoopTests {
 
     @Test("deadlines expire in order, and none before its time")
     func deadlines() throws {
-        let fixture = try LoopFixture()
-        let listener = try fixture.listen { TestEngine.echo() }
+        let (fixture, listener) = try LoopFixture.echoing()
         let engines = (0..<4).map { _ in fixture.connect(port: listener.port) }
         try fixture.run { engines.allSatisfy(\.isOpen) }
         let start = SystemClock.instant()

@@ -8,8 +8,7 @@ import Testing
 struct SocketListenerTests {
     @Test("accepts more connections than one turn takes")
     func manyConnections() throws {
-        let fixture = try LoopFixture()
-        let listener = try fixture.listen { .echo() }
+        let (fixture, listener) = try LoopFixture.echoing()
         let count = 3 * SocketListener.acceptsPerTurn
         let clients = (0..<count).map { number in
             let client = fixture.connect(port: listener.port)
@@ -25,8 +24,7 @@ struct SocketListenerTests {
 
     @Test("reports the address in use")
     func addressInUse() throws {
-        let fixture = try LoopFixture()
-        let first = try fixture.listen { .echo() }
+        let (fixture, first) = try LoopFixture.echoing()
         let error = #expect(throws: EventLoopError.self) {
             try fixture.listen(port: first.port) { .echo() }
         }
@@ -54,8 +52,7 @@ struct SocketListenerTests {
 
     @Test("frees its port when it is closed, and keeps the accepted connections")
     func close() throws {
-        let fixture = try LoopFixture()
-        let listener = try fixture.listen { .echo() }
+        let (fixture, listener) = try LoopFixture.echoing()
         let client = fixture.connect(port: listener.port)
         try fixture.run { client.isOpen && fixture.network.openConnections == 2 }
         listener.close()
