@@ -96,10 +96,7 @@ struct PoolConnectionsTests {
             server.respond(received.stream)
             if isStorm { server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#) }
         }
-        for minute in Handle(0)..<240 {
-            world.submit(minute * 10..<minute * 10 + 10)
-            world.pass(.seconds(60))
-        }
+        world.submit(0..<2400, each: 10, every: .seconds(60))
         #expect((200...520).contains(world.dialledAt.count), "\(world.dialledAt.count)")
         #expect(world.alarms.contains(.unreachable(failures: 10)))
         #expect(world.counters[.earlyEnds] >= 1 && world.counters.goaways.keys.sorted() == ["Shutdown"])
@@ -119,10 +116,7 @@ struct PoolConnectionsTests {
             server.respond(received.stream)
             server.hangsUp = true
         }
-        for minute in Handle(0)..<120 {
-            world.submit(minute * 10..<minute * 10 + 10)
-            world.pass(.seconds(60))
-        }
+        world.submit(0..<1200, each: 10, every: .seconds(60))
         #expect((100...300).contains(world.dialledAt.count), "\(world.dialledAt.count)")
         #expect(world.alarms.contains(.unreachable(failures: 10)))
         #expect(world.responses.count + world.losses.count + world.pool.waitingCount + world.pool.inFlight >= 1200)

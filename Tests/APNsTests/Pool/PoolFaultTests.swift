@@ -167,10 +167,7 @@ struct PoolFaultTests {
         world.onRequest = { [unowned world] server, received in
             if world.servers.count > 1 { server.respond(received.stream) }
         }
-        for minute in Handle(0)..<3 {
-            world.submit(minute..<minute + 1)
-            world.pass(.seconds(60))
-        }
+        world.submit(0..<3, every: .seconds(60))
         #expect(world.losses.keys.sorted() == [0] && world.losses[0]?.processed == .unknown)
         #expect(world.responses.keys.sorted() == [1, 2] && world.servers[0].pings > 0)
         #expect(world.alarms == [.silent] && world.servers.count == 2)
@@ -181,10 +178,7 @@ struct PoolFaultTests {
     func oneOutstanding() throws {
         let world = try World()
         world.onRequest = { if $1.stream != 1 { $0.respond($1.stream) } }
-        for second in Handle(0)..<40 {
-            world.submit(second..<second + 1)
-            world.pass(.seconds(1))
-        }
+        world.submit(0..<40, every: .seconds(1))
         #expect(world.losses.keys.sorted() == [0] && world.responses.count == 39 && world.servers.count == 1)
         #expect(world.alarms.isEmpty)
     }

@@ -42,10 +42,7 @@ struct PoolQueueTests {
             $0.permitsPerSecond = 80
         }
         world.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
-        for second in Handle(0)..<60 {
-            world.submit(second * 60..<second * 60 + 60)
-            world.pass(.seconds(1))
-        }
+        world.submit(0..<3600, each: 60, every: .seconds(1))
         #expect(world.servers.count == 1 && world.pool.waitingCount > 1000)
         let before = world.responses.count
         world.pass(.seconds(10))

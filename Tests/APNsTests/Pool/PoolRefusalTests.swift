@@ -328,10 +328,7 @@ struct PoolRefusalTests {
             count += 1
             server.respond(received.stream, count % 3 == 0 ? 410 : 500, Self.body("InternalServerError"))
         }
-        for number in 0..<Handle(30) {
-            world.submit(number..<number + 1)
-            world.pass(.seconds(1))
-        }
+        world.submit(0..<30, every: .seconds(1))
         #expect(world.servers.count == 1 && world.alarms.isEmpty && world.responses.count == 30)
     }
 }

@@ -108,6 +108,14 @@ final class World {
         }
     }
 
+    /// Submits `count` requests at a time, and lets time pass after each of these.
+    func submit(_ range: Range<Handle>, each count: Int = 1, every pause: Duration) {
+        for start in stride(from: range.lowerBound, to: range.upperBound, by: count) {
+            submit(start..<start.advanced(by: count))
+            pass(pause)
+        }
+    }
+
     var statistics: PoolStatistics { pool.statistics(at: network.now) }
     var counters: PoolCounters { statistics.counters }
 
