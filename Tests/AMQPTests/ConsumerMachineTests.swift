@@ -30,19 +30,16 @@ struct ConsumerMachineTests {
         ]
     }()
 
-    private static func silent(
-        _ input: @escaping @Sendable (inout Machine) -> Void
-    ) -> @Sendable (inout Machine) -> Machine.Action {
-        {
-            input(&$0)
-            return .none
-        }
-    }
-
     static let inputs: [(name: String, apply: @Sendable (inout Machine) -> Machine.Action)] = [
         ("channel opened", { $0.channelOpened(isWanted: true) }), ("consume-ok", { $0.consumeOkReceived() }),
         ("cancel", { $0.cancelReceived() }), ("cancel-ok", { $0.cancelOkReceived() }),
-        ("channel closed", silent { $0.channelClosed(retryAt: ConsumerMachineTests.later) }),
+        (
+            "channel closed",
+            {
+                $0.channelClosed(retryAt: ConsumerMachineTests.later)
+                return .none
+            }
+        ),
         ("stop", { $0.stop() }), ("resume", { $0.resume() }), ("prefetch changed", { $0.renew() }),
         ("deadline passed", { $0.deadlinePassed(at: ConsumerMachineTests.later) }),
     ]
