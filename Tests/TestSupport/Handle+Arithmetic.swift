@@ -24,8 +24,4 @@ extension Handle: ExpressibleByIntegerLiteral, Strideable {
     package static func += (one: inout Handle, other: Handle) {
         one = one + other
     }
-
-    package static func * (one: Handle, other: Handle) -> Handle {
-        Handle(one.value * other.value)
-    }
 }
