@@ -170,7 +170,7 @@ struct PoolConnectionsTests {
     @Test("A connection whose stream limit fell is replaced before it stops, and the rest is sent at full speed")
     func streamCut() throws {
         let world = try World()
-        world.latency = .milliseconds(50)
+        world.network.latency = .milliseconds(50)
         world.onRequest = { [unowned world] server, received in
             if world.servers.count == 1, server.received.count == 50 {
                 server.allow(streams: 1)

@@ -67,7 +67,7 @@ struct PoolGoawayTests {
     @Test("The old connection gets a two-step GOAWAY while its replacement is still in the TLS handshake")
     func replacementHandshaking() throws {
         let world = try World()
-        world.latency = .milliseconds(100)
+        world.network.latency = .milliseconds(100)
         world.onRequest = { _, _ in }
         world.submit(0..<4)
         world.pass(.seconds(2))

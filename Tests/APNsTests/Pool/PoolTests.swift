@@ -80,7 +80,7 @@ struct PoolTests {
     func growthByWindow() throws {
         let world = try World { $0.connections = 1...2 }
         world.onRequest = { _, _ in }
-        world.latency = .milliseconds(100)
+        world.network.latency = .milliseconds(100)
         world.pass(.seconds(1))
         world.submit(0..<40, payload: 4096)
         world.pool.step(at: world.now)
@@ -111,7 +111,7 @@ struct PoolTests {
         #expect(attempts.count == 5 && world.resends.count == 5)
         let detail = "APNs did not process the request"
         #expect(attempts.allSatisfy { $0.end == .lost(Loss(processed: .no, detail: detail, isRefused: true)) })
-        #expect(attempts.allSatisfy { $0.endedAt - $0.sentAt == world.latency * 2 })
+        #expect(attempts.allSatisfy { $0.endedAt - $0.sentAt == world.network.latency * 2 })
     }
 
     @Test("Requests that GOAWAY excluded are resent first on another connection, while the old one ends in order")

@@ -16,7 +16,7 @@ struct PoolThroughputTests {
             $0.permitsPerSecond = permits
             $0.burst = burst
         }
-        world.latency = latency
+        world.network.latency = latency
         world.onRequest = { server, received in
             server.respond(received.stream)
             if server.received.count == goawayEvery {

@@ -14,7 +14,7 @@ final class World {
         let endedAt: Instant
     }
 
-    private let network: MemoryNetwork
+    let network: MemoryNetwork
     var pool: APNsPool
     /// All servers that were dialled, in order.
     private(set) var servers: [TestServer] = []
@@ -126,11 +126,6 @@ final class World {
     /// Cuts a server's connection; both ends see the close.
     func cut(_ server: TestServer) {
         for link in network.links where link.server === server { network.cut(link) }
-    }
-
-    var latency: Duration {
-        get { network.latency }
-        set { network.latency = newValue }
     }
 
     /// The pool's clocks.
