@@ -88,8 +88,7 @@ struct ExchangeTests {
     @Test("ignore interim responses and trailers")
     func interimAndTrailers() throws {
         let pair = try Pair(client: { $0.wantedHeaders = ["apns-id"] })
-        try pair.post(1)
-        try pair.settle()
+        try pair.send(1)
         try pair.server.inform(stream: 1, status: 199, headers: [.init("apns-id", "interim")])
         try pair.settle()
         #expect(pair.endings().isEmpty)
@@ -115,8 +114,7 @@ struct ExchangeTests {
         // The server refills the window as it receives, so it must respond before that.
         try pair.server.updateSettings([.initialWindow: 0])
         try pair.settle()
-        try pair.post(1, body: payload(5000))
-        try pair.settle()
+        try pair.send(1, body: payload(5000))
         #expect(pair.client.openStreams == 1)
         try pair.server.respond(stream: 1, status: 413, body: Array("{\"reason\":\"PayloadTooLarge\"}"))
         try pair.settle()
@@ -129,8 +127,7 @@ struct ExchangeTests {
     @Test("count even if the stream is reset after the response but before the end of the request")
     func resetAfterResponse() throws {
         let pair = try Pair.settled(server: { $0.initial[.initialWindow] = 0 })
-        try pair.post(1, body: payload(100))
-        try pair.settle()
+        try pair.send(1, body: payload(100))
         try pair.server.respond(stream: 1, status: 200)
         var bytes = ByteQueue()
         try pair.server.drain(into: &bytes)
@@ -147,8 +144,7 @@ struct ExchangeTests {
             $0.maximumResponseBody = 100
             $0.connectionWindow = 65_535
         })
-        try pair.post(1, body: payload(200_000))
-        try pair.settle()
+        try pair.send(1, body: payload(200_000))
         let requests = pair.requests()
         #expect(requests[0].request.body == Array(payload(200_000)[..<65_536]))
         try pair.server.respond(stream: 1, status: 200, body: payload(500_000))
@@ -161,8 +157,7 @@ struct ExchangeTests {
     @Test("are cut off when the body never ends")
     func endlessBody() throws {
         let pair = try Pair()
-        try pair.post(1)
-        try pair.settle()
+        try pair.send(1)
         var response = HTTP2ServerResponse(status: 200, body: [UInt8](repeating: 0x20, count: 2 << 20))
         response.staysOpen = true
         try pair.server.respond(stream: 1, response)
@@ -179,8 +174,7 @@ struct ExchangeTests {
             $0.wantedHeaders = ["apns-id"]
             $0.maximumHeaderList = limit
         })
-        try pair.post(1)
-        try pair.settle()
+        try pair.send(1)
         try pair.server.respond(
             stream: 1, status: 200, headers: Array(repeating: .init("apns-id", "0123456789"), count: 9))
         try pair.settle()

@@ -12,8 +12,7 @@ struct LifecycleTests {
         try pair.settle()
         #expect(pair.clientEvents().isEmpty)
         #expect(pair.client.raw.remoteMaxConcurrentStreams == .max)
-        try pair.post(1)
-        try pair.settle()
+        try pair.send(1)
         #expect(pair.requests().count == 1)
         pair.server.holdsOutput = false
         try pair.settle()
@@ -25,12 +24,10 @@ struct LifecycleTests {
     @Test("never raises the last stream of a GOAWAY while an earlier one is queued")
     func goawayTwice() throws {
         let pair = try Pair()
-        try pair.post(1)
-        try pair.settle()
+        try pair.send(1)
         pair.server.holdsOutput = true
         try pair.server.goaway()
-        try pair.post(2)
-        try pair.settle()
+        try pair.send(2)
         try pair.server.goaway()
         pair.server.holdsOutput = false
         try pair.settle()
@@ -112,8 +109,7 @@ struct LifecycleTests {
         #expect(pair.clientEvents().isEmpty)
         // Far more in a second than nghttp2 would bear by itself.
         for _ in 0..<1200 {
-            let stream = try pair.post(3)
-            try pair.settle()
+            let stream = try pair.send(3)
             pair.client.cancel(stream: stream)
         }
     }

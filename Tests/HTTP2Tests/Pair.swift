@@ -83,6 +83,14 @@ final class Pair {
         return try client.submit(body: body.map { $0[...] }, handle: handle)
     }
 
+    /// Posts a request, and exchanges bytes until both ends have nothing to send.
+    @discardableResult
+    func send(_ handle: Handle, body: [UInt8]? = nil) throws(HTTP2Error) -> Int32 {
+        let stream = try post(handle, body: body)
+        try settle()
+        return stream
+    }
+
     func clientEvents() -> [HTTP2ClientSession.Event] {
         var events: [HTTP2ClientSession.Event] = []
         while let event = client.nextEvent() { events.append(event) }

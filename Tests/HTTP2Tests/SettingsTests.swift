@@ -9,10 +9,8 @@ struct SettingsTests {
     @Test("control HPACK's table", arguments: [0, 4096, 65_536] as [UInt32])
     func headerTable(size: UInt32) throws {
         let pair = try Pair.settled(server: { $0.initial[.headerTableSize] = size })
-        try pair.post(1)
-        try pair.settle()
-        try pair.post(2)
-        try pair.settle()
+        try pair.send(1)
+        try pair.send(2)
         let requests = pair.requests()
         let representations = requests.map { pair.headerBlocks.representations(of: $0.request, on: $0.stream) }
         for request in representations {
@@ -30,8 +28,7 @@ struct SettingsTests {
         // The table may change its size at any time.
         try pair.server.updateSettings([.headerTableSize: 4096 - min(size, 4096)])
         try pair.settle()
-        try pair.post(3)
-        try pair.settle()
+        try pair.send(3)
         #expect(pair.requests().first?.request.headers == requests[0].request.headers)
     }
 
