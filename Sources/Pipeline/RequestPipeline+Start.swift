@@ -64,7 +64,7 @@ extension RequestPipeline {
     /// What was found out about a notification, and applies to others of its request.
     private struct Checks {
         let finding: String?
-        let match: Result<AppTable.Match, AppTable.Refusal>
+        let match: Result<AppTable.Match, Complaint>
     }
 
     /// The maximum distance of `not-before` from now.
@@ -91,7 +91,7 @@ extension RequestPipeline {
         let first = decoded.notifications.first
         let id = notificationID(first?.content.id, of: request, key: decoded.key)
         var detail = detail
-        if let first, case .failure(let refusal) = waiting.table.resolve(first) { detail += "; \(refusal.detail)" }
+        if let first, case .failure(let refusal) = waiting.table.resolve(first) { detail += "; \(refusal.message)" }
         refuse(request, decoded.failure(detail), id: id, at: now)
     }
 
@@ -120,7 +120,7 @@ extension RequestPipeline {
             report = Report(
                 outcome: .undelivered, processed: .unknown,
                 detail: "redelivered: the channel may have been created already; list the channels before asking again")
-        case .failure(let failure): report = request.history.invalid(failure.detail)
+        case .failure(let failure): report = request.history.invalid(failure.message)
         }
         if let finding = checks.finding { report.add(finding) }
         conclude(
@@ -130,7 +130,7 @@ extension RequestPipeline {
 
     /// The violations of Apple's tables in a payload; `nil` if there are none.
     private mutating func finding(
-        in notification: Notification, _ match: Result<AppTable.Match, AppTable.Refusal>, of request: InFlightRequest
+        in notification: Notification, _ match: Result<AppTable.Match, Complaint>, of request: InFlightRequest
     ) -> String? {
         let found = try? notification.topic ?? match.get().topic
         guard let findings = PayloadCheck.findings(in: notification, topic: found), !findings.isEmpty else {

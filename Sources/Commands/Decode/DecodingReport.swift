@@ -59,12 +59,12 @@ struct DecodingReport {
     ///   - resolved: the app; `nil` without a configuration.
     private mutating func add(
         _ notification: Notification, _ id: NotificationID, finding: String?,
-        _ resolved: Result<AppTable.Match, AppTable.Refusal>?
+        _ resolved: Result<AppTable.Match, Complaint>?
     ) {
         var (topic, environment, failure) = (notification.topic, notification.environment, String?.none)
         switch resolved {
         case .success(let match)?: (topic, environment) = (match.topic, match.environment)
-        case .failure(let problem)?: failure = problem.detail
+        case .failure(let problem)?: failure = problem.message
         case nil: break
         }
         if let failure { problems.append(failure) }

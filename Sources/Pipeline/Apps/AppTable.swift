@@ -140,19 +140,16 @@ package struct AppTable {
         package let topic: ArraySlice<UInt8>
     }
 
-    /// Why a notification belongs to no app. Not a decoding failure, which is large to copy.
-    package struct Refusal: Error {
-        package let detail: String
-    }
-
     /// A bundle ID gets the suffix of the push type; a full topic is used unchanged. A name that is one app's full
     /// topic and another's bundle ID counts as the full topic. Broadcasts and channels always use the bundle ID.
-    package func resolve(_ notification: borrowing Notification) -> Result<Match, Refusal> {
+    ///
+    /// Not with a decoding failure, which is large to copy.
+    package func resolve(_ notification: borrowing Notification) -> Result<Match, Complaint> {
         let type = notification.content.pushType
         let environment = notification.content.environment
         guard let topic = notification.content.topic else {
             guard let app = unnamed(environment) else {
-                return .failure(Refusal(detail: Self.missingTopic))
+                return .failure(Complaint(Self.missingTopic))
             }
             return match(app: app, notification)
         }
@@ -170,15 +167,14 @@ package struct AppTable {
         if let named { return match(app: named, notification) }
         let name = String(decoding: topic, as: UTF8.self)
         if topicIsKnown, let environment {
-            return .failure(
-                Refusal(detail: "environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
+            return .failure(Complaint("environment: no app \"\(name)\" is configured for \(environment.rawValue)"))
         }
         if let app = candidates.first(where: { apps[$0.index].topics.contains { topic.elementsEqual($0) } }) {
             let expected = String(decoding: apps[app.index].topics[Int(type.rawValue)], as: UTF8.self)
             let contradiction = "contradicts apns-push-type \(type), whose topic is \"\(expected)\""
-            return .failure(Refusal(detail: "apns-topic: \"\(name)\" \(contradiction)"))
+            return .failure(Complaint("apns-topic: \"\(name)\" \(contradiction)"))
         }
-        return .failure(Refusal(detail: unknown(topic)))
+        return .failure(Complaint(unknown(topic)))
     }
 
     /// A failure with what is wrong with the topic, too, whatever the push type is.
@@ -223,14 +219,14 @@ package struct AppTable {
         return found
     }
 
-    private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, Refusal> {
+    private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, Complaint> {
         if let environment = notification.content.environment, environment != apps[app.index].environment {
-            return .failure(Refusal(detail: "environment: no app is configured for \(environment.rawValue)"))
+            return .failure(Complaint("environment: no app is configured for \(environment.rawValue)"))
         }
         if case .device = notification.target,
             let refusal = apps[app.index].refusals[Int(notification.content.pushType.rawValue)]
         {
-            return .failure(Refusal(detail: refusal))
+            return .failure(Complaint(refusal))
         }
         let topic =
             notification.target.namesBundleID

@@ -176,6 +176,6 @@ func resolve(
             topic: topic.map { ArraySlice($0.utf8) }, pushType: type, environment: environment, payload: []))
     return switch table.resolve(notification) {
     case .success(let match): "\(match.app) \(String(decoding: match.topic, as: UTF8.self))"
-    case .failure(let failure): failure.detail
+    case .failure(let failure): failure.message
     }
 }
