@@ -69,7 +69,10 @@ extension APNsPool {
         if refusal == nil, response.status != 500 { noteUse(of: connection, at: now.instant) }
         if let known = verdict, refusal == nil, connection.serial >= known.serial { verdict = nil }
         noteServerErrors(response, on: connection, at: now.instant)
-        if connection.brake.responded(response.status, at: now.instant) { brake(connection, at: now.instant) }
+        if connection.brake.responded(response.status, at: now.instant) {
+            let rate = max(1, configuration.permitsPerSecond / connection.brake.divisor)
+            connection.limiter.change(perSecond: rate, at: now.instant)
+        }
         if let refusal {
             if recover(handle, from: refusal, on: connection, at: now) {
                 return attemptFailed(handle, .responded(response), at: now.instant)
@@ -122,11 +125,6 @@ extension APNsPool {
         } else {
             waiting.queue.appendAhead(handle)
         }
-    }
-
-    private func brake(_ connection: PoolConnection, at now: Instant) {
-        let rate = max(1, configuration.permitsPerSecond / connection.brake.divisor)
-        connection.limiter.change(perSecond: rate, at: now)
     }
 
     /// - Returns: Whether a request that was certainly not processed is sent again.

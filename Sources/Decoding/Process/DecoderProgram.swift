@@ -229,7 +229,7 @@ package final class DecoderProgram {
                     .reject(DecodingFailure("the decoder failed \(times) times with this message alone: \(reason)"))
                 ))
         }
-        let pause = pauseBeforeStart
+        let pause = options.restartPause.doubled(max(failures, 1) - 1, atMost: options.longestRestartPause)
         state = .down(until: now + pause)
         log.warning(
             "the decoder's program failed and is restarted",
@@ -237,9 +237,5 @@ package final class DecoderProgram {
                 "reason": "\(reason)", "asked_again": .stringConvertible(held),
                 "pause_seconds": .stringConvertible(pause.inSeconds),
             ])
-    }
-
-    private var pauseBeforeStart: Duration {
-        options.restartPause.doubled(max(failures, 1) - 1, atMost: options.longestRestartPause)
     }
 }

@@ -17,12 +17,8 @@ extension RequestPipeline {
         destinations.hold(pending, at: now.instant)
         guard pending.isDispensable else { return }
         if destinations.isOverdue(pending, at: now.instant) { return giveUp(pending, at: now) }
-        relieve(at: now)
-    }
-
-    /// Gives up the results beyond the limit. A result that then waits for its next destination is counted in the same
-    /// loop.
-    private mutating func relieve(at now: Moment) {
+        // Gives up the results beyond the limit. A result that then waits for its next destination is counted in the
+        // same loop.
         guard !isRelieving else { return }
         isRelieving = true
         while let excess = destinations.excess { giveUp(excess, at: now) }

@@ -198,7 +198,11 @@ package struct Worker: ~Copyable {
             // A timeout cancels only after a while; other causes may cancel at any time.
             queues[queue.index].heldAtCancel = oldest.map { now - $0 }.flatMap { $0 < Self.shortestTimeout ? nil : $0 }
         }
-        channelLost(pipeline.settings.queues[queue.index].name, error)
+        if !error.isTransient, !wasReady { return fail(error) }
+        let name = pipeline.settings.queues[queue.index].name
+        log.error(
+            "the channel of a queue is closed, and it will be consumed again; other queues are not affected",
+            metadata: ["messaging.destination.name": "\(name)", "error.message": "\(error)"])
     }
 
     private mutating func consumerLost(queue: QueueID? = nil) {
@@ -316,13 +320,6 @@ package struct Worker: ~Copyable {
         log.notice(
             "the \(purpose.rawValue) connection is open again",
             metadata: ["outage_seconds": .stringConvertible(seconds)])
-    }
-
-    private mutating func channelLost(_ queue: String, _ error: AMQPError) {
-        if !error.isTransient, !wasReady { return fail(error) }
-        log.error(
-            "the channel of a queue is closed, and it will be consumed again; other queues are not affected",
-            metadata: ["messaging.destination.name": "\(queue)", "error.message": "\(error)"])
     }
 
     private mutating func updateReadiness() {

@@ -38,15 +38,6 @@ package final class ProgramRunner: ProgramHost {
         running.removeAll { $0 === program }
         loop.requestTurn()
     }
-
-    private func start(_ program: Program, _ engine: any ProgramEngine, at now: Moment) {
-        do throws(SystemError) {
-            running.append(try RunningProgram(program, engine, self))
-        } catch {
-            engine.transportClosed(TransportError("cannot start \(program.name)", error), at: now.instant)
-            loop.requestTurn()
-        }
-    }
 }
 
 extension ProgramRunner: LoopParticipant {
@@ -62,6 +53,13 @@ extension ProgramRunner: LoopParticipant {
         guard !wanted.isEmpty else { return }
         let begun = wanted
         wanted = []
-        for (program, engine) in begun { start(program, engine, at: now) }
+        for (program, engine) in begun {
+            do throws(SystemError) {
+                running.append(try RunningProgram(program, engine, self))
+            } catch {
+                engine.transportClosed(TransportError("cannot start \(program.name)", error), at: now.instant)
+                loop.requestTurn()
+            }
+        }
     }
 }

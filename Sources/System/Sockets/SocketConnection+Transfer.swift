@@ -19,7 +19,7 @@ extension SocketConnection {
         var budget = SocketNetwork.readBudget
         // The engine's owner may disconnect it because of the input.
         while budget > 0, phase == .open || phase == .tunnelling, let engine {
-            switch receive() {
+            switch buffer.fill(from: socket!) {
             case .bytes(0):
                 // The engine is not drained first: output that it has not handed out was provably never sent.
                 return finish(writeFailure.map { .lost(endpoint, $0) }, at: now)
@@ -50,16 +50,12 @@ extension SocketConnection {
     private func discard() {
         var budget = SocketNetwork.readBudget
         while budget > 0 {
-            switch receive() {
+            switch buffer.fill(from: socket!) {
             case .bytes(0), .failed: return close()
             case .bytes(let count): budget -= count
             case .wouldBlock: return
             }
         }
-    }
-
-    private func receive() -> Transfer {
-        buffer.fill(from: socket!)
     }
 
     // MARK: Sending
