@@ -143,19 +143,13 @@ package final class HTTP2ServerSession {
             try check(unsafe nghttp2_submit_shutdown_notice(raw.pointer))
         } else {
             // nghttp2 compares with the frames already sent, not with those queued.
-            let last = unsafe min(
-                lastStreamID ?? nghttp2_session_get_last_proc_stream_id(raw.pointer), lastStreamAnnounced)
+            let last = min(lastStreamID ?? self.lastStreamID, lastStreamAnnounced)
             lastStreamAnnounced = last
             try check(
                 unsafe debugData.withUnsafeBufferPointer {
                     unsafe nghttp2_submit_goaway(raw.pointer, 0, last, code.rawValue, $0.baseAddress, $0.count)
                 })
         }
-    }
-
-    /// Sends SETTINGS; one that is missing stays unchanged.
-    package func updateSettings(_ changes: [HTTP2Setting: UInt32]) throws(HTTP2Error) {
-        try raw.submitSettings(changes)
     }
 
     /// The used size of the client's header table, in bytes (RFC 7541, section 4.1).

@@ -78,7 +78,8 @@ package struct RawSession: ~Copyable {
         unsafe nghttp2_session_del(pointer)
     }
 
-    func submitSettings(_ settings: [HTTP2Setting: UInt32]) throws(HTTP2Error) {
+    /// Sends SETTINGS; one that is missing stays unchanged.
+    package func submitSettings(_ settings: [HTTP2Setting: UInt32]) throws(HTTP2Error) {
         let entries = settings.sorted { $0.key.rawValue < $1.key.rawValue }
             .map { nghttp2_settings_entry(settings_id: $0.key.rawValue, value: $0.value) }
         try check(

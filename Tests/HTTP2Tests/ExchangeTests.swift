@@ -112,7 +112,7 @@ struct ExchangeTests {
     func earlyResponse() throws {
         let pair = try Pair.settled(server: { $0.initial[.initialWindow] = 10 })
         // The server refills the window as it receives, so it must respond before that.
-        try pair.server.updateSettings([.initialWindow: 0])
+        try pair.server.raw.submitSettings([.initialWindow: 0])
         try pair.settle()
         try pair.send(1, body: payload(5000))
         #expect(pair.client.openStreams == 1)

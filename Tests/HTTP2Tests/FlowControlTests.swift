@@ -22,7 +22,7 @@ struct FlowControlTests {
             try pair.settle()
             // One byte is enough: the server refills what it has read.
             #expect(pair.requests().map(\.stream).sorted() == [1, 3])
-            try pair.server.updateSettings([.initialWindow: 65_535])
+            try pair.server.raw.submitSettings([.initialWindow: 65_535])
             try pair.settle()
         }
         let requests = pair.requests()

@@ -108,7 +108,7 @@ private final class Walk {
         changes[.maxConcurrentStreams] = [nil, 0, 1, 20, 1000].randomElement(using: &random)!
         changes[.initialWindow] = [nil, 0, 100, 65_535].randomElement(using: &random)!
         changes[.headerTableSize] = [nil, 0, 100, 65_536].randomElement(using: &random)!
-        try server.updateSettings(changes)
+        try server.raw.submitSettings(changes)
     }
 
     private func deliver(_ up: Int, _ down: Int) throws {

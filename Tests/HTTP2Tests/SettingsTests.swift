@@ -26,7 +26,7 @@ struct SettingsTests {
         #expect(size == 0 || requests[1].request.headerBlockLength < requests[0].request.headerBlockLength)
 
         // The table may change its size at any time.
-        try pair.server.updateSettings([.headerTableSize: 4096 - min(size, 4096)])
+        try pair.server.raw.submitSettings([.headerTableSize: 4096 - min(size, 4096)])
         try pair.settle()
         try pair.send(3)
         #expect(pair.requests().first?.request.headers == requests[0].request.headers)

@@ -148,7 +148,7 @@ extension SimulatorEngine {
     }
 
     func change(_ settings: [HTTP2Setting: UInt32]) {
-        attempt { () throws(HTTP2Error) in try http.updateSettings(settings) }
+        attempt { () throws(HTTP2Error) in try http.raw.submitSettings(settings) }
     }
 
     /// Calls the HTTP/2 session; a failure ends the connection.

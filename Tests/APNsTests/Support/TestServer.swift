@@ -62,7 +62,7 @@ final class TestServer: Engine {
     }
 
     func allow(streams: UInt32) {
-        attempt { try http2.updateSettings([.maxConcurrentStreams: streams]) }
+        attempt { try http2.raw.submitSettings([.maxConcurrentStreams: streams]) }
     }
 
     private func attempt(_ body: () throws -> Void) {
