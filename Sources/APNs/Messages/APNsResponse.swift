@@ -3,17 +3,11 @@ package import Core
 /// The additional fields of a response to a broadcast or a channel request.
 package struct ChannelResponse: Equatable, Sendable {
     /// `apns-channel-id` of a created channel.
-    package let channelID: [UInt8]?
+    package var channelID: [UInt8]?
     /// `apns-request-id`, copied from the request.
-    package let requestID: [UInt8]?
+    package var requestID: [UInt8]?
     /// The JSON of a success, at most ``APNsEngine/Configuration/maximumResponseBody`` bytes; empty if there is none.
-    package let body: [UInt8]
-
-    package init(channelID: [UInt8]? = nil, requestID: [UInt8]? = nil, body: [UInt8] = []) {
-        self.channelID = channelID
-        self.requestID = requestID
-        self.body = body
-    }
+    package var body: [UInt8] = []
 }
 
 package struct APNsResponse: Equatable, Sendable {
