@@ -143,7 +143,7 @@ extension ConfigurationReader {
                 continue
             }
             do throws(Complaint) {
-                _ = try TrustedFile.resolve(FilePath(path, shownAs: values.written(place)))
+                _ = try TrustedFile.resolve(FilePath(path, shownAs: values.written[place]))
             } catch {
                 self.error(place, error.message)
             }

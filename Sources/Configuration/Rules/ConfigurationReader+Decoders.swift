@@ -23,10 +23,10 @@ extension ConfigurationReader {
     /// that might quote a value from the environment is not shown.
     mutating func refuse(_ path: String, _ message: String) {
         let concealed = "values from the environment are not shown"
-        if let written = values.written(path) { return error(path, "\"\(written)\" is not valid; \(concealed)") }
+        if let written = values.written[path] { return error(path, "\"\(written)\" is not valid; \(concealed)") }
         let names = (0..<values.count("decoders")).map { "decoders[\($0)].name" }
         let decoder = path.hasPrefix("decoders[") ? path.prefix { $0 != "]" } + "]" : path[...]
-        let isConcealed = names.contains { values.written($0) != nil } || values.isSubstituted(below: String(decoder))
+        let isConcealed = values.written.keys.contains { names.contains($0) || $0.hasPrefix(decoder) }
         error(path, isConcealed ? "not valid; \(concealed)" : message)
     }
 
@@ -88,7 +88,7 @@ extension ConfigurationReader {
         let command = values.texts("\(section).command") ?? []
         var options = ProcessDecoder.Options(
             program: Program(
-                command: command.isEmpty ? ["none"] : command, name: values.written("\(section).command[0]")))
+                command: command.isEmpty ? ["none"] : command, name: values.written["\(section).command[0]"]))
         if let deadline = values.integer("\(section).deadline_milliseconds") {
             options.queue.deadline = .milliseconds(deadline)
         }

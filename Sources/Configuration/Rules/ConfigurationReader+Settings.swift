@@ -71,7 +71,7 @@ extension ConfigurationReader {
     }
 
     private mutating func locate(_ path: String, at node: YAMLNode) {
-        if !isDefault { values.locate(path, at: node.location) }
+        if !isDefault { values.locations[path] = node.location }
     }
 
     private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {
@@ -172,7 +172,7 @@ extension ConfigurationReader {
     private mutating func expand(_ scalar: YAMLNode.Scalar, _ path: String) -> String? {
         do {
             let text = try Substitution.expand(scalar.string, environment: environment)
-            if Substitution.isNeeded(in: scalar.string) { values.substitute(path, for: scalar.string) }
+            if Substitution.isNeeded(in: scalar.string) { values.written[path] = scalar.string }
             return text
         } catch {
             return fail(path, "\(path): \(error.message)")

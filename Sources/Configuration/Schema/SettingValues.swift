@@ -15,31 +15,19 @@ package struct SettingValues: Sendable {
     }
 
     private var values: [String: Value] = [:]
-    private var locations: [String: ConfigurationProblem.Location] = [:]
+    /// The locations of keys and list elements; values from a default have none.
+    var locations: [String: ConfigurationProblem.Location] = [:]
     /// The text in the file for values that contain environment variables (`${NAME}`).
-    private var substituted: [String: String] = [:]
+    var written: [String: String] = [:]
 
     /// - Parameter value: `nil` if it is not valid.
     package mutating func set(_ path: String, _ value: Value?) {
         values[path] = value
     }
 
-    /// Records the location of a key or a list element; values from a default have none.
-    mutating func locate(_ path: String, at location: ConfigurationProblem.Location) {
-        locations[path] = location
-    }
-
-    mutating func substitute(_ path: String, for written: String) {
-        substituted[path] = written
-    }
-
-    package func written(_ path: String) -> String? {
-        substituted[path]
-    }
-
     /// A value as shown in messages: the text in the file, never the value of an environment variable.
     package func shown(_ path: String) -> String {
-        if let written = substituted[path] { return written }
+        if let written = written[path] { return written }
         switch values[path] {
         case .text(let text): return text
         case .integer(let integer): return "\(integer)"
@@ -54,11 +42,7 @@ package struct SettingValues: Sendable {
     ///
     /// - Parameter file: the configuration file; relative paths start at its folder.
     package func file(_ path: String, beside file: String) -> FilePath? {
-        text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written(path)) }
-    }
-
-    package func isSubstituted(below section: String) -> Bool {
-        substituted.keys.contains { $0.hasPrefix(section) }
+        text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written[path]) }
     }
 
     /// The location of the value, or of the closest enclosing section in the file.
