@@ -41,8 +41,9 @@ struct ConfigurationReader: Sendable {
         (0..<values.count("apps")).map { "apps[\($0)]" }
     }
 
+    /// The file that a setting names; a relative path starts at the configuration file's folder.
     func path(_ setting: String) -> FilePath? {
-        values.file(setting, beside: file)
+        values.text(setting).map { FilePath(WholeFile.path($0, beside: file), shownAs: values.written[setting]) }
     }
 
     /// The secret in the file that a setting names; `nil` if there is none, or it cannot be read.

@@ -1,5 +1,3 @@
-package import System
-
 /// The values of all settings of one file, by their full paths (`apps[0].token.key_id`).
 package struct SettingValues: Sendable {
     package enum Value: Equatable, Sendable {
@@ -36,13 +34,6 @@ package struct SettingValues: Sendable {
         case .off: return "null"
         case .section, .list, nil: return ""
         }
-    }
-
-    /// The file that a setting names.
-    ///
-    /// - Parameter file: the configuration file; relative paths start at its folder.
-    package func file(_ path: String, beside file: String) -> FilePath? {
-        text(path).map { FilePath(WholeFile.path($0, beside: file), shownAs: written[path]) }
     }
 
     /// The location of the value, or of the closest enclosing section in the file.
