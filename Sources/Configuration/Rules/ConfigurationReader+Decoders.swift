@@ -55,9 +55,7 @@ extension ConfigurationReader {
                 refuse("\(section).only_if", "expected a source and its accepted values")
             }
             options.accepted = Array(texts.dropFirst())
-            attempt("\(section).only_if[0]") { () throws(Complaint) in
-                options.condition = try FieldSource(first)
-            }
+            options.condition = source("\(section).only_if[0]")
         }
         if !["device-token", "device-tokens", "apns-channel-id"].contains(where: {
             values.text("\(section).\($0)") != nil
@@ -107,12 +105,8 @@ extension ConfigurationReader {
 
     private mutating func read(_ path: String, _ body: (String) throws(Complaint) -> Void) {
         guard let text = values.text(path) else { return }
-        attempt(path) { () throws(Complaint) in try body(text) }
-    }
-
-    private mutating func attempt(_ path: String, _ body: () throws(Complaint) -> Void) {
         do throws(Complaint) {
-            try body()
+            try body(text)
         } catch {
             refuse(path, error.message)
         }
