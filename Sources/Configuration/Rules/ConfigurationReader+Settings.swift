@@ -38,7 +38,6 @@ extension ConfigurationReader {
                     .warning, at: key.location,
                     "\(Self.join(path, name)) is now \(newName); the old name will be an error in the next release")
                 given[newName] = entry.value
-                locate(Self.join(path, newName), at: entry.value)
                 continue
             }
             guard settings.contains(where: { $0.key == name }) else {
@@ -51,17 +50,15 @@ extension ConfigurationReader {
                 // So that only the name is reported, and not also what depends on the section.
                 if let meant = Self.section(for: name, entry.value, among: settings), given[meant] == nil {
                     given[meant] = entry.value
-                    locate(Self.join(path, meant), at: entry.value)
                 }
                 continue
             }
             given[name] = entry.value
-            locate(Self.join(path, name), at: entry.value)
         }
         for setting in settings {
             let path = Self.join(path, setting.key)
             if let node = given[setting.key] {
-                values.set(path, value(of: node, setting, path))
+                readValue(node, setting, path)
             } else if let defaultValue = setting.defaultValue {
                 readDefault(defaultValue, setting, path: path)
             } else {
@@ -70,8 +67,9 @@ extension ConfigurationReader {
         }
     }
 
-    private mutating func locate(_ path: String, at node: YAMLNode) {
+    private mutating func readValue(_ node: YAMLNode, _ setting: Setting, _ path: String) {
         if !isDefault { values.locations[path] = node.location }
+        values.set(path, value(of: node, setting, path))
     }
 
     private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {
@@ -80,7 +78,7 @@ extension ConfigurationReader {
         }
         let isOuterDefault = isDefault
         isDefault = true
-        values.set(path, value(of: node, setting, path))
+        readValue(node, setting, path)
         isDefault = isOuterDefault
     }
 
@@ -106,8 +104,7 @@ extension ConfigurationReader {
             let element = Setting("\(setting.path)[]", kind, default: nil, setting.summary)
             for (index, node) in sequence.enumerated() {
                 let path = "\(path)[\(index)]"
-                locate(path, at: node)
-                values.set(path, value(of: node, element, path))
+                readValue(node, element, path)
             }
             return .list(sequence.count)
         case .text(let bytes): return text(of: node, setting.kind, path, bytes: bytes).map { .text($0) }
