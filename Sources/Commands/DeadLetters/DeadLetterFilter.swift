@@ -3,7 +3,7 @@ import Core
 import Decoding
 
 /// Selects dead letters; all conditions must hold.
-struct DeadLetterFilter: Sendable {
+struct DeadLetterFilter: Sendable, Equatable {
     /// Any of these; empty for all.
     var outcomes: [String] = []
     /// Any of these; empty for all.
@@ -22,10 +22,7 @@ struct DeadLetterFilter: Sendable {
     var isForReplay = false
 
     /// Whether every dead letter matches.
-    var isEmpty: Bool {
-        outcomes.isEmpty && reasons.isEmpty && topic == nil && environment == nil && since == nil && until == nil
-            && origin == nil && id == nil
-    }
+    var isEmpty: Bool { self == DeadLetterFilter() }
 
     func leaves(_ letter: DeadLetter) -> Bool {
         let accepted = "\(Outcome.accepted.name)"

@@ -48,12 +48,9 @@ struct DeadLetterOptions: ParsableArguments {
     }
 
     var filter: DeadLetterFilter {
-        var filter = DeadLetterFilter()
-        (filter.outcomes, filter.reasons, filter.topic, filter.environment) = (
-            outcome, reason, topic ?? app, environment
-        )
-        (filter.since, filter.until, filter.origin) = (since, until, origin)
-        return filter
+        DeadLetterFilter(
+            outcomes: outcome, reasons: reason, topic: topic ?? app, environment: environment, since: since,
+            until: until, origin: origin)
     }
 
     func access(verb: String) throws -> DeadLetterAccess {
