@@ -47,9 +47,7 @@ struct ArchivedMessage: Sendable, Equatable {
             ("properties", .text(Base64.standard.encode(Array(delivery.rawProperties)))),
             ("body", .text(Base64.standard.encode(Array(delivery.body)))),
         ]
-        var line: [UInt8] = []
-        JSONOutput.object(members).append(to: &line)
-        return line
+        return Array(JSONOutput.object(members).description.utf8)
     }
 
     /// The message as a broker would deliver it; only its properties contain its headers.

@@ -14,9 +14,7 @@ package enum OTLPEncoder {
             ("resource", .object([("attributes", list(resource))])),
             ("scopeSpans", .array([.object([("scope", scope), ("spans", .array(spans.map(object)))])])),
         ])
-        var json: [UInt8] = []
-        JSONOutput.object([("resourceSpans", .array([resourceSpans]))]).append(to: &json)
-        return json
+        return Array(JSONOutput.object([("resourceSpans", .array([resourceSpans]))]).description.utf8)
     }
 
     private static func object(_ span: TraceSpan) -> JSONOutput {

@@ -41,12 +41,11 @@ struct InboxRing {
     /// `{"notifications":[…],"matching":2,"stored":5,"oldest-id":1,"latest-id":5}`
     func json(_ query: InboxQuery) -> [UInt8] {
         let (count, newest) = matches(query)
-        var json: [UInt8] = []
-        JSONOutput.object([
+        let json = JSONOutput.object([
             ("notifications", .array(newest.map(\.json))), ("matching", .integer(count)),
             ("stored", .integer(entries.count)), ("oldest-id", .integer(lastID - entries.count + 1)),
             ("latest-id", .integer(lastID)),
-        ]).append(to: &json)
-        return json
+        ])
+        return Array(json.description.utf8)
     }
 }
