@@ -39,23 +39,18 @@ struct ScriptValue {
     }
 
     func duration() throws(Complaint) -> Duration {
-        guard let duration = Self.duration(text) else {
-            throw Complaint("\"\(text)\" is not a duration: expected a whole number with us, ms, s, m or h")
-        }
-        return duration
-    }
-
-    static func duration(_ text: String) -> Duration? {
         let digits = text.prefix { $0.isASCII && $0.isNumber }
-        guard let number = Int64(digits), number <= 1_000_000_000 else { return nil }
-        switch text.dropFirst(digits.count) {
-        case "us": return .microseconds(number)
-        case "ms": return .milliseconds(number)
-        case "s": return .seconds(number)
-        case "m": return .seconds(number * 60)
-        case "h": return .seconds(number * 3600)
-        default: return nil
+        if let number = Int64(digits), number <= 1_000_000_000 {
+            switch text.dropFirst(digits.count) {
+            case "us": return .microseconds(number)
+            case "ms": return .milliseconds(number)
+            case "s": return .seconds(number)
+            case "m": return .seconds(number * 60)
+            case "h": return .seconds(number * 3600)
+            default: break
+            }
         }
+        throw Complaint("\"\(text)\" is not a duration: expected a whole number with us, ms, s, m or h")
     }
 
     /// A key ID or a team ID.
@@ -127,7 +122,7 @@ struct ScriptWords {
 
     /// Whether the word after the next one is a duration.
     var announcesDuration: Bool {
-        words.dropFirst().first.map { ScriptValue.duration($0) != nil } ?? false
+        words.dropFirst().first.map { (try? ScriptValue(name: "", text: $0).duration()) != nil } ?? false
     }
 
     /// Whether a word other than a comma or an option is next.
