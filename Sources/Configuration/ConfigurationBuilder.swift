@@ -38,7 +38,8 @@ extension ConfigurationReader {
             drainDeadline: seconds("drain_deadline_seconds"),
             hold: seconds("hold_seconds"),
             admin: admin(), tracing: tracing(),
-            log: log())
+            log: Configuration.Log(
+                level: choice("log.level"), format: choice("log.format"), showPayloads: boolean("log.show_payloads")))
     }
 
     private mutating func broker() -> Configuration.Broker {
@@ -86,12 +87,6 @@ extension ConfigurationReader {
             let ratio = values.number("tracing.sample_ratio")
         else { return nil }
         return Configuration.Tracing(endpoint: endpoint, usesTLS: usesTLS, sampleRatio: ratio)
-    }
-
-    private func log() -> Configuration.Log {
-        Configuration.Log(
-            level: choice("log.level"), format: choice("log.format"),
-            showPayloads: boolean("log.show_payloads"))
     }
 
     private func known<Value>(_ value: Value?, _ path: String) -> Value {
