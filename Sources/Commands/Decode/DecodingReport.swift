@@ -11,8 +11,6 @@ struct DecodingReport {
     private let answer: String
     private var detail: String?
     private var notBefore: Int64?
-    /// Whether a worker would refuse it, or a part of it.
-    private(set) var isRefused = false
     /// The fields of each notification of a request, in the documented order.
     private var notifications: [[(String, JSONOutput)]] = []
     /// Why a worker with this configuration would not send parts of a request.
@@ -30,8 +28,7 @@ struct DecodingReport {
         switch decoded {
         case .request: answer = "request"
         case .ignore(let reason): (answer, detail) = ("ignore", reason)
-        case .reject(let failure):
-            (answer, detail, isRefused) = ("reject", (apps?.checked(failure) ?? failure).detail, true)
+        case .reject(let failure): (answer, detail) = ("reject", (apps?.checked(failure) ?? failure).detail)
         case .later(let pause): (answer, detail) = ("later", "in \(pause.components.seconds) s")
         }
         guard case .request(let request) = decoded else { return }
@@ -51,8 +48,10 @@ struct DecodingReport {
             add(notification, id, finding: Self.joined([findings, request.hint].compactMap(\.self)), resolved)
         }
         detail = Self.joined(problems)
-        isRefused = !problems.isEmpty
     }
+
+    /// Whether a worker would refuse it, or a part of it.
+    var isRefused: Bool { answer == "reject" || !problems.isEmpty }
 
     /// - Parameters:
     ///   - finding: violations of Apple's tables in its payload; `nil` for none.
