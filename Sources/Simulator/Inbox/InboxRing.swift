@@ -9,8 +9,6 @@ struct InboxRing {
     private(set) var entries: Deque<InboxEntry> = []
     private(set) var lastID = 0
 
-    var count: Int { entries.count }
-
     mutating func append(_ entry: InboxEntry) {
         lastID += 1
         if entries.count == size { entries.removeFirst() }

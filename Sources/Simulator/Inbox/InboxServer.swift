@@ -104,7 +104,7 @@ extension InboxServer: AdminPages {
     /// What a test prints when its notifications did not come.
     private func missed(_ query: InboxQuery, _ count: Int) -> String {
         var text = "408 \(count) of \(query.count) notifications arrived within \(query.timeout) s"
-        let others = accepted.count - count
+        let others = accepted.entries.count - count
         if others > 0 { text += "; the inbox has \(others) with another device token or topic" }
         let (failures, newest) = refused.matches(query)
         if let last = newest.first { text += "; \(failures) refused, the last one with \(last.refusal)" }
