@@ -69,7 +69,7 @@ extension ConfigurationReader {
 
     private mutating func readValue(_ node: YAMLNode, _ setting: Setting, _ path: String) {
         if !isDefault { values.locations[path] = node.location }
-        values.set(path, value(of: node, setting, path))
+        values[path] = value(of: node, setting, path)
     }
 
     private mutating func readDefault(_ yaml: String, _ setting: Setting, path: String) {

@@ -18,11 +18,6 @@ package struct SettingValues: Sendable {
     /// The text in the file for values that contain environment variables (`${NAME}`).
     var written: [String: String] = [:]
 
-    /// - Parameter value: `nil` if it is not valid.
-    package mutating func set(_ path: String, _ value: Value?) {
-        values[path] = value
-    }
-
     /// A value as shown in messages: the text in the file, never the value of an environment variable.
     package func shown(_ path: String) -> String {
         if let written = written[path] { return written }
@@ -52,8 +47,10 @@ package struct SettingValues: Sendable {
         locations[path] != nil
     }
 
-    package subscript(path: String) -> Value? {
-        values[path]
+    /// `nil` if it is not valid.
+    package internal(set) subscript(path: String) -> Value? {
+        get { values[path] }
+        set { values[path] = newValue }
     }
 
     package func text(_ path: String) -> String? {
