@@ -14,17 +14,9 @@ final class BrokerCheck: PlaceCheck {
     private static let timeLimit = Duration.seconds(15)
 
     private enum Question {
-        case exists(TopologyPlan.Step, ControlRequest)
+        case exists(TopologyPlan.Step)
         case isAsPlanned(TopologyPlan.Step)
         case mayRead(queue: String)
-
-        var request: ControlRequest {
-            switch self {
-            case .exists(_, let inspection): inspection
-            case .isAsPlanned(let step): step.declaration
-            case .mayRead(let queue): .probeReading(queue: queue)
-            }
-        }
     }
 
     private let address: BrokerAddress
@@ -33,7 +25,7 @@ final class BrokerCheck: PlaceCheck {
     private let publisher: AMQPConnection
     /// Known after the connection is open.
     private var server: ServerProperties?
-    private var questions: [Question]
+    private var questions: [(question: Question, request: ControlRequest)]
     private var isAsking = false
     private var isPublished = false
     private var mayWrite: ConnectionFinding?
@@ -50,9 +42,9 @@ final class BrokerCheck: PlaceCheck {
         control = try connect(.control)
         publisher = try connect(.publisher)
         questions = TopologyPlan(configuration).steps.compactMap { step in
-            step.inspection.map { .exists(step, $0) }
+            step.inspection.map { (.exists(step), $0) }
         }
-        questions += configuration.queues.map { .mayRead(queue: $0.name) }
+        questions += configuration.queues.map { (.mayRead(queue: $0.name), .probeReading(queue: $0.name)) }
         broker = BrokerProgress(limit: Self.timeLimit, at: now)
         control.start(at: now)
     }
@@ -135,15 +127,15 @@ final class BrokerCheck: PlaceCheck {
     }
 
     private func ask(at now: Instant) {
-        guard control.isOpen, !isAsking, let question = questions.first else { return }
+        guard control.isOpen, !isAsking, let request = questions.first?.request else { return }
         isAsking = true
-        control.request(question.request, at: now)
+        control.request(request, at: now)
     }
 
     private func responded(_ response: ControlResponse) {
-        switch (questions.removeFirst(), response) {
-        case (.exists(let step, _), .refused(let error)): findings.append(diagnosis.absence(of: step, error))
-        case (.exists(let step, _), _): questions.insert(.isAsPlanned(step), at: 0)
+        switch (questions.removeFirst().question, response) {
+        case (.exists(let step), .refused(let error)): findings.append(diagnosis.absence(of: step, error))
+        case (.exists(let step), _): questions.insert((.isAsPlanned(step), step.declaration), at: 0)
         case (.isAsPlanned(let step), _): findings.append(diagnosis.comparison(of: step, response))
         case (.mayRead(let queue), .refused(let error)):
             if let finding = diagnosis.reading(queue, error) { findings.append(finding) }
