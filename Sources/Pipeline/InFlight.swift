@@ -38,6 +38,8 @@ package final class InFlightRequest {
     var parked: [ParkedNotification] = []
     /// How long it waits until it is decoded again, once all of its parts have ended.
     var deferral: Duration?
+    /// The number of its notifications that wait for a retry in this process.
+    var retries = 0
     /// The number of its results whose destination is not open.
     var heldResults = 0
 

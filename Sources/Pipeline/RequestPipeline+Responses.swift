@@ -212,15 +212,18 @@ extension RequestPipeline {
         entry.waitingSince = nil
         entry.place = .retry
         retries.insert(handle, due: now.instant + pause)
+        countRetry(of: entry.request, by: 1)
         return nil
     }
 
     /// Whether no other request of its queue waits for a retry: a queue with prefetch 1 keeps its order.
     private func isOnlyRetry(_ entry: InFlightNotification) -> Bool {
-        !retries.elements.contains {
-            let other = notifications[$0].request
-            return other.queue == entry.request.queue && other !== entry.request
-        }
+        retriesOfQueue[entry.request.queue.index] == entry.request.retries
+    }
+
+    mutating func countRetry(of request: InFlightRequest, by change: Int) {
+        retriesOfQueue[request.queue.index] += change
+        request.retries += change
     }
 
     func hasAttemptsLeft(_ entry: InFlightNotification) -> Bool {

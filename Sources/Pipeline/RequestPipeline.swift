@@ -40,6 +40,8 @@ package struct RequestPipeline: ~Copyable {
     /// Notifications that wait for a retry in this process. Beyond the maximum they are parked, so that they do not
     /// fill the prefetch.
     var retries = DeadlineQueue<Handle>()
+    /// How many of them each queue has.
+    var retriesOfQueue: [Int]
     let maximumWaitingRetries: Int
     /// By queue; empty if no queue has a rate limit.
     var paces: [QueuePace?]
@@ -75,6 +77,7 @@ package struct RequestPipeline: ~Copyable {
         self.log = log
         self.tracer = tracer
         counters = PipelineCounters(queues: settings.queues.count)
+        retriesOfQueue = Array(repeating: 0, count: settings.queues.count)
         completed = CompletedRequests(prefetch: settings.prefetch)
         waiting = Waiting(apps, log: log)
         random = SplitMix64(seed: seed)
@@ -137,6 +140,7 @@ package struct RequestPipeline: ~Copyable {
         var budget = Self.maximumDuePerTurn
         while budget > 0, retries.earliest <= now.instant, let handle = retries.popFirst() {
             budget -= 1
+            countRetry(of: notifications[handle].request, by: -1)
             send(handle, at: now)
         }
         while budget > 0, let place = waiting.popDue(at: now.instant) {

@@ -185,7 +185,7 @@ struct RecoveryTests {
         func isMissing() -> Bool {
             setup.connection.inspect("other", at: setup.network.now)
             setup.settle()
-            return setup.connection.isInspectedMissing
+            return setup.connection.isMissing("other")
         }
         for _ in 0..<2 {
             #expect(isMissing())

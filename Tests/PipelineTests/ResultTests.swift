@@ -332,7 +332,7 @@ struct ResultTests {
             let found = encode(try delivery(original), rejected)
             #expect(found.properties.expiration == nil)
             #expect(found.properties.userID == nil)
-            #expect(found.properties.replyTo == nil)
+            #expect(found.properties.replyTo == Array("amq.rabbitmq.reply-to.".utf8))
             let table = headers(found.properties)
             #expect(table["harebell-orig-expiration"] == .string("60000"))
             #expect(table["harebell-orig-user-id"] == .string("guest"))

@@ -204,8 +204,8 @@ package final class AMQPConnection {
         call { $0.inspect(queue, at: now) }
     }
 
-    /// Whether that queue did not exist at the last response in this epoch.
-    package var isInspectedMissing: Bool { isOpen && link.engine.isInspectedMissing }
+    /// Whether that queue did not exist when it was inspected last in this epoch.
+    package func isMissing(_ queue: String) -> Bool { isOpen && link.engine.isMissing(queue) }
 
     // MARK: - Publishing and control
 

@@ -264,17 +264,18 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    /// Asks whether a queue exists that is not consumed, always the same one. The result is ``isInspectedMissing``.
+    /// Asks whether a queue exists that is not consumed, one at a time. The result is ``isMissing(_:)``.
     package mutating func inspect(_ queue: String, at now: Instant) {
         calledByOwner(at: now)
-        guard machine.isOpen, handshake.channelMax >= inspectionChannel, inspection.refusal != .accessRefused
+        guard machine.isOpen, handshake.channelMax >= inspectionChannel, !inspection.pending.contains(consumers.count)
         else { return }
-        inspection.other = queue
+        if queue != inspection.other { (inspection.other, inspection.refusal) = (queue, nil) }
+        guard inspection.refusal == nil || inspection.refusal == .notFound else { return }
         inspectQueue(of: consumers.count)
     }
 
-    /// Whether the queue of ``inspect(_:at:)`` did not exist at the last response.
-    package var isInspectedMissing: Bool { inspection.refusal == .notFound }
+    /// Whether a queue did not exist when it was inspected last.
+    package func isMissing(_ queue: String) -> Bool { inspection.other == queue && inspection.refusal == .notFound }
 
     private mutating func inspectQueue(of index: Int) {
         guard !inspection.pending.contains(index) else { return }

@@ -89,6 +89,8 @@ struct RequestReader: Sendable {
         guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
         if let environment = notification.environment { return environment }
         guard let topic = topic(of: delivery, from: queue) else { return nil }
-        return apps.meant(by: topic).first?.environment
+        // As in a worker, the full topic of a push type counts more than an equal bundle ID.
+        let suffix = notification.pushType.rules.topicSuffix.description
+        return (apps.first { $0.topic + suffix == topic } ?? apps.meant(by: topic).first)?.environment
     }
 }

@@ -24,14 +24,17 @@ struct DecodingReport {
         _ configuration: Configuration?
     ) throws(TLSError) {
         self.decoder = decoder
-        let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
         switch decoded {
         case .request: answer = "request"
         case .ignore(let reason): (answer, detail) = ("ignore", reason)
-        case .reject(let failure): (answer, detail) = ("reject", (apps?.checked(failure) ?? failure).detail)
+        case .reject(let failure):
+            // Its certificates may be on another machine.
+            let apps = configuration.flatMap { try? AppTable($0) }
+            (answer, detail) = ("reject", (apps?.checked(failure) ?? failure).detail)
         case .later(let pause): (answer, detail) = ("later", "in \(pause.components.seconds) s")
         }
         guard case .request(let request) = decoded else { return }
+        let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
         notBefore = request.notBefore
         problems = request.refusals.map(\.failure.detail)
         let latest = SystemClock.now().wall.seconds + RequestPipeline.longestAhead.components.seconds

@@ -37,7 +37,8 @@ package struct Request: Sendable {
     /// The number of notifications, including refused ones.
     package var count: Int { notifications.count + refusals.count }
 
-    private static let maximumNamed = 4
+    /// How many wrong notifications of a list an error names.
+    package static let maximumNamed = 4
 
     /// The failure of the whole request, with what its notifications have in common, and what is wrong with some.
     package func failure(_ detail: String) -> DecodingFailure {

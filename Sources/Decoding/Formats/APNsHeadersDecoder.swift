@@ -12,9 +12,14 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         let payload = fields.findings.check { () throws(DecodingFailure) in
             try RequestFields.payload(delivery.body)
         }
-        // The body may be meant as a whole request.
-        fields.isWhole = payload != nil
-        return .request(try fields.request(payload: payload))
+        do throws(DecodingFailure) {
+            return .request(try fields.request(payload: payload))
+        } catch {
+            var failure = error
+            // The body may be meant as a whole request.
+            if payload == nil || APNsJSONDecoder.isRequest(delivery.body) { failure.known?.lacksTopic = false }
+            throw failure
+        }
     }
 
     static func namesTarget(_ delivery: Delivery) -> Bool {

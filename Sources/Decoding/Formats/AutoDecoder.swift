@@ -50,13 +50,16 @@ package struct AutoDecoder: RefusingDecoder {
     /// another decoder they are that one's, such as the attributes of an event.
     private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
         let remark = takesEvents ? APNsHeadersDecoder.remark(about: delivery) : nil
-        guard let remark else { return .request(try APNsJSONDecoder.request(delivery.body)) }
         do throws(DecodingFailure) {
             var request = try APNsJSONDecoder.request(delivery.body)
-            request.hint = request.hint.map { "\($0); \(remark)" } ?? remark
+            if let remark { request.hint = request.hint.map { "\($0); \(remark)" } ?? remark }
             return .request(request)
         } catch {
-            throw DecodingFailure("\(error.detail); \(remark)", limit: error.limit, known: error.known)
+            var failure = error
+            if let remark { failure.detail += "; \(remark)" }
+            // The body may be meant as a payload.
+            if takesEvents, APNsHeadersDecoder.known(of: delivery).topic != nil { failure.known?.lacksTopic = false }
+            throw failure
         }
     }
 }

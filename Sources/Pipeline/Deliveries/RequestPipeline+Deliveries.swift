@@ -1,3 +1,4 @@
+import Configuration
 package import Core
 import Decoding
 import Logging
@@ -180,11 +181,11 @@ extension RequestPipeline {
     /// parked if another notification of their request has ended.
     package mutating func requeueWaiting(at now: Moment) {
         for request in deferred.removeAll(where: \.isUntouched) {
-            // Without a retry queue it could only wait here again.
-            if mayReturn(request) || !missingRetryQueues.isEmpty {
+            // Without its retry queue, or space for the headers of a copy, it could only wait here again.
+            let pause = settings.ladder.shortest
+            let queue = RetryQueueName.make(for: settings.queues[request.queue.index].name, delay: pause)
+            if mayReturn(request) || missingRetryQueues.contains(queue) || !parks(request, for: pause, at: now) {
                 requeue(request)
-            } else {
-                postpone(request, for: settings.ladder.shortest, at: now)
             }
         }
         stopWaiting(.requeue, notifications.handles, at: now)

@@ -7,14 +7,15 @@ import Logging
 extension RequestPipeline {
     /// The destinations of the configuration that are not open although publishes are meant for them, and a
     /// missing dead-letter queue in any case.
-    package func troubled(hasDeadLetters: Bool, at now: Instant) -> [TroubledDestination] {
+    package func troubled(isMissing: (String) -> Bool) -> [TroubledDestination] {
         var troubled = destinations.troubled.filter { $0.isConfigured && $0.publishes > 0 }.map {
             TroubledDestination(
                 name: $0.route.name, problem: $0.problem, isMissing: $0.isMissing, since: $0.since)
         }
-        let name = settings.deadLetters.route.name
-        if !hasDeadLetters, !troubled.contains(where: { $0.name == name }) {
-            troubled.append(TroubledDestination(name: name, problem: "does not exist", isMissing: true, since: now))
+        let route = settings.deadLetters.route
+        if route.exchange.isEmpty, isMissing(route.name), !troubled.contains(where: { $0.name == route.name }) {
+            troubled.append(
+                TroubledDestination(name: route.name, problem: "does not exist", isMissing: true, since: .distantPast))
         }
         return troubled
     }

@@ -37,10 +37,10 @@ package enum Republishing {
         if let copies = headers["CC"] { headers["harebell-orig-cc"] = copies }
         for name in effectiveHeaders { headers[name] = nil }
         if properties.headers != nil || !headers.entries.isEmpty { properties.headers = headers }
-        // RabbitMQ passes it on from AMQP 1.0, and closes the channel of a publish that has it: `maybe_set_fast_reply_to`
-        // in rabbit_channel.erl.
+        // RabbitMQ passes it on from AMQP 1.0, and closes the channel of a publish that has exactly this name:
+        // `maybe_set_fast_reply_to` in rabbit_channel.erl. With a dot, it still names no requester.
         if let replyTo = properties.replyTo, replyTo.elementsEqual(DirectReplyName.prefix.utf8) {
-            properties.replyTo = nil
+            properties.replyTo = replyTo + [UInt8(ascii: ".")]
         }
         properties.expiration = nil
         properties.userID = nil

@@ -38,15 +38,21 @@ extension RequestPipeline {
     /// Defers a message, as its decoder or its `not-before` asks. A copy waits in the retry queue with the longest
     /// delay within the pause. The rest of the pause, shorter than any delay, passes in the worker.
     mutating func postpone(_ request: InFlightRequest, for pause: Duration, at now: Moment) {
+        if !parks(request, for: pause, at: now) { decodeLater(request, for: pause, at: now) }
+    }
+
+    /// - Returns: whether a copy of a deferred message waits in a retry queue.
+    mutating func parks(_ request: InFlightRequest, for pause: Duration, at now: Moment) -> Bool {
         var note = RetryEncoder.Note(attempts: request.history.attempts)
         note.processed = request.history.processed
         note.expiresAt = request.expiresAt
         note.isPostponed = true
         request.dueSince = now.instant + min(pause, settings.longestDeferral)
         guard let delay = settings.ladder.level(within: pause), let copy = copy(of: request, note, delay: delay) else {
-            return decodeLater(request, for: pause, at: now)
+            return false
         }
         publish(copy, for: request, .postpone(pause), at: now)
+        return true
     }
 
     private func copy(of request: InFlightRequest, _ note: RetryEncoder.Note, delay: Duration) -> Publication? {

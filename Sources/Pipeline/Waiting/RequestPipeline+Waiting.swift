@@ -221,15 +221,11 @@ extension RequestPipeline {
         return open.count == Lane.devices.count || open.contains(where: \.hasResponded)
     }
 
-    /// Whether a paused app has no notification for its next probe. While its credential is refused, everything waits
-    /// for the credential's probe.
+    /// Whether a paused app has no notification for its next probe.
     private func lacksProbe(at now: Moment) -> Bool {
         waiting.table.configured.contains { id in
-            let isRefused = !waiting.isOpen(.app(id, Lane.credential))
-            return reachability.isUsable(waiting.table.apps[id.index].pools.notifications, at: now.instant)
-                && (isRefused ? [Lane.credential] : Lane.all).contains {
-                    waiting.lacksProbe(.app(id, $0), at: now.instant)
-                }
+            reachability.isUsable(waiting.table.apps[id.index].pools.notifications, at: now.instant)
+                && waiting.lacksProbe(id, at: now.instant)
         }
     }
 

@@ -30,8 +30,8 @@ package struct Waiting {
     private var connections: [Lane] = []
     /// How many notifications of each request wait in closed lanes. A request counts for each of its apps.
     private var shares: [Share: [ObjectIdentifier: Int]] = [:]
-    /// The number of these requests, for each queue.
-    private var waitingRequests: [QueueID: Int] = [:]
+    /// The same for all apps of a queue.
+    private var sharesOfAll: [QueueID: [ObjectIdentifier: Int]] = [:]
     /// The number of notifications in closed lanes.
     private(set) var count = 0
     private let log: Logger
@@ -219,7 +219,7 @@ package struct Waiting {
         if case .app(let app, let lane) = place {
             let accepted = lane == Lane.credential ? "app" : "topic"
             log.notice(
-                "APNs accepts this \(accepted) again: it is resumed", metadata: pauseMetadata(app, lane, nil))
+                "this \(accepted) is no longer refused: it is resumed", metadata: pauseMetadata(app, lane, nil))
             table.apps[app.index].lanes[lane.index].tokenRefusals.reset()
         }
         release(place, at: now)
@@ -229,9 +229,13 @@ package struct Waiting {
         if let probe = self[place].gate.nextProbe { release(place, at: probe) }
     }
 
-    /// Whether a closed lane is due for a probe and has no notification for it.
-    func lacksProbe(_ place: Place, at now: Instant) -> Bool {
-        self[place].held.isEmpty && self[place].gate.nextProbe.map { $0 <= now } ?? false
+    /// Whether a closed lane of an app is due for a probe and has no notification for it. Any notification of the app
+    /// tests its credential.
+    func lacksProbe(_ app: AppID, at now: Instant) -> Bool {
+        let lacking = Lane.all.filter { table.apps[app.index].lanes[$0.index].held.isEmpty }
+        let due = lacking.filter { self[.app(app, $0)].gate.nextProbe.map { $0 <= now } ?? false }
+        guard !isOpen(.app(app, Lane.credential)) else { return !due.isEmpty }
+        return lacking.count == Lane.count && due.contains(Lane.credential)
     }
 
     // MARK: Held notifications
@@ -245,28 +249,30 @@ package struct Waiting {
         let share = Share(entry)
         let prefetch = Int(queues[share.queue.index].prefetch)
         return (shares[share]?.count ?? 0) > max(1, prefetch / Self.shareOfPrefetch)
-            || (waitingRequests[share.queue] ?? 0) > max(1, prefetch / Self.shareOfAllApps)
+            || (sharesOfAll[share.queue]?.count ?? 0) > max(1, prefetch / Self.shareOfAllApps)
     }
 
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {
         self[place].held.append(handle)
         entry.place = .lane(place)
-        count(entry, by: 1)
+        add(1, entry)
     }
 
     mutating func remove(_ handle: Handle, _ entry: InFlightNotification, from place: Place) {
         self[place].held.remove(handle)
         entry.place = .none
-        count(entry, by: -1)
+        add(-1, entry)
     }
 
-    private mutating func count(_ entry: InFlightNotification, by change: Int) {
+    private mutating func add(_ change: Int, _ entry: InFlightNotification) {
+        func add(to held: inout Int?) {
+            let sum = (held ?? 0) + change
+            held = sum > 0 ? sum : nil
+        }
         count += change
         let (share, request) = (Share(entry), ObjectIdentifier(entry.request))
-        let before = shares[share]?[request] ?? 0
-        let after = before + change
-        shares[share, default: [:]][request] = after > 0 ? after : nil
-        if before == 0 || after == 0 { waitingRequests[share.queue, default: 0] += change }
+        add(to: &shares[share, default: [:]][request])
+        add(to: &sharesOfAll[share.queue, default: [:]][request])
     }
 
     /// The next notification that a lane admits: any one if the gate is open, otherwise one as a probe.

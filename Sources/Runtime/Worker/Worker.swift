@@ -206,6 +206,7 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func consumerLost(queue: QueueID? = nil) {
+        nextCount = .distantPast
         pipeline.consumerLost(queue: queue, at: now)
         performActions()
     }
@@ -230,13 +231,14 @@ package struct Worker: ~Copyable {
 
     private static let countInterval = Duration.seconds(5)
 
-    /// Asks for the number of waiting messages in the queues, and for the dead-letter queue, for later snapshots.
+    /// Asks for the number of waiting messages in the queues, and for the dead-letter queue, for later snapshots. One
+    /// worker of a process asks for the latter: a broker logs each question for a missing queue as an error.
     package mutating func inspectQueues(at now: Moment) {
         guard nextCount <= now.instant, consumer.isOpen, drain.stage == .running else { return }
         nextCount = now.instant + Self.countInterval
         for index in queues.indices { consumer.countMessages(queue: QueueID(index), at: now.instant) }
         let deadLetters = pipeline.settings.deadLetters.route
-        if deadLetters.exchange.isEmpty { consumer.inspect(deadLetters.name, at: now.instant) }
+        if index == 0, deadLetters.exchange.isEmpty { consumer.inspect(deadLetters.name, at: now.instant) }
     }
 
     /// Has every connection log in with another password; where it is a token, open connections go on with it.

@@ -103,6 +103,7 @@ extension Worker {
         }
         var poolCounters = pools.formerCounters
         for pool in statistics.values { poolCounters.add(pool.counters) }
+        let troubled = pipeline.troubled { consumer.isMissing($0) }
         return WorkerSnapshot(
             takenAt: now, isDraining: drain.stage != .running, counters: pipeline.counters, timings: pipeline.timings,
             tally: pipeline.tally, names: pipeline.waiting.table.apps.map(\.name),
@@ -117,7 +118,7 @@ extension Worker {
                     paceWaiting: pipeline.paceWaiting(ofQueue: index))
             },
             isSuspended: pipeline.reachability.isSuspended, isPublisherOpen: isPublisherOpen,
-            troubled: pipeline.troubled(hasDeadLetters: !consumer.isInspectedMissing, at: now.instant),
+            troubled: troubled,
             blocked: isBlocked ? blocked ?? "" : nil, outages: outages,
             apps: apps.map { app in
                 let pool = app.pools.notifications

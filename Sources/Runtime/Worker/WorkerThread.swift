@@ -101,7 +101,7 @@ package final class WorkerThread: LoopOwner {
     package func endTurn(at now: Moment) {
         worker.step(at: now)
         while let event = worker.nextEvent() {
-            // A missing dead-letter queue is known before the first snapshot that someone waits for.
+            // So that an early snapshot knows of a missing dead-letter queue.
             if case .ready = event { worker.inspectQueues(at: now) }
             task.report(event)
         }

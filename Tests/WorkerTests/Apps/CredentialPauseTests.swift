@@ -75,7 +75,7 @@ struct CredentialPauseTests {
         world.cut(World.apns)
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.published(in: "push.results").count == 6 && world.published(in: "push.dead").isEmpty)
-        let resumed = world.log.map(\.message).filter { $0.hasSuffix(" again: it is resumed") }
+        let resumed = world.log.map(\.message).filter { $0.hasSuffix(" is no longer refused: it is resumed") }
         #expect(resumed.map { $0.contains("this topic") } == [false, true])
     }
 

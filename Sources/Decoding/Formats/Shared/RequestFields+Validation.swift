@@ -37,7 +37,9 @@ extension RequestFields {
             remarks.add("apns-request-id: only for broadcasts and channel operations; use apns-id")
         }
         let type = pushType(payload, isBroadcast: isBroadcast)
-        if let payload { checkSize(of: payload, type, isBroadcast: isBroadcast) }
+        // A Live Activity without a target may be meant as a broadcast.
+        let sizeType = recipients == nil && type == .liveactivity ? nil : type
+        if let payload { checkSize(of: payload, sizeType, isBroadcast: isBroadcast) }
         if isBroadcast { expectNone(.collapseID, beside: .channelID) }
         let topic = topic()
         let priority = priority(type, isBroadcast: isBroadcast)
@@ -57,14 +59,12 @@ extension RequestFields {
         return request(recipients, content, notBefore: notBefore)
     }
 
-    private static let maximumNamed = 4
-
     private mutating func addBadTokens(_ tokens: [ArraySlice<UInt8>]) {
         let bad = tokens.indices.filter { DeviceToken(hex: tokens[$0]) == nil }
-        for position in bad.prefix(Self.maximumNamed) {
+        for position in bad.prefix(Request.maximumNamed) {
             findings.add(DecodingFailure("device-tokens[\(position)]: \(Self.badToken(tokens[position]))"))
         }
-        if bad.count > Self.maximumNamed {
+        if bad.count > Request.maximumNamed {
             findings.add(DecodingFailure("device-tokens: \(bad.count) are not valid"))
         }
     }
@@ -121,7 +121,7 @@ extension RequestFields {
     private var failure: DecodingFailure {
         var known = known
         known.lacksTopic =
-            isWhole && self[.topic].isMissing && (known.environment != nil || self[.environment].isMissing)
+            self[.topic].isMissing && (known.environment != nil || self[.environment].isMissing)
         return DecodingFailure(
             (findings.details + [remarks.text].compactMap(\.self)).joined(separator: "; "), limit: findings.limit,
             known: known

@@ -119,8 +119,6 @@ package struct RequestFields {
     var key: ArraySlice<UInt8>?
     /// Whether ``findings`` say that the target is not valid.
     private(set) var isTargetRefused = false
-    /// Whether all of the message could be read: what is missing is then not in the rest.
-    var isWhole = true
     /// Mistakes that do not make the message invalid.
     var remarks = Remarks()
     /// One bit for each field that was found.
