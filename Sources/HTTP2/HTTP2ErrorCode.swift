@@ -2,7 +2,7 @@
 /// constants.
 ///
 /// Source: RFC 9113, section 7.
-package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
+package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     package let rawValue: UInt32
 
     package init(rawValue: UInt32) {
@@ -15,9 +15,7 @@ package struct HTTP2ErrorCode: RawRepresentable, Hashable, Sendable {
     package static let refusedStream = HTTP2ErrorCode(rawValue: 0x07)
     package static let cancel = HTTP2ErrorCode(rawValue: 0x08)
     package static let enhanceYourCalm = HTTP2ErrorCode(rawValue: 0x0b)
-}
 
-extension HTTP2ErrorCode: CustomStringConvertible {
     /// The RFC's names, indexed by code.
     package static let names = [
         "NO_ERROR", "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",

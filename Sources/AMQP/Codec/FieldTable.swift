@@ -33,7 +33,7 @@ package indirect enum FieldValue: Sendable, Equatable {
 }
 
 /// Headers or arguments, in order. A name may occur twice.
-package struct FieldTable: Sendable, Equatable {
+package struct FieldTable: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     package struct Entry: Sendable, Equatable {
         /// At most 255 bytes.
         package var name: [UInt8]
@@ -66,9 +66,7 @@ package struct FieldTable: Sendable, Equatable {
             entries.insert(Entry(name: Array(name.utf8), value: newValue), at: place ?? entries.count)
         }
     }
-}
 
-extension FieldTable: ExpressibleByDictionaryLiteral {
     package init(dictionaryLiteral elements: (String, FieldValue)...) {
         entries = elements.map { Entry(name: Array($0.0.utf8), value: $0.1) }
     }

@@ -4,7 +4,7 @@ package import Core
 ///
 /// Source: rabbitmq.com/docs/uri-spec and /docs/uri-query-parameters, of which only `auth_mechanism` is supported. An
 /// empty path means the virtual host `/`; the path `/` means the virtual host with the empty name.
-package struct BrokerAddress: Sendable, Equatable {
+package struct BrokerAddress: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
     package var endpoint: Endpoint
     package var usesTLS = false
     package var user = "guest"
@@ -81,16 +81,12 @@ package struct BrokerAddress: Sendable, Equatable {
     private static func bad(_ what: String) -> AMQPError {
         AMQPError(.badAddress, "broker address: \(what)", isTransient: false)
     }
-}
 
-extension BrokerAddress: CustomStringConvertible {
     /// The URI without its password.
     package var description: String {
         "\(usesTLS ? "amqps" : "amqp")://\(user)@\(endpoint), virtual host \"\(virtualHost)\""
     }
-}
 
-extension BrokerAddress: CustomReflectable {
     package var customMirror: Mirror {
         Mirror(self, children: ["address": description])
     }

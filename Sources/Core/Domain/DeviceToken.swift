@@ -2,7 +2,7 @@
 ///
 /// Apple asks providers not to assume a size, so the only limit is ``maximumDigits``. Source: "Sending notification
 /// requests to APNs", `:path`.
-package struct DeviceToken: Hashable, Sendable {
+package struct DeviceToken: Hashable, Sendable, CustomStringConvertible {
     /// Well above all known sizes (64 to 200 digits), well below the limit of a header list.
     package static let maximumDigits = 1024
 
@@ -51,9 +51,7 @@ package struct DeviceToken: Hashable, Sendable {
         }
         return isOther & ones << 7 == 0
     }
-}
 
-extension DeviceToken: CustomStringConvertible {
     /// Shortened: complete tokens belong into results, not into logs or errors.
     package var description: String {
         "\(String(decoding: hex.prefix(8), as: UTF8.self))…"

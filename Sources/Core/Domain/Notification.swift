@@ -85,9 +85,7 @@ package struct Notification: Sendable {
             payload: operation.body[...])
         self.init(target: .management(operation), content)
     }
-}
 
-extension Notification {
     package var topic: ArraySlice<UInt8>? { content.topic }
     package var pushType: PushType { content.pushType }
     package var priority: Priority? { content.priority }

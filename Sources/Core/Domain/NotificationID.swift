@@ -1,5 +1,5 @@
 /// The value of `apns-id`: a UUID that a notification keeps through every attempt, redelivery and replay.
-package struct NotificationID: Hashable, Sendable {
+package struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     /// The first eight bytes, most significant first.
     package let high: UInt64
     /// The last eight bytes, most significant first.
@@ -84,9 +84,7 @@ package struct NotificationID: Hashable, Sendable {
             &+ areLetters &* UInt64(UInt8(ascii: "a") - UInt8(ascii: "0") - 10)
         return characters.littleEndian
     }
-}
 
-extension NotificationID: CustomStringConvertible {
     package var description: String {
         var bytes: [UInt8] = []
         withText { bytes.append($0) }

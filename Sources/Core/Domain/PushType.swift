@@ -1,6 +1,6 @@
 /// The value of `apns-push-type`; ``rules`` contains Apple's rules for each.
 @usableFromInline
-package enum PushType: UInt8, CaseIterable, Sendable {
+package enum PushType: UInt8, CaseIterable, Sendable, CustomStringConvertible {
     case alert, background, complication, controls, fileprovider, liveactivity, location, mdm, pushtotalk, voip, widgets
 
     /// Other modules would call the derived one indirectly.
@@ -22,9 +22,7 @@ package enum PushType: UInt8, CaseIterable, Sendable {
     }
 
     package var name: StaticString { rules.name }
-}
 
-extension PushType: CustomStringConvertible {
     @usableFromInline package var description: String { name.description }
 }
 

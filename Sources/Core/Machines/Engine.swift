@@ -45,7 +45,7 @@ extension Engine {
 }
 
 /// The target of a connection.
-package struct Endpoint: Hashable, Sendable {
+package struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     /// A host name, or an IPv4 or IPv6 address without brackets.
     package var host: String
     package var port: UInt16
@@ -54,9 +54,7 @@ package struct Endpoint: Hashable, Sendable {
         self.host = host
         self.port = port
     }
-}
 
-extension Endpoint: CustomStringConvertible {
     package var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }

@@ -8,9 +8,7 @@ extension UInt8 {
         default: nil
         }
     }
-}
 
-extension UInt8 {
     package func isLetterOrDigit(or others: String = "") -> Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

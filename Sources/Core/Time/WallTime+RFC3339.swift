@@ -25,9 +25,7 @@ extension WallTime {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
-}
 
-extension WallTime {
     /// Parses an RFC 3339 date and time, with `Z` or an offset. Digits beyond milliseconds are truncated.
     ///
     /// - Returns: `nil` for any other text, and for a day that does not exist in its month.

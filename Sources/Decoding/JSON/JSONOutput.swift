@@ -1,7 +1,7 @@
 import Core
 
 /// JSON output for programs; keys keep the given order.
-package indirect enum JSONOutput {
+package indirect enum JSONOutput: CustomStringConvertible {
     case null
     case boolean(Bool)
     case integer(Int)
@@ -47,9 +47,7 @@ package indirect enum JSONOutput {
             json.append(UInt8(ascii: "}"))
         }
     }
-}
 
-extension JSONOutput: CustomStringConvertible {
     package var description: String {
         var json: [UInt8] = []
         append(to: &json)

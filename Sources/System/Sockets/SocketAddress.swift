@@ -2,7 +2,7 @@ package import Core
 package import Glibc
 
 /// An IPv4 or IPv6 address with a port, in the form of the socket calls.
-package struct SocketAddress: Sendable {
+package struct SocketAddress: Sendable, CustomStringConvertible {
     private var storage: sockaddr_storage
     private let length: socklen_t
 
@@ -79,8 +79,6 @@ package struct SocketAddress: Sendable {
     private static func text(_ characters: [CChar]) -> String {
         String(decoding: characters.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
-}
 
-extension SocketAddress: CustomStringConvertible {
     package var description: String { endpoint.description }
 }
