@@ -49,22 +49,18 @@ extension DeadLetterRun {
         /// The export could not be written.
         case unwritable(String)
         case failed(String)
-    }
-}
 
-extension DeadLetterRun.End {
-    /// The machine-readable name.
-    var name: String {
-        switch self {
-        case .complete: "complete"
-        case .stopped: "interrupted"
-        case .locked: "locked"
-        case .failed, .unwritable: "failed"
+        /// The machine-readable name.
+        var name: String {
+            switch self {
+            case .complete: "complete"
+            case .stopped: "interrupted"
+            case .locked: "locked"
+            case .failed, .unwritable: "failed"
+            }
         }
     }
-}
 
-extension DeadLetterRun {
     /// The reason for the end, for operators.
     var explanation: String {
         switch end {
