@@ -14,20 +14,13 @@ import HTTP2
 /// Most notifications of a connection have the same type, priority and provider token. Their fields are prepared once
 /// and kept; only the path, the id, the topic, the expiration and the collapse id are written for each notification.
 struct RequestWriter {
-    /// What the kept fields depend on.
-    private struct Prepared {
-        let pushType: PushType
-        let priority: Priority?
-        let expires: Bool
-        let tokenGeneration: UInt32?
-    }
-
     /// The maximum of a connection's topics that are indexed.
     static let maximumIndexedTopics = 16
 
     private let authority: [UInt8]
     private var indexedTopics: [[UInt8]] = []
-    private var prepared: Prepared?
+    /// What the kept fields depend on.
+    private var prepared: (pushType: PushType, priority: Priority?, expires: Bool, tokenGeneration: UInt32?)?
     private var scratch: [UInt8] = []
     private var knowsID = false
     private var knowsRequestID = false
@@ -97,9 +90,7 @@ struct RequestWriter {
         if let priority = content.priority { fields.add("apns-priority", priority.name) }
         fields.add("apns-topic", "")
         fields.keep()
-        prepared = Prepared(
-            pushType: content.pushType, priority: content.priority, expires: content.expiration != nil,
-            tokenGeneration: authorization?.generation)
+        prepared = (content.pushType, content.priority, content.expiration != nil, authorization?.generation)
     }
 
     private mutating func isIndexed(_ topic: ArraySlice<UInt8>) -> Bool {

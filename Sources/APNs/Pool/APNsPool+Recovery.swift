@@ -9,12 +9,6 @@ import Core
 ///
 /// Sources: "Establishing a token-based connection to APNs"; "Handling notification responses from APNs".
 extension APNsPool {
-    /// A fresh connection has also refused a provider token, so requests from older ones need no fresh connection.
-    struct Verdict {
-        let refusal: TokenRefusal
-        let serial: UInt32
-    }
-
     /// - Returns: Whether the request is sent again; otherwise the owner receives its response.
     mutating func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment)
         -> Bool
@@ -79,7 +73,7 @@ extension APNsPool {
             return false
         }
         guard !requests[handle].submission.hadFreshConnection else {
-            verdict = Verdict(refusal: refusal, serial: connection.serial)
+            verdict = (refusal, connection.serial)
             return false
         }
         requests[handle].submission.hadFreshConnection = true

@@ -116,8 +116,9 @@ package struct APNsPool: ~Copyable {
     var waiting = WaitingRequests()
     /// The first connection that counts as fresh after a provider token was refused.
     var freshSerial: UInt32 = 0
+    /// A fresh connection has also refused a provider token, so requests from older ones need no fresh connection.
     /// Valid until APNs accepts a provider token.
-    var verdict: Verdict?
+    var verdict: (refusal: TokenRefusal, serial: UInt32)?
     var placement = Placement()
     var surplus: PoolShrinkPolicy
     var events = Deque<Event>()
