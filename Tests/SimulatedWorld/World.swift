@@ -81,8 +81,7 @@ package final class World {
     /// A world with one running worker, which records its ``log``.
     ///
     /// - Parameters:
-    ///   - prefetch: of the queue, where it is not the usual one.
-    ///   - hold: likewise the hold time.
+    ///   - prefetch, hold: where the queue's prefetch or the hold time is not the usual one.
     ///   - before: called before the worker starts.
     package static func started(
         script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,
