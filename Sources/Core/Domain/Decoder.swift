@@ -120,17 +120,6 @@ package enum Decoded: Sendable {
     /// Delayed, then decoded again. The message waits in the retry queue with the longest delay that does not exceed
     /// this, then in the process for the rest. A time in the past means no delay.
     case later(Duration)
-
-    /// The same with the key of an outer format, unless the inner one has its own.
-    package func keyed(_ key: ArraySlice<UInt8>?) -> Decoded {
-        switch self {
-        case .request(var request):
-            request.key = request.key ?? key
-            return .request(request)
-        case .reject(let failure): return .reject(failure.keyed(key))
-        case .ignore, .later: return self
-        }
-    }
 }
 
 /// A plug-in that reads one message format.

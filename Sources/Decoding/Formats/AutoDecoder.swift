@@ -51,8 +51,9 @@ package struct AutoDecoder: RefusingDecoder {
     private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
         let remark = takesEvents ? APNsHeadersDecoder.remark(about: delivery) : nil
         do throws(DecodingFailure) {
+            guard let remark else { return .request(try APNsJSONDecoder.request(delivery.body)) }
             var request = try APNsJSONDecoder.request(delivery.body)
-            if let remark { request.hint = request.hint.map { "\($0); \(remark)" } ?? remark }
+            request.hint = request.hint.map { "\($0); \(remark)" } ?? remark
             return .request(request)
         } catch {
             var failure = error

@@ -52,7 +52,7 @@ package struct CeleryDecoder: RefusingDecoder {
         try Self.checkSerialization(delivery)
         let message = try CeleryMessage(delivery)
         do throws(DecodingFailure) {
-            return try decoded(message, of: delivery, at: now).keyed(message.id)
+            return try decoded(message, of: delivery, at: now)
         } catch {
             throw error.keyed(message.id)
         }
@@ -77,6 +77,7 @@ package struct CeleryDecoder: RefusingDecoder {
             throw DecodingFailure("\(task.place): half of a surrogate pair")
         }
         let decoded = inner[index].decode(delivery.inner(argument), at: now)
+        if case .reject(let failure) = decoded { throw failure }
         guard case .request(var request) = decoded else { return decoded }
         // The notifications of a fan-out share one payload.
         var checked: ArraySlice<UInt8>?
@@ -85,6 +86,7 @@ package struct CeleryDecoder: RefusingDecoder {
             guard let path = KombuValue.path(in: notification.payload) else { continue }
             throw request.failure("payload\(path): \(KombuValue.complaint)")
         }
+        if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires, at: now) }
         return .request(request)
     }

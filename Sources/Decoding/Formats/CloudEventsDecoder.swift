@@ -98,6 +98,11 @@ package struct CloudEventsDecoder: RefusingDecoder {
             return .ignore(reason: "another type of event")
         }
         // Source and id together identify an event.
-        return inner.decode(data, at: now).keyed(attributes.source + [0] + attributes.id)
+        func key() -> ArraySlice<UInt8> { attributes.source + [0] + attributes.id }
+        let decoded = inner.decode(data, at: now)
+        if case .reject(let failure) = decoded { return .reject(failure.keyed(key())) }
+        guard case .request(var request) = decoded else { return decoded }
+        if request.key == nil { request.key = key() }
+        return .request(request)
     }
 }
