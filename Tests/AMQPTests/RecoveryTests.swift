@@ -176,7 +176,7 @@ struct RecoveryTests {
         #expect(setup.broker.violations.isEmpty)
     }
 
-    @Test("Another queue is found missing whenever it is, without an effect on consumers, and not if that is refused")
+    @Test("A missing queue that is not consumed is detected without effect on consumers, unless the broker refuses")
     func inspection() throws {
         let setup = consumer("work")
         setup.broker.declare("work")
@@ -199,6 +199,9 @@ struct RecoveryTests {
         setup.broker.refusesCounts = false
         setup.broker.delete("other")
         #expect(!isMissing(), "the user may not ask on this connection")
+        setup.connection.inspect("third", at: setup.network.now)
+        setup.settle()
+        #expect(setup.connection.isMissing("third") && !setup.connection.isMissing("other"))
         #expect(setup.takeEvents().isEmpty)
         #expect(setup.network.attempts == 1 && setup.broker.violations.isEmpty)
         setup.broker.closeAll()

@@ -10,7 +10,7 @@ private final class Rig: LoopOwner, AdminPages {
     let network: SocketNetwork
     private(set) var server: AdminServer!
     private(set) var visitors: [Visitor] = []
-    /// Whether `/slow` has its content, which requests that wait get at once.
+    /// Whether `/slow` has its content. Setting it responds to waiting requests at once.
     var isSlowReady = false {
         didSet { server.respondToWaiting() }
     }

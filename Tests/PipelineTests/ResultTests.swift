@@ -108,7 +108,7 @@ struct ResultTests {
             #expect(result.properties.messageID == nil)
         }
 
-        @Test("An empty message id or correlation id is none")
+        @Test("An empty message id or correlation id counts as missing")
         func emptyIDs() throws {
             func result(messageID: String, correlationID: String) throws -> Publication {
                 ResultEncoder.encode(

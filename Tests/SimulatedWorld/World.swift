@@ -81,7 +81,7 @@ package final class World {
     /// A world with one running worker, which records its ``log``.
     ///
     /// - Parameters:
-    ///   - prefetch, hold: where the queue's prefetch or the hold time is not the usual one.
+    ///   - prefetch, hold: of the queue, and the hold time; `nil` for the usual ones.
     ///   - before: called before the worker starts.
     package static func started(
         script: String = "", declares: [String] = World.queues, hasRetryQueues: Bool = true,

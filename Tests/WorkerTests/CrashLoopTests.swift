@@ -52,7 +52,7 @@ struct CrashLoopTests {
         #expect(world.worker?.snapshot(at: world.moment).queues[0].prefetchInForce == 10)
     }
 
-    @Test("A request that only waits for its time is no poison suspect, however often its worker is restarted")
+    @Test("A request that only waits for its time is not a poison suspect, however often its worker is restarted")
     func restarted() throws {
         let world = try World.started()
         world.broker.countsDeliveries = true

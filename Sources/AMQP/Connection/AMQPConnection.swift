@@ -199,7 +199,7 @@ package final class AMQPConnection {
         isOpen ? link.engine.messages(queue: queue) : nil
     }
 
-    /// Asks whether a queue exists that is not consumed, if the connection is open.
+    /// Asks whether a queue that is not consumed exists, if the connection is open.
     package func inspect(_ queue: String, at now: Instant) {
         call { $0.inspect(queue, at: now) }
     }

@@ -264,7 +264,7 @@ extension AMQPEngine {
         consumers[queue.index].messages
     }
 
-    /// Asks whether a queue exists that is not consumed, one at a time. The result is ``isMissing(_:)``.
+    /// Asks whether a queue that is not consumed exists, one queue at a time. The result is ``isMissing(_:)``.
     package mutating func inspect(_ queue: String, at now: Instant) {
         calledByOwner(at: now)
         guard machine.isOpen, handshake.channelMax >= inspectionChannel, !inspection.pending.contains(consumers.count)

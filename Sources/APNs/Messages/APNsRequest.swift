@@ -12,7 +12,7 @@ open class APNsRequest {
     package final let id: NotificationID
     /// The AMQP `priority`: orders the waiting requests.
     final let rank: UInt8
-    /// What its pool tries; begins anew with each submission.
+    /// What its pool has tried since the last submission.
     final var submission = Submission(isProbe: false)
 
     struct Submission {

@@ -111,7 +111,7 @@ package struct APNsPool: ~Copyable {
     /// The rate divisor of the connection that ended last. The next one starts with it while no other is open.
     var lastDivisor = 1
     var connections: [PoolConnection] = []
-    /// Those that have not ended, by the owner's handles.
+    /// Requests that have not ended, by the owner's handles.
     var requests = Slab<APNsRequest>(givesHandles: false)
     var waiting = WaitingRequests()
     /// The first connection that counts as fresh after a provider token was refused.

@@ -81,7 +81,14 @@ struct RequestReader: Sendable {
     /// Whether the request has this topic, or an app has this topic and the request adds the suffix of a push type.
     func isMeant(_ topic: String, by delivery: Delivery, from queue: String?) -> Bool {
         guard let own = self.topic(of: delivery, from: queue) else { return false }
-        return own == topic || apps.meant(by: own).contains { $0.topic == topic }
+        let type = request(of: delivery, from: queue)?.notifications.first?.pushType
+        return own == topic || meant(by: own, type).contains { $0.topic == topic }
+    }
+
+    /// As in a worker, the full topic of a push type counts more than an equal bundle ID.
+    private func meant(by topic: String, _ type: PushType?) -> [Configuration.App] {
+        let full = apps.filter { app in type.map { app.topic + $0.rules.topicSuffix.description == topic } ?? false }
+        return full.isEmpty ? apps.meant(by: topic) : full
     }
 
     /// The environment in the request, else that of the first app with its topic.
@@ -89,8 +96,6 @@ struct RequestReader: Sendable {
         guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
         if let environment = notification.environment { return environment }
         guard let topic = topic(of: delivery, from: queue) else { return nil }
-        // As in a worker, the full topic of a push type counts more than an equal bundle ID.
-        let suffix = notification.pushType.rules.topicSuffix.description
-        return (apps.first { $0.topic + suffix == topic } ?? apps.meant(by: topic).first)?.environment
+        return meant(by: topic, notification.pushType).first?.environment
     }
 }

@@ -28,7 +28,7 @@ struct DecodingReport {
         case .request: answer = "request"
         case .ignore(let reason): (answer, detail) = ("ignore", reason)
         case .reject(let failure):
-            // Its certificates may be on another machine.
+            // The configuration's certificates may be on another machine.
             let apps = configuration.flatMap { try? AppTable($0) }
             (answer, detail) = ("reject", (apps?.checked(failure) ?? failure).detail)
         case .later(let pause): (answer, detail) = ("later", "in \(pause.components.seconds) s")

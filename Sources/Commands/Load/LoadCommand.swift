@@ -39,7 +39,7 @@ struct LoadCommand: ParsableCommand {
     @Option(help: "Bytes of padding in each alert.")
     var bodySize = 32
 
-    @Option(help: "Seconds without a result or an accepted message that end the run.")
+    @Option(help: "The run ends after so many seconds without a result or a confirmed message.")
     var timeout = 30
 
     @Option(help: ArgumentHelp("Former name of --timeout.", visibility: .hidden))

@@ -97,7 +97,7 @@ struct SendCommand: ParsableCommand {
         } else {
             printLine(lines: result.lines)
         }
-        // Only a request for one attempt expires without a time, as a broadcast does: nothing is wrong with it.
+        // Without a time, only a single attempt can expire (0, the default of a broadcast): the request is valid.
         if expiration ?? 0 == 0, result.outcome == .expired { throw Status.unavailable }
         if let status = result.outcome.status { throw status }
     }

@@ -40,7 +40,7 @@ package struct Request: Sendable {
     /// How many wrong notifications of a list an error names.
     package static let maximumNamed = 4
 
-    /// The failure of the whole request, with what its notifications have in common, and what is wrong with some.
+    /// The failure of the whole request, with what its notifications have in common, and its first refusals.
     package func failure(_ detail: String) -> DecodingFailure {
         var known = DecodingFailure.Known()
         if let first = notifications.first {
@@ -80,13 +80,13 @@ package struct DecodingFailure: Error, Equatable, Sendable {
     package let limit: DecodingLimit?
     /// What could be read of the request nevertheless, for its result.
     package var known: Known?
-    /// ``Request/key``, which gives the result the `apns-id` that the request has once it can be read.
+    /// ``Request/key``: the result then has the `apns-id` that the corrected request will have.
     package var key: ArraySlice<UInt8>?
 
     package struct Known: Equatable, Sendable {
         package var target: Notification.Target?
         package var topic: ArraySlice<UInt8>?
-        /// Whether it certainly names no topic; its environment, which may decide for an app, is then valid or missing.
+        /// Whether it certainly names no topic. Its environment, which may select the app, is then valid or missing.
         package var lacksTopic = false
         package var environment: Environment?
         package var id: NotificationID?

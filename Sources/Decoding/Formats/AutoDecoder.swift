@@ -59,7 +59,7 @@ package struct AutoDecoder: RefusingDecoder {
             var failure = error
             if let remark { failure.detail += "; \(remark)" }
             // The body may be meant as a payload.
-            if takesEvents, APNsHeadersDecoder.known(of: delivery).topic != nil { failure.known?.lacksTopic = false }
+            if APNsHeadersDecoder.known(of: delivery).topic != nil { failure.known?.lacksTopic = false }
             throw failure
         }
     }

@@ -77,7 +77,7 @@ package struct CeleryDecoder: RefusingDecoder {
             throw DecodingFailure("\(task.place): half of a surrogate pair")
         }
         let decoded = inner[index].decode(delivery.inner(argument), at: now)
-        if case .reject(let failure) = decoded { throw failure }
+        if case .reject(let failure) = decoded { return .reject(failure.keyed(message.id)) }
         guard case .request(var request) = decoded else { return decoded }
         // The notifications of a fan-out share one payload.
         var checked: ArraySlice<UInt8>?

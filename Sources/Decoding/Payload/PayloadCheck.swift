@@ -123,7 +123,7 @@ package struct PayloadCheck {
                 let part = bytes.pathPart(name)
                 try readForeign(bytes, "\(table.path)", part, depth: depth)
                 findings.add("\(table.path)", foreignPath: part, Self.unknown(part, in: table, for: type))
-                // The dictionary may be a value of Python.
+                // The dictionary of these keys may be a wrapped value of Python (``KombuValue``).
                 hasForeignObjects = true
                 continue
             }

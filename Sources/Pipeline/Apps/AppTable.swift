@@ -143,7 +143,7 @@ package struct AppTable {
     /// A bundle ID gets the suffix of the push type; a full topic is used unchanged. A name that is one app's full
     /// topic and another's bundle ID counts as the full topic. Broadcasts and channels always use the bundle ID.
     ///
-    /// Not with a decoding failure, which is large to copy.
+    /// The failure is not a ``DecodingFailure``, which is large to copy.
     package func resolve(_ notification: borrowing Notification) -> Result<Match, Complaint> {
         let type = notification.content.pushType
         let environment = notification.content.environment
@@ -177,7 +177,7 @@ package struct AppTable {
         return .failure(Complaint(unknown(topic)))
     }
 
-    /// A failure with what is wrong with the topic, too, whatever the push type is.
+    /// The failure, preceded by an error of the topic that holds for every push type.
     package func checked(_ failure: DecodingFailure) -> DecodingFailure {
         guard let known = failure.known, let other = complaint(about: known) else { return failure }
         var failure = failure

@@ -181,7 +181,7 @@ extension RequestPipeline {
     /// parked if another notification of their request has ended.
     package mutating func requeueWaiting(at now: Moment) {
         for request in deferred.removeAll(where: \.isUntouched) {
-            // Without its retry queue, or space for the headers of a copy, it could only wait here again.
+            // Parking needs the retry queue, and space for the headers of a copy; otherwise it is requeued.
             let pause = settings.ladder.shortest
             let queue = RetryQueueName.make(for: settings.queues[request.queue.index].name, delay: pause)
             if mayReturn(request) || missingRetryQueues.contains(queue) || !parks(request, for: pause, at: now) {

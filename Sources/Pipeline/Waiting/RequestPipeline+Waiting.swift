@@ -92,7 +92,7 @@ extension RequestPipeline {
         let overdue = notifications.handles.filter { isOverdue(notifications[$0], at: now) }
         if overdue.count > Self.maximumDuePerTurn { reachability.nextCheck = now.instant }
         for handle in overdue.prefix(Self.maximumDuePerTurn) {
-            // A probe taken since would only be delivered again. For one that is now or never, its time would restart.
+            // A probe taken since would only be delivered again. Its return would restart the time of expiration 0.
             let entry = notifications[handle]
             let returns = reachability.suspendedSince.map { entry.request.arrived.instant <= $0 } ?? false
             stopWaiting(returns && !entry.isNowOrNever ? .requeue : .park, [handle], at: now)

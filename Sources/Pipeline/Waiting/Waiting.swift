@@ -217,9 +217,9 @@ package struct Waiting {
     private mutating func resume(_ place: Place, at now: Instant) {
         pausesHaveChanged = true
         if case .app(let app, let lane) = place {
-            let accepted = lane == Lane.credential ? "app" : "topic"
+            let paused = lane == Lane.credential ? "app" : "topic"
             log.notice(
-                "this \(accepted) is no longer refused: it is resumed", metadata: pauseMetadata(app, lane, nil))
+                "this \(paused) is no longer refused: it is resumed", metadata: pauseMetadata(app, lane, nil))
             table.apps[app.index].lanes[lane.index].tokenRefusals.reset()
         }
         release(place, at: now)
@@ -242,14 +242,14 @@ package struct Waiting {
 
     /// The notifications that wait in closed lanes of one app hold at most a tenth of the prefetch of their queue, and
     /// those of all such apps half of it, so that another app of the queue is served.
-    private static let (shareOfPrefetch, shareOfAllApps) = (10, 2)
+    private static let (appDivisor, allAppsDivisor) = (10, 2)
 
     /// Whether the requests of a notification's app and queue exceed their share of the prefetch.
     func exceedsShare(_ entry: InFlightNotification, _ queues: [PipelineQueue]) -> Bool {
         let share = Share(entry)
         let prefetch = Int(queues[share.queue.index].prefetch)
-        return (shares[share]?.count ?? 0) > max(1, prefetch / Self.shareOfPrefetch)
-            || (sharesOfAll[share.queue]?.count ?? 0) > max(1, prefetch / Self.shareOfAllApps)
+        return (shares[share]?.count ?? 0) > max(1, prefetch / Self.appDivisor)
+            || (sharesOfAll[share.queue]?.count ?? 0) > max(1, prefetch / Self.allAppsDivisor)
     }
 
     mutating func hold(_ handle: Handle, _ entry: InFlightNotification, in place: Place) {

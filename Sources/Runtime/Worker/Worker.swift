@@ -36,7 +36,7 @@ package struct Worker: ~Copyable {
     /// The limit from the broker's `consumer_timeout`, known after it has closed a channel.
     var longestHold: Duration?
     var pace: TurnPace
-    private var nextCount = Instant.distantPast
+    private var nextInspection = Instant.distantPast
     private(set) var isPublisherOpen = false
     /// Whether the last event said that the worker is ready, and whether any has.
     private var isReady = false
@@ -206,7 +206,7 @@ package struct Worker: ~Copyable {
     }
 
     private mutating func consumerLost(queue: QueueID? = nil) {
-        nextCount = .distantPast
+        nextInspection = .distantPast
         pipeline.consumerLost(queue: queue, at: now)
         performActions()
     }
@@ -229,13 +229,14 @@ package struct Worker: ~Copyable {
         }
     }
 
-    private static let countInterval = Duration.seconds(5)
+    private static let inspectionInterval = Duration.seconds(5)
 
-    /// Asks for the number of waiting messages in the queues, and for the dead-letter queue, for later snapshots. One
-    /// worker of a process asks for the latter: a broker logs each question for a missing queue as an error.
+    /// Asks for the number of waiting messages in the queues, and whether the dead-letter queue exists, for later
+    /// snapshots. Only one worker of a process asks the latter: a broker logs each request for a missing queue as an
+    /// error.
     package mutating func inspectQueues(at now: Moment) {
-        guard nextCount <= now.instant, consumer.isOpen, drain.stage == .running else { return }
-        nextCount = now.instant + Self.countInterval
+        guard nextInspection <= now.instant, consumer.isOpen, drain.stage == .running else { return }
+        nextInspection = now.instant + Self.inspectionInterval
         for index in queues.indices { consumer.countMessages(queue: QueueID(index), at: now.instant) }
         let deadLetters = pipeline.settings.deadLetters.route
         if index == 0, deadLetters.exchange.isEmpty { consumer.inspect(deadLetters.name, at: now.instant) }

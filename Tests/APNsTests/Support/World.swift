@@ -108,7 +108,7 @@ final class World {
         }
     }
 
-    /// Submits `count` requests at a time, and lets time pass after each of these.
+    /// Submits `count` requests at a time, and lets `pause` pass after each batch.
     func submit(_ range: Range<Handle>, each count: Int = 1, every pause: Duration) {
         for start in stride(from: range.lowerBound, to: range.upperBound, by: count) {
             submit(start..<start.advanced(by: count))

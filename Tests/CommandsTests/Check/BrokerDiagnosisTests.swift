@@ -96,7 +96,7 @@ struct BrokerDiagnosisTests {
     }
 
     @Test(
-        "A difference is a warning, which says how it may cost requests; what prevents all work is an error",
+        "A difference is a warning that says how it may cost requests, or an error if requests cannot flow as planned",
         arguments: [
             ("push.requests", "x-delivery-limit", "none", .warning, "RabbitMQ 4 drops a request after 20 returns"),
             ("push.requests", "x-delivery-limit", "'-1'", .warning, "RabbitMQ 4 drops a request after 20 returns"),

@@ -180,7 +180,7 @@ struct DeadLetterFilterTests {
         #expect(try !matches(body: "no JSON") { $0.environment = .production })
     }
 
-    @Test("A topic means the app with exactly it, else the one to whose topic it adds a suffix, in all commands")
+    @Test("In all commands a topic means the app with exactly this topic, else the app to whose topic it adds a suffix")
     func suffixes() throws {
         let configuration = try World.configuration { configuration in
             configuration.apps[0].environment = .development
@@ -193,6 +193,14 @@ struct DeadLetterFilterTests {
             let delivery = try DeadLetterSamples.delivery([:], body: body)
             #expect(RequestReader(configuration).environment(of: delivery, from: nil) == app.environment)
         }
+        // A worker takes the full topic of a call for the first app.
+        let call =
+            #"{"device-token":"ab","apns-push-type":"voip","apns-topic":"com.example.app.voip","#
+            + #""payload":{"a":1}}"#
+        let delivery = try DeadLetterSamples.delivery([:], body: call)
+        let reader = RequestReader(configuration)
+        #expect(reader.environment(of: delivery, from: nil) == .development)
+        #expect(reader.isMeant("com.example.app", by: delivery, from: nil))
     }
 
     @Test("An ID filter matches the apns-id or the message id")

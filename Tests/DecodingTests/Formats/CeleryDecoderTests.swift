@@ -146,7 +146,7 @@ struct CeleryDecoderTests {
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
-    @Test("A task that is refused has the apns-id that it has once it can be read")
+    @Test("A refused task has the apns-id that it will have after a correction")
     func refusedID() throws {
         let world = try Self.world()
         for arguments in ["{}", #"{"push": {}}"#, #"{"push": \#(Self.push)}"#] {

@@ -367,7 +367,7 @@ struct DecoderTests {
                     == "payload: \(limit + 1) bytes, expected at most \(limit) for \(whom)")
         }
 
-        @Test("A payload that is too large for any push type is named where the type is not known")
+        @Test("A payload too large for any push type is an error even if the type is not known")
         func sizeForAny() {
             let message = "; payload: 5121 bytes, expected at most 5120 for any push type"
             for (size, isNamed) in [(5120, false), (5121, true)] {
@@ -404,7 +404,7 @@ struct DecoderTests {
         }
 
         @Test(
-            "A topic is missing for certain only where the request could be read, and its environment",
+            "A topic is certainly missing only if the request and its environment could be read",
             arguments: [
                 ("{}", true), (#"{"environment":"production"}"#, true), (#"{"environment":"sandbox"}"#, false),
                 (#"{"apns-topic":"t"}"#, false), (#"{"apns-topic":7}"#, false), ("{", false),
@@ -412,6 +412,24 @@ struct DecoderTests {
         func lacksTopic(body: String, isCertain: Bool) {
             let json = APNsJSONDecoder().decode(delivery(Array(body.utf8)), at: WallTime(milliseconds: 0)).failure
             #expect(json?.known?.lacksTopic == isCertain)
+        }
+
+        @Test("A topic may be in a part that was not read: in headers, or in a whole request as the body")
+        func topicElsewhere() {
+            let headers = delivery(
+                Array(#"{"aps":{"alert":"x"}}"#.utf8),
+                headers: [("apns-topic", .text("com.example.app")), ("devicetoken", .text("00aa"))])
+            #expect(AutoDecoder().decode(headers, at: DecoderSample.now).failure?.known?.lacksTopic == false)
+            let whole = delivery(envelope([("apns-topic", "\"com.example.app\"")]).utf8.map(\.self))
+            #expect(APNsHeadersDecoder().decode(whole, at: DecoderSample.now).failure?.known?.lacksTopic == false)
+        }
+
+        @Test("A Live Activity without a target may be as large as a broadcast")
+        func sizeWithoutTarget() {
+            let payload = #"{"aps":{"event":"end","timestamp":1,"a":"\#(String(repeating: "x", count: 4500))"}}"#
+            let body = envelope([("device-token", nil), ("apns-push-type", nil), ("payload", payload)])
+            let found = complaint(body.utf8)
+            #expect(found.contains("no target") && !found.contains("bytes"))
         }
 
         @Test("A background notification has priority 5, and any other is an error")

@@ -100,7 +100,7 @@ struct PayloadCheckTests {
     }
 
     @Test(
-        "A null or a value of Python is found where another finding hides it",
+        "A null or a value of Python is found even if the same key has another finding",
         arguments: [
             (#"{"aps":{"alert":"x","content-state":{"a":null}}}"#, ".content-state.a"),
             (#"{"aps":{"alert":"x","event":null}}"#, ".event"),

@@ -10,7 +10,7 @@ extension ChildProcess {
         return process
     }
 
-    /// Expects that it has ended with this status.
+    /// Expects that the process has exited with this status.
     @discardableResult
     func expectExit(_ status: Int32, sourceLocation: SourceLocation = #_sourceLocation) -> ChildProcess {
         #expect(exit == .exited(status), "\(report)", sourceLocation: sourceLocation)
@@ -19,7 +19,7 @@ extension ChildProcess {
 
     var errors: String { text(.errors) }
 
-    /// How many lines of its errors have these words.
+    /// The number of lines on standard error that contain these words.
     func errorLines(with words: String) -> Int {
         errors.split(separator: "\n").count { $0.contains(words) }
     }

@@ -104,7 +104,7 @@ final class Stage {
         }
     }
 
-    /// Sends a request and waits until one is accepted.
+    /// Sends a request and waits for an `accepted` result, of this or another request.
     func exchange(_ number: Int) throws {
         try client.publish([requests.message(number, to: quorumQueue)])
         try client.consume([resultQueue]) { try Conservation.Result($0).outcome == "accepted" }

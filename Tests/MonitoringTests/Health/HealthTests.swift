@@ -230,7 +230,7 @@ struct HealthTests {
         }
     }
 
-    @Test("A missing dead-letter queue is known before a request fails, also after it was repaired, and counts once")
+    @Test("A dead-letter queue that is missing, also for a second time, is reported before a request fails, and once")
     func missingUnused() throws {
         let world = try World.started(declares: World.queues.filter { $0 != "push.dead" })
         func inspected() throws -> [String] {
@@ -253,15 +253,24 @@ struct HealthTests {
         world.pass(.seconds(1))
         #expect(try inspected() == missing)
         #expect(world.events.count { if case .notReady = $0 { true } else { false } } == 0)
+        // It is known again soon after the connection was lost.
+        world.cut(consuming: true)
+        world.pass(.seconds(3))
+        world.worker?.inspectQueues(at: world.moment)
+        world.pass(.seconds(1))
+        #expect(health(world).missing == missing)
     }
 
     @Test("A dead-letter route through another exchange names no queue that could be missing")
     func exchange() throws {
-        let world = try World.started {
-            $0.deadLetter = Configuration.Route(exchange: "letters", routingKey: "push.gone")
-        }
+        let world = try World.started(declares: World.queues.filter { $0 != "push.dead" })
         world.worker?.inspectQueues(at: world.moment)
-        world.pass(.seconds(1))
+        world.pass(.seconds(5))
+        #expect(!health(world).isReady)
+        try world.reload { $0.deadLetter = Configuration.Route(exchange: "letters", routingKey: "push.dead") }
+        #expect(health(world).problems.isEmpty)
+        world.worker?.inspectQueues(at: world.moment)
+        world.pass(.seconds(5))
         #expect(health(world).problems.isEmpty)
     }
 

@@ -136,7 +136,7 @@ struct AppTableTests {
         #expect(try resolve(Self.two, topic: nil) == "apns-topic: missing, and more than one app is configured")
     }
 
-    @Test("What is wrong with the topic is said beside other mistakes, unless it may be right")
+    @Test("A wrong topic is reported with the other errors, unless it may be right")
     func beside() {
         func detail(_ table: AppTable, _ topic: String?, lacksTopic: Bool = false) -> String {
             var known = DecodingFailure.Known()

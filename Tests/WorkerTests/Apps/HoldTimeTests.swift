@@ -241,7 +241,7 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 40)
     }
 
-    @Test("What is now or never expires, and does not return to its queue, at a short hold time, too")
+    @Test("With apns-expiration 0 a notification expires and does not return to its queue, even with a short hold time")
     func nowOrNever() throws {
         let world = try World.started(hold: .seconds(20), before: { $0.isAPNsDown = true })
         try world.request(World.body(1, extra: "\"apns-expiration\":0,"), id: "now")
