@@ -509,7 +509,7 @@ struct ConfigurationTests {
             """)
 
         @Test(
-            "A wrong key, type, value, reference or address, or a broken rule, is an error in its place with the remedy",
+            "A wrong key, type, value, reference, address or rule is an error in its place with the remedy",
             arguments: wrongKeysOrTypes + valuesOutOfRange + badReferences + brokenRules + badBrokerURIs)
         func wrongSetting(text: String, message: String) {
             #expect(errors(text + "\n" + app, environment: ["N": "many"]) == ["harebell.yaml:" + message])

@@ -81,8 +81,9 @@ struct RequestReader: Sendable {
     /// Whether the request has this topic, or an app has this topic and the request adds the suffix of a push type.
     func isMeant(_ topic: String, by delivery: Delivery, from queue: String?) -> Bool {
         guard let own = self.topic(of: delivery, from: queue) else { return false }
+        if own == topic { return true }
         let type = request(of: delivery, from: queue)?.notifications.first?.pushType
-        return own == topic || meant(by: own, type).contains { $0.topic == topic }
+        return meant(by: own, type).contains { $0.topic == topic }
     }
 
     /// As in a worker, the full topic of a push type counts more than an equal bundle ID.

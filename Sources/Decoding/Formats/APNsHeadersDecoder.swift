@@ -16,7 +16,7 @@ package struct APNsHeadersDecoder: RefusingDecoder {
             return .request(try fields.request(payload: payload))
         } catch {
             var failure = error
-            // The body may be meant as a whole request.
+            // The producer may have put a whole request into the body, with its topic.
             if payload == nil || APNsJSONDecoder.isRequest(delivery.body) { failure.known?.lacksTopic = false }
             throw failure
         }

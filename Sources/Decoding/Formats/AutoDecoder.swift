@@ -58,7 +58,7 @@ package struct AutoDecoder: RefusingDecoder {
         } catch {
             var failure = error
             if let remark { failure.detail += "; \(remark)" }
-            // The body may be meant as a payload.
+            // The producer may have put the topic into a header, and only the payload into the body.
             if APNsHeadersDecoder.known(of: delivery).topic != nil { failure.known?.lacksTopic = false }
             throw failure
         }

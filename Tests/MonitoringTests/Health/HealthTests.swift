@@ -241,7 +241,7 @@ struct HealthTests {
             return health(world).missing
         }
         let missing = ["no queue receives what is published to push.dead"]
-        #expect(health(world).isReady, "nobody has asked")
+        #expect(health(world).isReady, "the worker has not inspected the queue yet")
         for _ in 0..<2 {
             #expect(try inspected() == missing)
             #expect(health(world).problems.map(\.runbook) == [.queueMissing])

@@ -37,7 +37,7 @@ extension RequestFields {
             remarks.add("apns-request-id: only for broadcasts and channel operations; use apns-id")
         }
         let type = pushType(payload, isBroadcast: isBroadcast)
-        // A Live Activity without a target may be meant as a broadcast.
+        // Without a target, a Live Activity could be a broadcast, which may be larger.
         let sizeType = recipients == nil && type == .liveactivity ? nil : type
         if let payload { checkSize(of: payload, sizeType, isBroadcast: isBroadcast) }
         if isBroadcast { expectNone(.collapseID, beside: .channelID) }
@@ -120,8 +120,7 @@ extension RequestFields {
     /// The error for a message: all that is wrong, and what can be read nevertheless.
     private var failure: DecodingFailure {
         var known = known
-        known.lacksTopic =
-            self[.topic].isMissing && (known.environment != nil || self[.environment].isMissing)
+        known.lacksTopic = self[.topic].isMissing && (known.environment != nil || self[.environment].isMissing)
         return DecodingFailure(
             (findings.details + [remarks.text].compactMap(\.self)).joined(separator: "; "), limit: findings.limit,
             known: known
