@@ -135,6 +135,7 @@ static void decode(void *decoder, const struct harebell_host *host, const struct
     if (is(word, "reject")) {
         answer->kind = HAREBELL_REJECT;
         answer->detail = TEXT("not \xff good");
+        answer->key = TEXT("the key");
         return;
     }
     if (is(word, "reject mutely")) {

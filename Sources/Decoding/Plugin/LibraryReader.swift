@@ -21,21 +21,22 @@ struct LibraryReader {
 
     /// - Returns: a refusal if the answer violates the interface.
     func decoded(_ response: harebell_answer) -> Decoded {
+        var key: ArraySlice<UInt8>?
         do throws(DecodingFailure) {
-            return unsafe try read(response)
+            key = try unsafe slice(response.key, "key")
+            return unsafe try read(response, key: key)
         } catch {
-            return .reject(error)
+            return .reject(error.keyed(key))
         }
     }
 
-    private func read(_ response: harebell_answer) throws(DecodingFailure) -> Decoded {
+    private func read(_ response: harebell_answer, key: ArraySlice<UInt8>?) throws(DecodingFailure) -> Decoded {
         switch unsafe response.kind {
-        case HAREBELL_REQUEST.rawValue: return .request(try unsafe request(response))
+        case HAREBELL_REQUEST.rawValue: return .request(try unsafe request(response, key: key))
         case HAREBELL_IGNORE.rawValue:
             return .ignore(reason: unsafe LibraryCall.words(response.detail) ?? "the library gives no reason")
         case HAREBELL_REJECT.rawValue:
-            return .reject(
-                DecodingFailure(unsafe LibraryCall.words(response.detail) ?? "the library gives no reason"))
+            throw DecodingFailure(unsafe LibraryCall.words(response.detail) ?? "the library gives no reason")
         case HAREBELL_LATER.rawValue:
             let seconds = unsafe response.seconds
             guard seconds <= Self.maximumSeconds else {
@@ -47,8 +48,7 @@ struct LibraryReader {
         }
     }
 
-    private func request(_ response: harebell_answer) throws(DecodingFailure) -> Request {
-        let key = try unsafe slice(response.key, "key")
+    private func request(_ response: harebell_answer, key: ArraySlice<UInt8>?) throws(DecodingFailure) -> Request {
         let (count, size) = unsafe (response.notification_count, response.notification_size)
         guard count > 0, let first = unsafe response.notifications else {
             throw Self.failure("a request without notifications")

@@ -37,9 +37,10 @@ enum ProcessResponse {
             preconditionFailure("a part of JSON is JSON")
         }
         let members = copy.members
-        if let requests = members["requests"] { return decoded(requests, key: members["key"]) }
+        let key = members["key"]?.text
+        if let requests = members["requests"] { return decoded(requests, key: key) }
         if let reason = members["ignore"]?.text { return .ignore(reason: self.reason(reason)) }
-        if let reason = members["reject"]?.text { return .reject(DecodingFailure(self.reason(reason))) }
+        if let reason = members["reject"]?.text { return .reject(DecodingFailure(self.reason(reason)).keyed(key)) }
         if let seconds = members["later"]?.integer, (0...longestPause).contains(seconds) {
             // Zero would ask again at once, for ever.
             return .later(.seconds(max(1, seconds)))
@@ -49,7 +50,7 @@ enum ProcessResponse {
                 "the decoder's response: expected requests, ignore, reject, or later up to \(longestPause)"))
     }
 
-    private static func decoded(_ requests: JSONPart, key: JSONPart?) -> Decoded {
+    private static func decoded(_ requests: JSONPart, key: ArraySlice<UInt8>?) -> Decoded {
         let entries = requests.elements
         guard !entries.isEmpty else {
             return .reject(DecodingFailure("the decoder's response: expected at least one request"))
@@ -59,9 +60,9 @@ enum ProcessResponse {
             for entry in entries {
                 try batch.add { () throws(DecodingFailure) in try APNsJSONDecoder.request(entry.raw) }
             }
-            return .request(batch.request(key: key?.text))
+            return .request(batch.request(key: key))
         } catch {
-            return .reject(error.keyed(key?.text))
+            return .reject(error.keyed(key))
         }
     }
 

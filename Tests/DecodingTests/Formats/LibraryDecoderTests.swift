@@ -251,6 +251,7 @@ struct LibraryDecoderTests {
             }
             let failure = try #require(try sample("no payload").decoded().failure)
             #expect(failure.known?.target != nil && string(failure.key) == "the key")
+            #expect(string(try sample("reject").decoded().failure?.key) == "the key")
         }
 
         @Test func `a notification of several that cannot be sent costs only itself`() throws {

@@ -66,4 +66,10 @@ struct ProcessFrameTests {
         let response = ProcessResponse.decoded(try JSONPart(Array(#"{"later":0}"#.utf8)[...]))
         #expect(response.pause == .seconds(1))
     }
+
+    @Test("What a program rejects keeps its key")
+    func key() throws {
+        let response = ProcessResponse.decoded(try JSONPart(Array(#"{"reject":"no user","key":"k"}"#.utf8)[...]))
+        #expect(string(response.failure?.key) == "k")
+    }
 }
