@@ -38,7 +38,8 @@ extension RequestPipeline {
                 if let limit = refusal.failure.limit { counters.decodingLimits[Int(limit.rawValue)] += 1 }
                 if done?.contains(place) != true {
                     let id = notificationID(refusal.failure.known?.id, position, of: request, key: decoded.key)
-                    var end = Conclusion(request, refusal.failure, position: position, id: id)
+                    let failure = waiting.table.checked(refusal.failure)
+                    var end = Conclusion(request, failure, position: position, id: id)
                     if let hint = decoded.hint { end.report.add(hint) }
                     conclude(end, at: now)
                 }

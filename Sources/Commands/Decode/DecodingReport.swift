@@ -36,7 +36,7 @@ struct DecodingReport {
         guard case .request(let request) = decoded else { return }
         let apps = try configuration.map { settings throws(TLSError) in try AppTable(settings) }
         notBefore = request.notBefore
-        problems = request.refusals.map(\.failure.detail)
+        problems = request.refusals.map { (apps?.checked($0.failure) ?? $0.failure).detail }
         let latest = SystemClock.now().wall.seconds + RequestPipeline.longestAhead.components.seconds
         if let notBefore, notBefore > latest { problems.append("not-before: more than 30 days ahead") }
         let refused = Set(request.refusals.map(\.position))

@@ -72,7 +72,8 @@ struct ProcessWorldTests {
         let details = world.published(in: "push.dead").compactMap { $0.headers["harebell-detail"] }.sorted()
         #expect(
             details == [
-                "1 of 2 notifications failed, first: requests[0].payload: missing, expected a JSON object; "
+                "1 of 2 notifications failed, first: apns-topic: missing, and more than one app is configured; "
+                    + "requests[0].payload: missing, expected a JSON object; "
                     + "device-token: expected an even number of hexadecimal digits, at most 1024",
                 #"no such\n user"#, "the decoder's response: expected at least one request",
                 "the decoder's response: expected requests, ignore, reject, or later up to 604800",

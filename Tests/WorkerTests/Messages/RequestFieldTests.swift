@@ -83,6 +83,10 @@ struct RequestFieldTests {
             (
                 body.replacing("app\"", with: "ap\",\"apns-priority\":7"),
                 #"apns-topic: no app \"com.example.ap\" is configured; did you mean \"com.example.app\"?; apns-p"#
+            ),
+            (
+                body.replacing("app\"", with: "ap\"").replacing("token\":\"7abc\"", with: "tokens\":[\"z\"]"),
+                #"apns-topic: no app \"com.example.ap\" is configured; did you mean \"com.example.app\"?; device-tok"#
             ), ("{", "body: not JSON: expected a key at byte 1\""),
         ])
     func topicBesideOthers(body: String, detail: String) throws {
