@@ -46,7 +46,7 @@ struct DeadLetter: Sendable, Equatable {
         replays = Int(Int32(clamping: max(0, delivery.integer("harebell-replays") ?? 0)))
         replayID = delivery.text("harebell-replay-id")
         apnsID = delivery.text("harebell-apns-id")
-        messageID = delivery.messageID.map { String(decoding: $0, as: UTF8.self) }
+        messageID = delivery.messageID.flatMap { $0.isEmpty ? nil : String(decoding: $0, as: UTF8.self) }
     }
 
     /// Its id with a label; `nil` without an id.

@@ -118,7 +118,7 @@ package final class RequestTrace {
             ("messaging.message.id", delivery.messageID),
             ("messaging.message.conversation_id", delivery.correlationID),
         ] {
-            if let value { attributes.append((name, .text(String(decoding: value, as: UTF8.self)))) }
+            if let value, !value.isEmpty { attributes.append((name, .text(String(decoding: value, as: UTF8.self)))) }
         }
         if let outcome { attributes.append(("harebell.outcome", .text(outcome.description))) }
         if let failure { attributes.append(("error.type", .text(failure))) }

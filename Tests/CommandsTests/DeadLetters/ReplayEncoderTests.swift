@@ -57,7 +57,7 @@ struct ReplayEncoderTests {
 
     @Test("The request keeps its apns-id, for any dead letter, with or without a message id")
     func identity() throws {
-        for messageID in ["m-1", nil] {
+        for messageID in ["m-1", "", nil] {
             var original = MessageProperties()
             original.messageID = messageID.map { Array($0.utf8) }
             original.timestamp = 7
@@ -75,8 +75,9 @@ struct ReplayEncoderTests {
                 let dead = try DeadLetterSamples.delivery(headers, messageID: messageID, body: "[1]") {
                     $0.timestamp = 7
                 }
-                let copy = ReplayEncoder.replay(
-                    dead, DeadLetter(dead, in: DeadLetterSamples.queue), to: "push.requests", id: "run")
+                let letter = DeadLetter(dead, in: DeadLetterSamples.queue)
+                #expect(letter.messageID == (messageID == "" ? nil : messageID))
+                let copy = ReplayEncoder.replay(dead, letter, to: "push.requests", id: "run")
                 let back = try DeadLetterSamples.delivery(
                     copy.properties.headers ?? FieldTable(), messageID: messageID, body: "[1]"
                 ) { $0.timestamp = 7 }

@@ -79,9 +79,11 @@ struct TraceTests {
         #expect(process["messaging.message.body.size"] == .integer(World.body(token: "77777777").utf8.count))
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.headers["traceparent"] == "00-\(Self.traceID)-\(Self.hex(process.context.span))-01")
-        try world.request(#"{"apns-topic":"com.example.app","channel":{"operation":"list"}}"#)
+        try world.request(#"{"apns-topic":"com.example.app","channel":{"operation":"list"}}"#, id: "")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(Self.spans(world).compactMap { $0["http.request.method"] }.last == .text("GET"))
+        let later = Self.spans(world)
+        #expect(later.compactMap { $0["http.request.method"] }.last == .text("GET"))
+        #expect(later.last?["messaging.system"] != nil && later.last?["messaging.message.id"] == nil)
     }
 
     @Test(
