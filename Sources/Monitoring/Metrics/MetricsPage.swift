@@ -107,7 +107,7 @@ package struct MetricsPage {
         write(
             Metric(
                 "harebell_queue_refusing", .gauge, by: ["destination", "cause"],
-                "Worker threads for which a queue of the configuration takes no publishes: `refuses` or `missing`."),
+                "Worker threads that found that a configured queue takes no publishes: `refuses` or `missing`."),
             sums: snapshots.flatMap(\.troubled).map { ([$0.name, $0.isMissing ? "missing" : "refuses"], 1) })
         write(
             .quarantined, "harebell_quarantined_publishes_total",
