@@ -25,5 +25,5 @@ package final class RunningWorker {
     package func snapshot(at now: Moment) -> WorkerSnapshot { worker.snapshot(at: now) }
     package func startDrain(deadline: Instant) { worker.startDrain(deadline: deadline) }
     package func step(at now: Moment) { worker.step(at: now) }
-    package func stop() { worker.stop() }
+    package func stop(at now: Moment) { worker.stop(at: now) }
 }

@@ -60,8 +60,8 @@ struct DeliverySemanticsTests {
         world.pass(.seconds(1))
         let worker = try #require(world.worker)
         #expect(worker.nextDeadline ?? .distantFuture > world.moment.instant)
-        worker.stop()
-        #expect(worker.hasEnded && worker.wasCutShort == hasDelivery)
+        worker.stop(at: world.moment)
+        #expect(world.pass(atMost: .seconds(1)) { worker.hasEnded } && worker.wasCutShort == hasDelivery)
     }
 
     // MARK: APNs

@@ -21,6 +21,8 @@ struct Drain {
     var stage = Stage.running
     /// When the stage ends at the latest.
     var deadline: Instant?
+    /// The maximum time of ``Stage/closing``.
+    var closeTimeout = Worker.closeTimeout
     /// Whether the shutdown ended with unsettled deliveries, which the broker requeues.
     var wasCutShort = false
 
@@ -33,6 +35,8 @@ extension Worker {
     /// The maximum time for the broker's response after everything is settled, and for the orderly close of the
     /// connections.
     package static let closeTimeout = Duration.seconds(5)
+    /// The same for the close of a worker that stops without waiting.
+    private static let stopTimeout = Duration.seconds(1)
 
     /// Stops consuming; ``hasEnded`` becomes true when everything is settled, or at `deadline`.
     package mutating func startDrain(deadline: Instant) {
@@ -45,10 +49,14 @@ extension Worker {
         hasWork = true
     }
 
-    /// Closes everything now; the broker requeues unsettled deliveries.
-    package mutating func stop() {
-        if pipeline.counters.unsettled > 0 { drain.wasCutShort = true }
-        end()
+    /// Does not wait for unsettled deliveries, which the broker requeues. Acks of finished requests are still sent;
+    /// otherwise those requests would be sent again.
+    package mutating func stop(at now: Moment) {
+        self.now = now
+        startDrain(deadline: now.instant)
+        drain.deadline = now.instant
+        drain.closeTimeout = Self.stopTimeout
+        advanceDrain()
     }
 
     /// Whether everything is closed, in order or after the deadline.
@@ -85,7 +93,7 @@ extension Worker {
         case .flushing:
             guard flush?.isOver ?? true || drain.isDeadlineOver(at: now.instant) else { return }
             drain.stage = .closing
-            drain.deadline = now.instant + Self.closeTimeout
+            drain.deadline = now.instant + drain.closeTimeout
             consumer.close(at: now.instant)
         case .closing:
             // Requests that APNs has not answered by the deadline are given up, so their connections are not waited
@@ -103,7 +111,7 @@ extension Worker {
     private func warnOfUnconfirmed() {
         guard pipeline.counters.unconfirmed > 0 else { return }
         log.warning(
-            "the drain deadline has passed before the broker confirmed all results: their requests are sent again",
+            "the worker stops before the broker confirmed all results: their requests are sent again",
             metadata: [
                 "unconfirmed": .stringConvertible(pipeline.counters.unconfirmed),
                 "blocked": .stringConvertible(isBlocked),

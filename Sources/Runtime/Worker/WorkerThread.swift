@@ -77,7 +77,7 @@ package final class WorkerThread: LoopOwner {
         case .sendSnapshot:
             task.report(.snapshot(worker.snapshot(at: loop.now)))
             worker.inspectQueues(at: loop.now)
-        case .stop: worker.stop()
+        case .stop: worker.stop(at: loop.now)
         case .renewPassword(let password): worker.renewPassword(password, at: loop.now)
         case .spansReceived: worker.tracer?.batchReceived()
         case .reload(let plan, let contexts): worker.reload(plan, contexts: contexts, at: loop.now)
