@@ -217,6 +217,25 @@ struct DeliverySemanticsTests {
         #expect(world.running.map { $0.counters.unsettled } == [0, 0])
     }
 
+    @Test("consuming connection lost, and only headers tell two requests apart: each device is notified once")
+    func lookAlikesInHeaders() throws {
+        let script = "topic com.example.other: 403 TopicMismatch\ntopic com.example.app: delay 9s"
+        let world = try World.started(script: script)
+        for (token, topic) in [("7b", "com.example.other"), ("7a", "com.example.app")] {
+            try world.request(#"{"aps":{"badge":1}}"#) {
+                $0.headers = ["device-token": .string(token), "apns-topic": .string(topic)]
+            }
+        }
+        world.pass(.seconds(2))
+        world.cut(consuming: true)
+        world.pass(.seconds(20))
+        try world.restartAPNs("")
+        #expect(world.pass(atMost: .seconds(600)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(Set(results.map(\.messageID)).count == 2 && results.map(\.outcome) == ["accepted", "accepted"])
+        #expect(world.ledger.statistics.accepted == 2)
+    }
+
     @Test(
         "consuming connection lost, and two requests look the same: each has one result and one settlement",
         arguments: [[100, 100], [1, 100], [100, 1], [1, 1]])

@@ -241,16 +241,35 @@ package struct Delivery: Sendable {
 
     package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
 
-    /// Visits the fields that identify a message: `message_id`, `correlation_id`, exchange, routing key, body. Absent
-    /// fields are visited as empty. Reading the fields individually would retain the block once per field.
-    package func forEachIdentifyingField(_ visit: (Span<UInt8>) -> Void) {
+    /// Combines what each redelivery of the message repeats: `message_id`, `correlation_id`, `reply_to`, exchange,
+    /// routing key, body, and headers. A broker changes its counts, a worker `traceparent`. RabbitMQ up to 3.12 sorts the
+    /// headers when it adds a count, so their order does not matter.
+    package func combineIdentity(into hash: inout ContentHash) {
         let storage = content.storage
-        func lend(_ field: Field) { visit(storage.span.extracting(field.isEmpty ? 0..<0 : field.range)) }
-        lend(content.layout.messageID)
-        lend(content.layout.correlationID)
-        lend(content.layout.exchange)
-        lend(content.layout.routingKey)
-        lend(content.layout.body)
+        func add(_ field: Field) { hash.combine(storage.span.extracting(field.isEmpty ? 0..<0 : field.range)) }
+        add(content.layout.messageID)
+        add(content.layout.correlationID)
+        add(content.layout.replyTo)
+        add(content.layout.exchange)
+        add(content.layout.routingKey)
+        add(content.layout.body)
+        var headers: UInt64 = 0
+        for header in content.headers {
+            let name = storage.span.extracting(header.name.range)
+            guard !name.equals("x-delivery-count"), !name.equals("x-acquired-count"), !name.equals("traceparent")
+            else { continue }
+            var own = ContentHash()
+            own.combine(name)
+            switch header.value {
+            case .text(let field), .array(let field): own.combine(storage.span.extracting(field.range))
+            case .integer(let value): own.combine(UInt64(bitPattern: value))
+            case .number(let value): own.combine(value.bitPattern)
+            case .boolean(let value): own.combine(value ? 1 : 0)
+            case .other: break
+            }
+            headers &+= own.value
+        }
+        hash.combine(headers)
     }
 
     /// The same message with a slice of its body as the body. Nothing is copied.

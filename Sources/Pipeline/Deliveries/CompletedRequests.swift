@@ -6,9 +6,10 @@ package struct RedeliveryKey: Hashable {
     /// Whether the producer gave it a message id. Without one, two messages that look the same may be two requests.
     let isNamed: Bool
 
-    /// A keyed 64-bit hash (one key per process) of everything that a redelivery repeats; quorum queues add a header.
+    /// A keyed 64-bit hash (one key per process) of everything that a redelivery repeats.
     ///
-    /// The body counts even with a message id: if a producer uses an id twice, neither message is lost.
+    /// Body and headers count even with a message id: if a producer uses an id twice, neither message is lost. A header
+    /// can be all that tells one device's request from another's.
     package init(_ delivery: borrowing Delivery) {
         self.init(delivery, RequestHistory(delivery))
     }
@@ -19,7 +20,7 @@ package struct RedeliveryKey: Hashable {
         hash.combine(UInt64(truncatingIfNeeded: delivery.queue.index))
         hash.combine(delivery.timestamp == nil ? 0 : 1)
         hash.combine(delivery.timestamp ?? 0)
-        delivery.forEachIdentifyingField { hash.combine($0) }
+        delivery.combineIdentity(into: &hash)
         // The copy from a retry queue is not a redelivery of the parked message.
         hash.combine(UInt64(truncatingIfNeeded: history.copy))
         self.hash = hash.value
@@ -36,7 +37,7 @@ package struct RedeliveryKey: Hashable {
 ///
 /// Finishing a request costs one entry in a ring. Lookups happen only for some time after a lost connection.
 package struct CompletedRequests {
-    /// How long after the last lost connection redeliveries are looked up.
+    /// How long after the last lost connection, or the last request that ended after one, redeliveries are looked up.
     package static let memory = Duration.seconds(600)
 
     private var ring: [RedeliveryKey] = []
@@ -70,7 +71,9 @@ package struct CompletedRequests {
     }
 
     /// A request completed after its connection was lost, so it cannot be acknowledged.
-    package mutating func completedTooLate(_ key: RedeliveryKey) {
+    package mutating func completedTooLate(_ key: RedeliveryKey, at now: Instant) {
+        forget(at: now)
+        forgetAt = now + Self.memory
         guard !key.isNamed else {
             suspects.insert(key)
             return

@@ -158,7 +158,9 @@ extension RequestPipeline {
             let queue = settings.queues[request.delivery.queue.index].name
             trace.completed(request.delivery, queue: queue, at: now.instant)
         }
-        guard !request.isOrphan else { return completed.completedTooLate(orphans.remove(request)) }
+        guard !request.isOrphan else {
+            return completed.completedTooLate(orphans.remove(request), at: now.instant)
+        }
         if let key = request.namedKey { completed.completed(key) }
         settle(request, .ack)
     }

@@ -7,7 +7,7 @@ import Testing
 /// A delivery with only its identifying fields.
 private func delivery(
     _ body: String, id: String? = nil, queue: Int = 0, timestamp: UInt64? = nil, correlationID: String? = nil,
-    exchange: String? = nil, routingKey: String? = nil
+    exchange: String? = nil, routingKey: String? = nil, replyTo: String? = nil, headers: [(String, String)] = []
 ) -> Delivery {
     var storage: [UInt8] = []
     func field(_ text: String?) -> Delivery.Field {
@@ -22,9 +22,11 @@ private func delivery(
     layout.correlationID = field(correlationID)
     layout.exchange = field(exchange ?? "")
     layout.routingKey = field(routingKey ?? "")
+    layout.replyTo = field(replyTo)
+    let fields = headers.map { Delivery.Header(field($0), .text(field($1))) }
     return Delivery(
         epoch: 1, tag: 1, redelivered: false, queue: QueueID(queue), timestamp: timestamp, storage: storage,
-        layout: layout)
+        layout: layout, headers: fields)
 }
 
 private func key(_ number: Int) -> RedeliveryKey {
@@ -44,6 +46,8 @@ struct CompletedRequestsTests {
             delivery("a", id: "m", timestamp: 2), delivery("a", id: "m"),
             delivery("a", id: "m", queue: 1, timestamp: 1), delivery("a", id: "m", timestamp: 1, correlationID: "c"),
             delivery("a", id: "m", timestamp: 1, exchange: "e"), delivery("a", id: "m", timestamp: 1, routingKey: "r"),
+            delivery("a", id: "m", timestamp: 1, replyTo: "q"),
+            delivery("a", id: "m", timestamp: 1, headers: [("device-token", "7a")]),
         ] {
             #expect(RedeliveryKey(other) != original)
         }
@@ -51,6 +55,11 @@ struct CompletedRequestsTests {
         let arrived = Moment(instant: Self.start, wall: WallTime(milliseconds: 1000))
         for delivery in [delivery("a", id: "m", timestamp: 1), delivery("a", timestamp: 1)] {
             #expect(InFlightRequest(delivery: delivery, arrived: arrived).redeliveryKey == RedeliveryKey(delivery))
+        }
+        let own = [("device-token", "7a"), ("apns-topic", "x")]
+        let added = [("apns-topic", "x"), ("device-token", "7a"), ("traceparent", "00"), ("x-acquired-count", "2")]
+        for (first, again) in [(own, added + [("x-delivery-count", "1")]), ([], [("x-delivery-count", "1")])] {
+            #expect(RedeliveryKey(delivery("a", headers: first)) == RedeliveryKey(delivery("a", headers: again)))
         }
         // Adjacent fields cannot run together.
         #expect(RedeliveryKey(delivery("ab", id: "c")) != RedeliveryKey(delivery("a", id: "bc")))
@@ -67,7 +76,7 @@ struct CompletedRequestsTests {
         // The acknowledgement of the redelivery can be lost as well.
         #expect(completed.absorbs(key(1), at: Self.start) == true)
         #expect(completed.absorbs(key(2), at: Self.start) == false)
-        completed.completedTooLate(key(2))
+        completed.completedTooLate(key(2), at: Self.start)
         #expect(completed.absorbs(key(2), at: Self.start) == true)
     }
 
@@ -78,8 +87,8 @@ struct CompletedRequestsTests {
         completed.completed(key)
         completed.connectionLost(at: Self.start)
         #expect(completed.absorbs(key, at: Self.start) == false, "its twin may never have been sent")
-        completed.completedTooLate(key)
-        completed.completedTooLate(key)
+        completed.completedTooLate(key, at: Self.start)
+        completed.completedTooLate(key, at: Self.start)
         completed.republished(key)
         #expect(completed.absorbs(key, at: Self.start) == true)
         #expect(completed.absorbs(key, at: Self.start) == true)
@@ -92,10 +101,10 @@ struct CompletedRequestsTests {
         var completed = CompletedRequests(prefetch: 2)
         completed.connectionLost(at: Self.start)
         let keys = (0..<1000).map { RedeliveryKey(delivery("\($0)")) }
-        for key in keys { completed.completedTooLate(key) }
+        for key in keys { completed.completedTooLate(key, at: Self.start) }
         let remembered = keys.count { completed.absorbs($0, at: Self.start) }
         #expect(remembered <= 8)
-        completed.completedTooLate(keys[0])
+        completed.completedTooLate(keys[0], at: Self.start)
         #expect(completed.absorbs(keys[0], at: Self.start + .seconds(600)) == false)
     }
 
@@ -111,7 +120,7 @@ struct CompletedRequestsTests {
         }
     }
 
-    @Test("Suspects are forgotten ten minutes after the last lost connection")
+    @Test("Suspects are forgotten ten minutes after the last lost connection, or after a later end of theirs")
     func forgets() {
         var completed = CompletedRequests(prefetch: 5)
         completed.completed(key(1))
@@ -121,6 +130,8 @@ struct CompletedRequestsTests {
         // Otherwise every delivery would be looked up for ever: nothing has to be redelivered first.
         #expect(!completed.hasSuspects(at: Self.start + .seconds(900)))
         #expect(completed.absorbs(key(1), at: Self.start + .seconds(900)) == false)
+        completed.completedTooLate(key(2), at: Self.start + .seconds(1500))
+        #expect(completed.absorbs(key(2), at: Self.start + .seconds(2099)) == true)
     }
 
     @Test("A bounded number of requests is remembered, the newest among them, however often connections are lost")
