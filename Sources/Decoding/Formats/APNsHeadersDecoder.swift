@@ -30,6 +30,16 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         return isNamed
     }
 
+    /// Visits the topic, device tokens and channel in the headers, always in the same order: brokers sort headers.
+    package static func forEachTarget(of delivery: Delivery, _ visit: (ArraySlice<UInt8>) -> Void) {
+        for wanted in [RequestFields.Name.topic, .deviceToken, .deviceTokens, .channelID] {
+            delivery.forEachHeader(named: { RequestFields.Name(header: $0) }) { name, value in
+                if name == wanted, case .text(let text) = value { visit(text) }
+            }
+        }
+        for token in tokenArray(of: delivery) ?? [] { visit(token) }
+    }
+
     /// What the headers say about a message that has no readable body.
     package static func known(of delivery: Delivery) -> DecodingFailure.Known {
         fields(of: delivery).known

@@ -1,4 +1,5 @@
 package import Core
+import Decoding
 import TLS
 
 /// Identifies a request and each of its notifications through every attempt, redelivery, retry and replay.
@@ -27,8 +28,8 @@ package struct RequestKey {
     /// The `apns-id` of a notification: the one in the request, else a name-based UUID from the request's key.
     ///
     /// The key is the message id within its queue, else the id in the message's format. Without either, it is a digest
-    /// of exchange, routing key, correlation id, timestamp and body. A copy of a dead letter carries its origin in
-    /// headers, so its digest equals the original's.
+    /// of exchange, routing key, correlation id, timestamp, body, and the topic and target in headers. A copy of a dead
+    /// letter carries its origin in headers, so its digest equals the original's.
     ///
     /// - Parameters:
     ///   - own: the id in the request, if it has one.
@@ -87,6 +88,8 @@ package struct RequestKey {
         append(text(delivery, "harebell-routing-key") ?? delivery.routingKey, to: &content)
         append(delivery.correlationID ?? [], to: &content)
         if let timestamp = delivery.timestamp { content.append(decimal: timestamp) }
+        // In header mode the body is only the payload; other formats may have these headers, too.
+        APNsHeadersDecoder.forEachTarget(of: delivery) { append($0, to: &content) }
         content.append(UInt8(ascii: ";"))
         content.append(contentsOf: delivery.body)
         name.append("digest:")
