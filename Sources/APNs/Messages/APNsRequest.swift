@@ -25,13 +25,21 @@ open class APNsRequest {
         var wasResent = false
         // What was already tried after its provider token was refused; each is tried once.
         var hadOlderToken = false
-        var hadFreshConnection = false
+        /// The refusal after which it waits for a fresh connection.
+        var refused: Refused?
         /// Whether it needs a connection that is not bound to anything that was refused.
         var needsFreshConnection: Bool {
-            isProbe || hadFreshConnection
+            isProbe || refused != nil
         }
         /// Whether it tests what a newly bound connection accepts.
         let isProbe: Bool
+    }
+
+    struct Refused {
+        let refusal: TokenRefusal
+        /// The serial number of its connection.
+        let serial: UInt32
+        let response: APNsResponse
     }
 
     package init(_ notification: Notification, topic: ArraySlice<UInt8>, id: NotificationID, rank: UInt8 = 0) {

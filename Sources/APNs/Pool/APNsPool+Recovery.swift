@@ -10,9 +10,10 @@ import Core
 /// Sources: "Establishing a token-based connection to APNs"; "Handling notification responses from APNs".
 extension APNsPool {
     /// - Returns: Whether the request is sent again; otherwise the owner receives its response.
-    mutating func recover(_ handle: Handle, from refusal: TokenRefusal, on connection: PoolConnection, at now: Moment)
-        -> Bool
-    {
+    mutating func recover(
+        _ handle: Handle, from refusal: TokenRefusal, _ response: APNsResponse, on connection: PoolConnection,
+        at now: Moment
+    ) -> Bool {
         guard let tokens else {
             retire(connection, at: now.instant)
             return false
@@ -39,7 +40,8 @@ extension APNsPool {
             abandon(connection, at: now.instant)
             return false
         }
-        return resendsOnFreshConnection(handle, refusal, connection)
+        return resendsOnFreshConnection(
+            handle, APNsRequest.Refused(refusal: refusal, serial: connection.serial, response: response))
     }
 
     private mutating func resendsWithNewToken(_ handle: Handle, _ tokens: ProviderTokenSource, at now: Moment) -> Bool {
@@ -65,21 +67,33 @@ extension APNsPool {
         return true
     }
 
-    private mutating func resendsOnFreshConnection(
-        _ handle: Handle, _ refusal: TokenRefusal, _ connection: PoolConnection
-    ) -> Bool {
+    private mutating func resendsOnFreshConnection(_ handle: Handle, _ refused: APNsRequest.Refused) -> Bool {
         guard !isDraining else { return false }
-        if let verdict, verdict.refusal == refusal, connection.serial < verdict.serial {
+        if let verdict, verdict.refusal == refused.refusal, refused.serial < verdict.serial {
             return false
         }
-        guard !requests[handle].submission.hadFreshConnection else {
-            verdict = (refusal, connection.serial)
+        guard requests[handle].submission.refused == nil else {
+            verdict = (refused.refusal, refused.serial)
+            endRefusedAlike(refused)
             return false
         }
-        requests[handle].submission.hadFreshConnection = true
+        requests[handle].submission.refused = refused
         counters[.rebinds] += 1
         waiting.rebinding.append(handle)
         return true
+    }
+
+    /// Ends the other requests with the same refusal that wait for a fresh connection. Apps can share a key; one
+    /// connection for each app would delay the last one by minutes.
+    private mutating func endRefusedAlike(_ last: APNsRequest.Refused) {
+        for handle in requests.handles {
+            guard let first = requests[handle].submission.refused, first.refusal == last.refusal,
+                first.serial < last.serial, waiting.remove(handle)
+            else { continue }
+            requests.remove(handle)
+            counters[.recoveryLimitHits] += 1
+            events.append(.responded(handle: handle, first.response, sentAt: nil))
+        }
     }
 
     /// Stops sending on a connection whose provider token was refused.

@@ -74,7 +74,7 @@ extension APNsPool {
             connection.limiter.change(perSecond: rate, at: now.instant)
         }
         if let refusal {
-            if recover(handle, from: refusal, on: connection, at: now) {
+            if recover(handle, from: refusal, response, on: connection, at: now) {
                 return attemptFailed(handle, .responded(response), at: now.instant)
             }
             counters[.recoveryLimitHits] += 1
@@ -88,7 +88,7 @@ extension APNsPool {
         }
         let submission = requests.remove(handle).submission
         if submission.isProbe { probeEnded(on: connection, response.rule, at: now.instant) }
-        events.append(.responded(handle: handle, response, sentAt: submission.sentAt ?? now.instant))
+        events.append(.responded(handle: handle, response, sentAt: submission.sentAt))
     }
 
     /// A connection that only returns server errors may lead to a faulty part of APNs.

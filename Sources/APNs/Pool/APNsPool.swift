@@ -53,7 +53,8 @@ package struct APNsPool: ~Copyable {
     }
 
     package enum Event: Sendable {
-        case responded(handle: Handle, APNsResponse, sentAt: Instant)
+        /// `sentAt` is `nil` if the attempt was already reported as ``resent(handle:_:sentAt:endedAt:)``.
+        case responded(handle: Handle, APNsResponse, sentAt: Instant?)
         case lost(handle: Handle, Loss, sentAt: Instant?)
         /// An attempt failed, and the request is sent again: for traces.
         case resent(handle: Handle, AttemptEnd, sentAt: Instant, endedAt: Instant)

@@ -34,8 +34,10 @@ extension Worker {
     private mutating func take(_ event: consuming APNsPool.Event, from number: PoolID) {
         switch consume event {
         case .responded(let handle, let response, let sentAt):
-            pipeline.recordDurations(handle, sentAt: sentAt, at: now)
-            traceAttempt(handle, .responded(response), by: number, sentAt: sentAt, endedAt: now.instant)
+            if let sentAt {
+                pipeline.recordDurations(handle, sentAt: sentAt, at: now)
+                traceAttempt(handle, .responded(response), by: number, sentAt: sentAt, endedAt: now.instant)
+            }
             pipeline.responded(handle, response, at: now)
         case .lost(let handle, let loss, let sentAt):
             if let sentAt { traceAttempt(handle, .lost(loss), by: number, sentAt: sentAt, endedAt: now.instant) }

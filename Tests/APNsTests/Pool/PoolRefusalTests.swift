@@ -146,8 +146,10 @@ struct PoolRefusalTests {
         #expect(world.servers.map(\.received.count) == [2, 1, 0])
     }
 
-    @Test("Two hundred requests in flight with a bad key cost two connections, however slow the responses")
-    func stragglers() throws {
+    @Test(
+        "Two hundred requests in flight with a bad key cost two connections, however slow the responses",
+        arguments: [Duration.zero, .milliseconds(50)])
+    func stragglers(pause: Duration) throws {
         let world = try usedWorld { $0.engine.drainTimeout = .seconds(60) }
         world.servers[0].onRequest = { _, _ in }
         world.onRequest = { Self.refuse($0, $1, "InvalidProviderToken") }
@@ -156,8 +158,9 @@ struct PoolRefusalTests {
         let old = world.servers[0]
         for received in old.received.dropFirst() {
             Self.refuse(old, received, "InvalidProviderToken")
-            world.pass(.milliseconds(50))
+            if pause > .zero { world.pass(pause) }
         }
+        world.pass(.milliseconds(50))
         #expect(world.responses.count == 201)
         #expect(world.servers.map(\.received.count) == [201, 1, 0], "one try for all, and one that waits for a probe")
         #expect(world.dialledAt.count == 3)
