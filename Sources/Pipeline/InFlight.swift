@@ -186,6 +186,8 @@ package final class InFlightNotification: APNsRequest {
     var waitingSince: Instant?
     var submittedAt = Instant(nanoseconds: 0)
     var place = Place.none
+    /// Whether the pool had already sent it when it was asked to return it.
+    var isBeyondRecall = false
     var pool = PoolID(0)
 
     package init(

@@ -29,6 +29,7 @@ extension RequestPipeline {
         entry.submittedAt = now.instant
         startWaiting(entry, at: now)
         entry.place = .pool
+        entry.isBeyondRecall = false
         append(.submit(handle, entry, pool: entry.pool, isProbe: waiting.isProbe(handle, entry)))
     }
 

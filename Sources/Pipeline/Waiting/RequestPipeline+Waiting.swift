@@ -90,8 +90,11 @@ extension RequestPipeline {
         checkStandstill(at: now)
         if reachability.standstillSince == nil { limitShares(at: now) }
         let overdue = notifications.handles.filter { isOverdue(notifications[$0], at: now) }
-        if overdue.count > Self.maximumDuePerTurn { reachability.nextCheck = now.instant }
-        for handle in overdue.prefix(Self.maximumDuePerTurn) {
+        // A turn for those that are at APNs already would change nothing.
+        let recallable = overdue.filter { !notifications[$0].isBeyondRecall }
+        if recallable.count > Self.maximumDuePerTurn { reachability.nextCheck = now.instant }
+        let others = overdue.filter { notifications[$0].isBeyondRecall }
+        for handle in (recallable + others).prefix(Self.maximumDuePerTurn) {
             // A probe taken since would only be delivered again. Its return would restart the time of expiration 0.
             let entry = notifications[handle]
             let returns = reachability.suspendedSince.map { entry.request.arrived.instant <= $0 } ?? false
@@ -195,6 +198,7 @@ extension RequestPipeline {
     /// The pool has already sent the requested notification: it ends normally.
     package mutating func wasSent(_ handle: Handle) {
         notifications[handle].place = .pool
+        notifications[handle].isBeyondRecall = true
     }
 
     // MARK: No app can send

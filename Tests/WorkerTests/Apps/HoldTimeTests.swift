@@ -73,6 +73,20 @@ struct HoldTimeTests {
         #expect(world.published(in: "push.results").count == 8)
     }
 
+    @Test("A worker sleeps while hundreds of requests are at APNs and too late")
+    func beyondRecall() throws {
+        let world = try World.started(script: "token 1a7e*: delay 25s", prefetch: 300)
+        try world.request(World.body(0), id: "first")
+        for number in 0..<280 {
+            try world.request(World.body(token: "1a7e"), id: "m\(number)") { $0.expiration = Array("2000".utf8) }
+        }
+        world.pass(.seconds(10))
+        #expect(world.sent == 281)
+        #expect(try #require(world.worker?.nextDeadline) > world.moment.instant + .milliseconds(10))
+        #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
+        #expect(world.published(in: "push.results").count == 281)
+    }
+
     @Test("Without retry queues, overdue requests keep waiting, and none is dead-lettered")
     func withoutRetryQueues() throws {
         let script = "topic com.example.other: 403 TopicMismatch"
