@@ -62,7 +62,9 @@ package final class AdminServer {
         now = loop.now
         let listener = try SocketListener(loop: loop, address: listen.host, port: listen.port) {
             [unowned self, unowned loop] socket in
-            accept(socket, at: loop.now)
+            // The last turn of this server may be minutes ago.
+            now = loop.now
+            daemon?.add(socket.release())
         }
         endpoint.port = listener.port
         do throws(EventLoopError) {
@@ -112,12 +114,6 @@ package final class AdminServer {
 
     // MARK: Connections
 
-    private func accept(_ socket: consuming Descriptor, at now: Moment) {
-        // The last turn of this server may be minutes ago.
-        self.now = now
-        daemon?.add(socket.release())
-    }
-
     private func opened(_ connection: DaemonConnection) -> UInt32 {
         lastNumber &+= 1
         if connections.count >= Self.maximumConnections, let oldest = connections.keys.min() { end(oldest) }
@@ -159,7 +155,8 @@ package final class AdminServer {
     private func show(_ page: AdminPage, _ connection: DaemonConnection, _ state: Connection) -> Bool {
         let receivedAt = state.requestedAt ?? now.instant
         let request = AdminRequest(
-            page: page, query: connection.query, receivedAt: receivedAt, isRepeated: state.requestedAt != nil)
+            page: page, query: connection.values(.GET_ARGUMENT_KIND), receivedAt: receivedAt,
+            isRepeated: state.requestedAt != nil)
         state.requestedAt = receivedAt
         guard let content = pages.respond(request, at: now) else {
             state.isWaiting = true

@@ -84,12 +84,8 @@ struct DaemonConnection {
         values(.HEADER_KIND).filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// The query parameters, decoded, in order; one without `=` has an empty value.
-    var query: [(name: String, value: String)] {
-        values(.GET_ARGUMENT_KIND)
-    }
-
-    private func values(_ kind: MHD_ValueKind) -> [(name: String, value: String)] {
+    /// The values of one kind, decoded, in order; a query parameter without `=` has an empty value.
+    func values(_ kind: MHD_ValueKind) -> [(name: String, value: String)] {
         var found: [(name: String, value: String)] = []
         unsafe withUnsafeMutablePointer(to: &found) { found in
             _ = unsafe MHD_get_connection_values(

@@ -16,15 +16,9 @@ package struct PrometheusText {
     /// Begins a family; its samples follow.
     package mutating func begin(_ metric: Metric) {
         metrics.append(metric)
-        bytes.append("# HELP ")
-        bytes.append(metric.name)
-        bytes.append(" ")
+        bytes.append(contentsOf: "# HELP \(metric.name) ".utf8)
         appendEscaped(metric.help.description, quotes: false)
-        bytes.append("\n# TYPE ")
-        bytes.append(metric.name)
-        bytes.append(" ")
-        bytes.append(contentsOf: metric.kind.rawValue.utf8)
-        bytes.append("\n")
+        bytes.append(contentsOf: "\n# TYPE \(metric.name) \(metric.kind.rawValue)\n".utf8)
     }
 
     /// Adds a sample of the family.
@@ -50,21 +44,16 @@ package struct PrometheusText {
     private mutating func sample(suffix: StaticString, _ values: [String], bound: String?, _ value: Double) {
         guard let metric = metrics.last else { preconditionFailure("a sample belongs to a family") }
         precondition(metric.labels.count == values.count, "every label has a value")
-        bytes.append(metric.name)
-        bytes.append(suffix)
-        var separator: StaticString = "{"
+        bytes.append(contentsOf: "\(metric.name)\(suffix)".utf8)
+        var separator = "{"
         for (name, value) in zip(metric.labels.map(\.description) + ["le"], values + [bound].compactMap(\.self)) {
-            bytes.append(separator)
-            bytes.append(contentsOf: name.utf8)
-            bytes.append("=\"")
+            bytes.append(contentsOf: "\(separator)\(name)=\"".utf8)
             appendEscaped(value, quotes: true)
             bytes.append("\"")
             separator = ","
         }
         if !values.isEmpty || bound != nil { bytes.append("}") }
-        bytes.append(" ")
-        bytes.append(contentsOf: Self.text(value).utf8)
-        bytes.append("\n")
+        bytes.append(contentsOf: " \(Self.text(value))\n".utf8)
     }
 
     private static func seconds(_ nanoseconds: some BinaryInteger) -> Double {
