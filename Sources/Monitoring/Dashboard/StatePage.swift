@@ -164,7 +164,11 @@ package struct StatePage {
         seen.workers.enumerated().flatMap { index, worker in
             guard let snapshot = worker.snapshot, !worker.hasEnded else { return [JSONOutput]() }
             return snapshot.pools.map { pool in
-                let goaway = pool.statistics.lastGoaway
+                let goaway = pool.statistics.lastGoaway.map {
+                    JSONOutput.object([
+                        ("reason", .text($0.reason)), ("seconds_ago", .seconds(snapshot.takenAt.instant - $0.at)),
+                    ])
+                }
                 return .object([
                     ("worker", .integer(index)), ("topic", .optional(pool.app?.topic)),
                     ("environment", .optional(pool.app?.environment.rawValue)),
@@ -173,15 +177,8 @@ package struct StatePage {
                     ("maximum_connections", .integer(pool.maximumConnections)),
                     ("waiting", .integer(pool.statistics.waiting)),
                     ("goaways", .integer(pool.statistics.counters.goaways.values.reduce(0, +))),
-                    (
-                        "last_goaway",
-                        goaway.map {
-                            .object([
-                                ("reason", .text($0.reason)),
-                                ("seconds_ago", .seconds(snapshot.takenAt.instant - $0.at)),
-                            ])
-                        } ?? .null
-                    ), ("connections", .array(pool.statistics.connections.map(\.json))),
+                    ("last_goaway", goaway ?? .null),
+                    ("connections", .array(pool.statistics.connections.map(\.json))),
                 ])
             }
         }
