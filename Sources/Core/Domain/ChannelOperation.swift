@@ -53,10 +53,7 @@ package enum ChannelOperation: Hashable, Sendable {
 
     /// Whether repeating it has no further effect. Creating makes another channel each time.
     package var isIdempotent: Bool {
-        switch self {
-        case .create: false
-        case .read, .delete, .list: true
-        }
+        if case .create = self { false } else { true }
     }
 
     /// The request's JSON body; empty if it has none.

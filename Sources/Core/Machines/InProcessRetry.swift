@@ -19,8 +19,7 @@ package enum InProcessRetry {
     ) -> Duration? {
         guard tries < maximumTries, elapsed < horizon else { return nil }
         let ceiling = firstPause * (1 << (tries - 1))
-        let jitter = Int64.random(in: 0...ceiling.nanoseconds, using: &random)
-        let pause = Duration.nanoseconds(jitter)
+        let pause = Duration.nanoseconds(Int64.random(in: 0...ceiling.nanoseconds, using: &random))
         return elapsed + pause <= horizon ? pause : nil
     }
 }

@@ -36,12 +36,9 @@ extension WallTime {
             let hour = reader.number(2), hour < 24, reader.take(":"), let minute = reader.number(2), minute < 60,
             reader.take(":"), let second = reader.number(2), second <= 60
         else { return nil }
-        var millisecond: Int64 = 0
-        if reader.take(".") {
-            guard let fraction = reader.fraction() else { return nil }
-            millisecond = fraction
-        }
-        guard let offset = reader.offset(), reader.rest.isEmpty else { return nil }
+        guard let millisecond = reader.take(".") ? reader.fraction() : 0, let offset = reader.offset(),
+            reader.rest.isEmpty
+        else { return nil }
         var date = unsafe tm()
         unsafe date.tm_year = Int32(year) - 1900
         unsafe date.tm_mon = Int32(month) - 1
