@@ -80,7 +80,10 @@ package final class EventLoop {
             guard let watched = handlers[Int(UInt32(truncatingIfNeeded: key))], watched.key == key else { continue }
             watched.handler(readiness, now)
         }
-        if deadline <= now.instant { expire(owner) }
+        if deadline <= now.instant {
+            for participant in participants { participant.expire(at: now) }
+            if let deadline = owner.nextDeadline, deadline <= now.instant { owner.expire(at: now) }
+        }
         owner.endTurn(at: now)
         for participant in participants { participant.flush(at: now) }
         turns += 1
@@ -100,11 +103,6 @@ package final class EventLoop {
         guard !turnIsRequested, deadline > instant else { return 0 }
         let sleep = min(deadline - instant, Self.longestSleep)
         return Int32((sleep.nanoseconds + 999_999) / 1_000_000)
-    }
-
-    private func expire(_ owner: any LoopOwner) {
-        for participant in participants { participant.expire(at: now) }
-        if let deadline = owner.nextDeadline, deadline <= now.instant { owner.expire(at: now) }
     }
 
     // MARK: Descriptors

@@ -12,8 +12,6 @@ package final class FailedAddresses: Sendable {
 
     private let failures = Guarded<[Endpoint: Instant]>([:])
 
-    init() {}
-
     func failed(_ address: SocketAddress, at now: Instant) {
         let endpoint = address.endpoint
         failures.withLock { failures in

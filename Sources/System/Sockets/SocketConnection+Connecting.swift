@@ -71,7 +71,10 @@ extension SocketConnection {
         } else {
             network.failedAddresses.succeeded(attempt.address)
             network.loop.update(registration, interest: .readable)
-            if tunnel == nil { open(at: now) } else { askForTunnel(at: now) }
+            guard tunnel != nil else { return open(at: now) }
+            phase = .tunnelling
+            tunnel!.deadline = now.instant + timeout
+            unsent.append(tunnel!.request)
         }
     }
 
@@ -91,12 +94,6 @@ extension SocketConnection {
     private func watch(_ socket: consuming Descriptor, _ interest: Readiness) throws(SystemError) {
         registration = try network.loop.watch(socket.number, interest) { [self] in ready($0, at: $1) }
         self.socket = consume socket
-    }
-
-    private func askForTunnel(at now: Moment) {
-        phase = .tunnelling
-        tunnel!.deadline = now.instant + timeout
-        unsent.append(tunnel!.request)
     }
 
     func open(at now: Moment) {

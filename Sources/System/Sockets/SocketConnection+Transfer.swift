@@ -94,13 +94,9 @@ extension SocketConnection {
             read(at: now, after: error)
             if phase != .closed { finish(.lost(endpoint, error), at: now) }
         }
-        watchWriting(!isWritable)
-    }
-
-    private func watchWriting(_ wanted: Bool) {
-        guard wanted != watchesWriting, let registration else { return }
-        watchesWriting = wanted
-        network.loop.update(registration, interest: wanted ? [.readable, .writable] : .readable)
+        guard watchesWriting == isWritable, let registration else { return }
+        watchesWriting = !isWritable
+        network.loop.update(registration, interest: watchesWriting ? [.readable, .writable] : .readable)
     }
 
     private func startClosing(at now: Moment) {
