@@ -18,24 +18,14 @@ extension ConfigurationInspection.App {
             return [head + "unreadable certificate"]
         case .certificate(let certificate?):
             let environments = Self.environments(of: certificate).joined(separator: " and ")
-            let lines = [
-                head + "certificate for \(environments.isEmpty ? "any environment" : environments), "
-                    + "\(expiry(of: certificate, at: now))"
-            ]
-            return lines + topics(of: certificate)
+            let days = Self.days(until: certificate.notAfter, from: now)
+            let date = certificate.notAfter.inUTC
+            let expiry = days < 0 ? "expired on \(date)" : "expires on \(date) (\(days) days)"
+            var table = TextTable()
+            for topic in certificate.pushTopics { table.add([topic.name, topic.kinds.joined(separator: ", ")]) }
+            return [head + "certificate for \(environments.isEmpty ? "any environment" : environments), \(expiry)"]
+                + table.lines.map { "    \($0)" }
         }
-    }
-
-    private func expiry(of certificate: Certificate, at now: WallTime) -> String {
-        let days = Self.days(until: certificate.notAfter, from: now)
-        let date = certificate.notAfter.inUTC
-        return days < 0 ? "expired on \(date)" : "expires on \(date) (\(days) days)"
-    }
-
-    private func topics(of certificate: Certificate) -> [String] {
-        var table = TextTable()
-        for topic in certificate.pushTopics { table.add([topic.name, topic.kinds.joined(separator: ", ")]) }
-        return table.lines.map { "    \($0)" }
     }
 
     // MARK: JSON

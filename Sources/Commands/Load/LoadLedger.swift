@@ -25,14 +25,8 @@ struct LoadLedger: Sendable {
     }
 
     mutating func responded(_ index: Int?, outcome: String, at now: Instant) {
-        guard let index, (0..<published).contains(index), let start else {
-            strangers += 1
-            return
-        }
-        guard let publishedAt = waiting.removeValue(forKey: index) else {
-            duplicates += 1
-            return
-        }
+        guard let index, (0..<published).contains(index), let start else { return strangers += 1 }
+        guard let publishedAt = waiting.removeValue(forKey: index) else { return duplicates += 1 }
         latencies.append(now - publishedAt)
         elapsed = now - start
         outcomes[outcome, default: 0] += 1

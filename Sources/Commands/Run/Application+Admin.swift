@@ -36,11 +36,6 @@ extension Application {
         }
     }
 
-    func watchWorkers(at now: Moment) {
-        workers.ask(workers.watch.round(at: now.instant))
-        if workers.watch.isComplete(at: now.instant) { adminServer?.respondToWaiting() }
-    }
-
     private func processSnapshot(at now: Moment) -> ProcessSnapshot {
         ProcessSnapshot(
             workers: workers.watch.seen(at: now.instant),

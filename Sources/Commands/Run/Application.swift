@@ -206,7 +206,8 @@ package final class Application: LoopOwner {
     }
 
     package func endTurn(at now: Moment) {
-        watchWorkers(at: now)
+        workers.ask(workers.watch.round(at: now.instant))
+        if workers.watch.isComplete(at: now.instant) { adminServer?.respondToWaiting() }
         if workers.haveEnded { traces?.endSoon(at: now.instant) }
         traces?.step(at: now.instant)
         if workers.haveEnded, traces?.isIdle ?? true { loop.stop() }

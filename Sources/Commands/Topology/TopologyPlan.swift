@@ -33,7 +33,10 @@ package struct TopologyPlan {
             steps += Self.route(feedback, purpose: "dead device tokens, to be forgotten")
         }
         for queue in configuration.queues {
-            steps.append(.queue(Self.requests(queue, deadLetter: configuration.deadLetter), purpose: "requests"))
+            let deadLetter = configuration.deadLetter
+            var requests = Self.queue(queue.name, deadLetterTo: deadLetter.exchange, deadLetter.routingKey)
+            if queue.isSingleActive { requests.arguments["x-single-active-consumer"] = .boolean(true) }
+            steps.append(.queue(requests, purpose: "requests"))
             for delay in configuration.retry.levels {
                 let purpose = "requests that wait \(delay.components.seconds) s to be tried again"
                 steps.append(.queue(Self.retries(queue.name, delay: delay), purpose: purpose))
@@ -86,12 +89,6 @@ package struct TopologyPlan {
                 "x-overflow": .string("reject-publish"),
                 "x-delivery-limit": .int32(deliveryLimit),
             ])
-    }
-
-    private static func requests(_ queue: Configuration.Queue, deadLetter: Configuration.Route) -> QueueDeclaration {
-        var requests = Self.queue(queue.name, deadLetterTo: deadLetter.exchange, deadLetter.routingKey)
-        if queue.isSingleActive { requests.arguments["x-single-active-consumer"] = .boolean(true) }
-        return requests
     }
 
     /// A queue that returns each message to its request queue after a fixed time.
