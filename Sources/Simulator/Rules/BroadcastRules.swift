@@ -25,8 +25,7 @@ extension RequestRules {
                 400, "InvalidPushType", "apns-push-type of a broadcast is \(quoted(pushType)), not liveactivity")
         }
         try check(bundleID: bundleID)
-        let policy = policy(try Self.channelID(fields))
-        guard let policy else { throw Self.unknownChannel }
+        guard let policy = policy(try Self.channelID(fields)) else { throw Self.unknownChannel }
 
         let expiration = try Self.required(fields.expiration, "BadExpirationDate", "apns-expiration")
         guard try Self.seconds(expiration) == 0 || policy != .noMessageStored else {

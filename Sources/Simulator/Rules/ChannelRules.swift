@@ -57,18 +57,13 @@ extension RequestRules {
             throw SimulatedResponse(
                 400, "BadRequestParams", "message-storage-policy is \(quoted(storage.raw)), not 0 or 1")
         }
-        let channelID = Self.channelID(random: &random)
+        let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+        let channelID = Array(Base64.standard.encode(bytes).utf8)
         guard registry.add(channelID, of: bundleID, policy) else {
             throw SimulatedResponse(
                 400, "CannotCreateChannelConfig", "the app has as many channels as are allowed")
         }
         return SimulatedResponse(201, content: "", channelID: channelID)
-    }
-
-    /// Sixteen random bytes in base64.
-    private static func channelID(random: inout some RandomNumberGenerator) -> [UInt8] {
-        let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
-        return Array(Base64.standard.encode(bytes).utf8)
     }
 }
 
