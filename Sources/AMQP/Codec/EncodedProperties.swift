@@ -170,17 +170,13 @@ package struct PropertyWriter: ~Copyable {
         let properties = EncodedProperties(
             block: block, size: size, messageIDOffset: messageIDOffset, correlationIDOffset: correlationIDOffset,
             isOverlong: isOverlong)
-        reset()
-        return (properties, block[size...])
-    }
-
-    private mutating func reset() {
         content.removeAll()
-        size = nil
+        self.size = nil
         flags = PropertyFlags()
         isOverlong = false
         messageIDOffset = 0
         correlationIDOffset = 0
         content.append(bigEndian: flags.rawValue)
+        return (properties, block[size...])
     }
 }

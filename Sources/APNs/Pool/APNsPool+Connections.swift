@@ -148,10 +148,14 @@ extension APNsPool {
                 watchStreams(of: connection, at: now)
                 if connection.replacedBy != nil { continue }
                 counts.ready += 1
-                guard shortage != nil, let waited = warmUpEnd(connection) else { continue }
-                if waited > now {
+                // For a connection's first response, the pool waits before it opens another one.
+                guard shortage != nil, !connection.engine.isAuthenticated, let since = connection.trial.readyAt else {
+                    continue
+                }
+                let end = since + configuration.warmUpTime
+                if end > now {
                     counts.warmingUp += 1
-                    counts.due = min(counts.due, waited)
+                    counts.due = min(counts.due, end)
                 } else if !connection.isWarmUpOver {
                     connection.isWarmUpOver = true
                     counters[.warmUpTimeouts] += 1
@@ -177,8 +181,7 @@ extension APNsPool {
             let limiter = RateLimiter(
                 perSecond: max(1, configuration.permitsPerSecond / divisor), burst: configuration.burst, at: now)
             let brake = ErrorBrake(divisor: divisor, at: now)
-            let connection = PoolConnection(
-                engine: engine, serial: nextSerial, limiter: limiter, brake: brake)
+            let connection = PoolConnection(engine: engine, serial: nextSerial, limiter: limiter, brake: brake)
             nextSerial += 1
             connections.append(connection)
             network.connect(
@@ -193,12 +196,6 @@ extension APNsPool {
             events.append(.disconnected(error))
             return false
         }
-    }
-
-    /// Until when the pool waits for a connection's first response before it opens another one.
-    private func warmUpEnd(_ connection: PoolConnection) -> Instant? {
-        guard !connection.engine.isAuthenticated else { return nil }
-        return connection.trial.readyAt.map { $0 + configuration.warmUpTime }
     }
 
     // MARK: Shrinking

@@ -38,8 +38,7 @@ package struct NotificationTally: Sendable {
             return
         }
         guard let reason, reason != unknownReason, ResponseRule.documented(reason) == nil else {
-            row.append(Entry(outcome: outcome, reason: reason, count: 1))
-            return
+            return row.append(Entry(outcome: outcome, reason: reason, count: 1))
         }
         count(outcome, unknownReason, in: &row)
     }

@@ -27,8 +27,7 @@ package struct DeadLetterEncoder: Sendable {
     ///     results reached a queue; `nil` for those that the delivery omits.
     package func encode(
         _ delivery: Delivery, report: Report, results: [ArraySlice<UInt8>] = [], id: NotificationID?, queue: String,
-        decoder: String, firstSeen: WallTime,
-        done: DoneBitmap? = nil, now: WallTime
+        decoder: String, firstSeen: WallTime, done: DoneBitmap? = nil, now: WallTime
     ) -> Publication {
         var properties = Republishing.properties(of: delivery)
         var headers = Republishing.headers(properties, of: delivery, queue: queue, firstSeen: firstSeen)

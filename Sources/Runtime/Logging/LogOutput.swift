@@ -25,11 +25,9 @@ package struct LogOutput {
     /// - Parameter notice: a line that reports the number of dropped lines.
     package mutating func write(_ line: String, notice: (UInt64) -> String) {
         if unreported > 0, send((isTorn ? "\n" : "") + notice(unreported)) { unreported = 0 }
-        guard unreported == 0, send(line) else {
-            dropped += 1
-            unreported += 1
-            return
-        }
+        guard unreported > 0 || !send(line) else { return }
+        dropped += 1
+        unreported += 1
     }
 
     /// - Returns: whether the whole text was written.

@@ -133,7 +133,9 @@ package struct Worker: ~Copyable {
         if isWorking {
             pipeline.expire(at: now)
             performActions()
-            expireRamps()
+            for index in queues.indices where queues[index].ramp.expire(at: now.instant) && intakeLevel == .full {
+                consumer.setPrefetch(queues[index].ramp.prefetch, queue: QueueID(index), at: now.instant)
+            }
         }
         hasWork = true
         step(at: now)
@@ -247,12 +249,6 @@ package struct Worker: ~Copyable {
         let isToken = AccessToken(password) != nil
         for connection in [consumer, inquiries] + publishers {
             connection.setPassword(password.reveal(), expires: isToken, at: now.instant)
-        }
-    }
-
-    private mutating func expireRamps() {
-        for index in queues.indices where queues[index].ramp.expire(at: now.instant) && intakeLevel == .full {
-            consumer.setPrefetch(queues[index].ramp.prefetch, queue: QueueID(index), at: now.instant)
         }
     }
 

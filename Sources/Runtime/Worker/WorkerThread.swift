@@ -59,8 +59,7 @@ package final class WorkerThread: LoopOwner {
         self.task = task
         loop = try EventLoop()
         let brokerNetwork = try SocketNetwork(loop: loop, resolver: task.resolver)
-        let apnsNetwork = try SocketNetwork(
-            loop: loop, resolver: task.resolver, options: .apns)
+        let apnsNetwork = try SocketNetwork(loop: loop, resolver: task.resolver, options: .apns)
         var log = task.log
         log[metadataKey: "worker"] = .stringConvertible(task.index)
         let resources = Worker.Resources(
