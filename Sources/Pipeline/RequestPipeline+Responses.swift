@@ -33,8 +33,6 @@ extension RequestPipeline {
         append(.submit(handle, entry, pool: entry.pool, isProbe: waiting.isProbe(handle, entry)))
     }
 
-    // MARK: Throttled devices
-
     private mutating func isThrottled(_ entry: InFlightNotification, at now: Moment) -> Bool {
         guard !reachability.throttledDevices.isEmpty, case .device(let device) = entry.notification.target else {
             return false

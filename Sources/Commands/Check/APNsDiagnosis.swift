@@ -7,8 +7,6 @@ import Core
 /// Sources: "Handling notification responses from APNs"; for channel management "Handling error responses from Apple
 /// Push Notification service".
 extension APNsTarget {
-    // MARK: No response
-
     func failure(_ error: APNsError) -> ConnectionFinding {
         let subject =
             switch error.code {
@@ -33,8 +31,6 @@ extension APNsTarget {
         guard isOptional, finding.severity.isError else { return finding }
         return ConnectionFinding(.warning, finding.subject, finding.text, hint: finding.hint)
     }
-
-    // MARK: Responses
 
     func findings(about response: APNsResponse) -> [ConnectionFinding] {
         let said = "\(response.status)" + (response.reason.map { " \($0.rawValue)" } ?? "")

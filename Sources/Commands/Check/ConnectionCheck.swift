@@ -64,8 +64,6 @@ final class ConnectionCheck: Run {
         }
     }
 
-    // MARK: Time
-
     var isFinished: Bool { places.allSatisfy(\.isFinished) }
 
     var nextDeadline: Instant? {

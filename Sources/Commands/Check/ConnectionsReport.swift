@@ -7,8 +7,6 @@ extension ConnectionCheck {
         places.flatMap(\.findings).count { $0.severity == severity }
     }
 
-    // MARK: Text
-
     var lines: [String] {
         places.flatMap { place in
             var table = TextTable()
@@ -22,8 +20,6 @@ extension ConnectionCheck {
             return ["\(place.peer.rawValue) \(place.endpoint): \(place.purpose)"] + table.lines.map { "    \($0)" }
         }
     }
-
-    // MARK: JSON
 
     var json: JSONOutput {
         .array(

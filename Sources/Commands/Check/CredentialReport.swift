@@ -6,8 +6,6 @@ import TLS
 
 /// The report of `harebell check` about one app's key or certificate, as text or JSON.
 extension ConfigurationInspection.App {
-    // MARK: Text
-
     /// A line for the app and one for each topic of its certificate.
     func lines(at now: WallTime) -> [String] {
         let head = "app \(topic) (\(environment)): "
@@ -27,8 +25,6 @@ extension ConfigurationInspection.App {
                 + table.lines.map { "    \($0)" }
         }
     }
-
-    // MARK: JSON
 
     func json(at now: WallTime) -> JSONOutput {
         var members: [(String, JSONOutput)] = [("topic", .text(topic)), ("environment", .text(environment))]

@@ -110,8 +110,6 @@ final class OneOffExchange: Run {
         pool.drain(at: now)
     }
 
-    // MARK: Reports
-
     /// As in the result of a request from a queue, except for refusals of the credential, topic or environment. Those
     /// pause an app in a worker, but are `rejected` here.
     private func report(of response: APNsResponse) -> Report {

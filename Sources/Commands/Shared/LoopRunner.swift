@@ -48,8 +48,6 @@ final class LoopRunner: LoopOwner {
         bar?.clear()
     }
 
-    // MARK: LoopOwner
-
     var nextDeadline: Instant? {
         [current?.nextDeadline, bar.map { _ in now + ProgressBar.interval }].compactMap(\.self).min()
     }

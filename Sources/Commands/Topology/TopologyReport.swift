@@ -18,8 +18,6 @@ struct TopologyReport {
         return answered + plan.steps.dropFirst(answers.count).map { ($0, "unknown", nil) }
     }
 
-    // MARK: Text
-
     /// A table without the queues' arguments, then the broker's errors. Nothing if the broker answered nothing.
     var lines: [String] {
         guard answers?.isEmpty != true else { return [] }
@@ -29,8 +27,6 @@ struct TopologyReport {
         }
         return table.lines + steps.compactMap { step, _, detail in detail.map { "\(step.subject): \($0)" } }
     }
-
-    // MARK: JSON
 
     var json: [(String, JSONOutput)] {
         let objects = steps.map { step, state, detail in

@@ -47,8 +47,6 @@ package final class RequestTrace {
             at: end)
     }
 
-    // MARK: Steps
-
     /// An attempt at APNs ended: adds its span, and one for the time that the notification had waited.
     func attempted(
         _ entry: InFlightNotification, _ end: APNsPool.AttemptEnd, on endpoint: Endpoint, sentAt: Instant,

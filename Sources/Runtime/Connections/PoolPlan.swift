@@ -46,8 +46,6 @@ package struct PoolPlan: Sendable {
     /// `nil` for a direct connection.
     package var proxy: ProxyAddress? { limits.proxy }
 
-    // MARK: Sharing
-
     package func serves(_ wanted: PoolPlan) -> Bool {
         isAlike(wanted) && bundleIDs.isSuperset(of: wanted.bundleIDs)
     }
@@ -60,8 +58,6 @@ package struct PoolPlan: Sendable {
     mutating func include(_ other: PoolPlan) {
         bundleIDs.formUnion(other.bundleIDs)
     }
-
-    // MARK: The pool
 
     /// Reads the credential's certificate, if it has one, and the trusted certificates.
     package func makeContext() throws(TLSError) -> TLSContext {

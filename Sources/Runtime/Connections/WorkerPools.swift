@@ -54,8 +54,6 @@ struct WorkerPools: ~Copyable {
         }
     }
 
-    // MARK: Turns
-
     /// When the next pool has work.
     var nextDeadline: Instant? { agenda.nextDeadline }
 

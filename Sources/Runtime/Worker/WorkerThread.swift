@@ -83,8 +83,6 @@ package final class WorkerThread: LoopOwner {
         }
     }
 
-    // MARK: LoopOwner
-
     package var nextDeadline: Instant? {
         worker.nextDeadline
     }

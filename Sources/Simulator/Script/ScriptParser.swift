@@ -41,8 +41,6 @@ struct ScriptParser {
         try words.expectEnd()
     }
 
-    // MARK: Triggers
-
     private static let triggers = [
         "token", "topic", "type", "operation", "attempt", "chance", "every", "after", "first", "connect",
         "authenticated", "idle",
