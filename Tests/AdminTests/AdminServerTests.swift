@@ -2,10 +2,11 @@ import Admin
 import Core
 import Glibc
 import System
+import TestSupport
 import Testing
 
 /// A server and clients on one loop, which runs until a condition holds.
-private final class Rig: LoopOwner, AdminPages {
+private final class Rig: AdminPages {
     let loop: EventLoop
     let network: SocketNetwork
     private(set) var server: AdminServer!
@@ -16,9 +17,6 @@ private final class Rig: LoopOwner, AdminPages {
     }
     private(set) var asked: [Bool] = []
     private(set) var queries: [[String]] = []
-    private var condition: () -> Bool = { true }
-    private var isLate = false
-    private(set) var nextDeadline: Instant?
 
     let pages = [
         AdminPage("/open", isPublic: true), AdminPage("/page"), AdminPage("/slow"), AdminPage("/both"),
@@ -42,26 +40,9 @@ private final class Rig: LoopOwner, AdminPages {
         return .text(200, "this is \(request.page.path)")
     }
 
-    func expire(at now: Moment) {
-        nextDeadline = nil
-        isLate = true
-        loop.stop()
-    }
-
-    func endTurn(at now: Moment) {
-        if condition() { loop.stop() }
-    }
-
-    func run(
-        within time: Duration = .seconds(30), sourceLocation: SourceLocation = #_sourceLocation,
-        until condition: @escaping () -> Bool
-    ) throws {
-        self.condition = condition
-        defer { self.condition = { true } }
-        isLate = false
-        nextDeadline = SystemClock.now().instant + time
-        try loop.run(owner: self)
-        #expect(!isLate, "within \(time)", sourceLocation: sourceLocation)
+    func run(sourceLocation: SourceLocation = #_sourceLocation, until condition: @escaping () -> Bool) throws {
+        let holds = try loop.run(within: .seconds(30), until: condition)
+        #expect(holds, "within 30 seconds", sourceLocation: sourceLocation)
     }
 
     /// Connects, and sends the text once connected.

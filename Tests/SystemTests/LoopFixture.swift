@@ -1,20 +1,17 @@
 import Core
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import System
 
 /// A loop with a network, which runs until a condition holds.
-final class LoopFixture: LoopOwner {
+final class LoopFixture {
     let loop: EventLoop
     let resolver: Resolver
     let network: SocketNetwork
     /// Called at the end of each turn, before the condition is checked.
     var onTurn: (() -> Void)?
-
-    private var condition: () -> Bool = { true }
-    private var isLate = false
-    private(set) var nextDeadline: Instant?
 
     init(
         seed: UInt64 = 1, lookUp: @escaping @Sendable (Endpoint) -> AddressLookup.Response = AddressLookup.system
@@ -37,29 +34,16 @@ final class LoopFixture: LoopOwner {
         return (fixture, listener)
     }
 
-    func expire(at now: Moment) {
-        nextDeadline = nil
-        isLate = true
-        loop.stop()
-    }
-
-    func endTurn(at now: Moment) {
-        onTurn?()
-        if condition() { loop.stop() }
-    }
-
     /// Runs until `condition` holds at the end of a turn, and fails after a limit.
     func run(
         within time: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
         until condition: @escaping () -> Bool
     ) throws {
-        self.condition = condition
-        // The condition usually references the fixture: storing it would leak the fixture.
-        defer { self.condition = { true } }
-        isLate = false
-        nextDeadline = SystemClock.now().instant + time
-        try loop.run(owner: self)
-        #expect(!isLate, "within \(time)", sourceLocation: sourceLocation)
+        let holds = try loop.run(within: time) { [self] in
+            onTurn?()
+            return condition()
+        }
+        #expect(holds, "within \(time)", sourceLocation: sourceLocation)
     }
 
     func runOneTurn() throws {
