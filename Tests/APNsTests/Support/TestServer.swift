@@ -89,21 +89,19 @@ final class TestServer: Engine {
             failure = error
             hangsUp = true
         }
-        while let event = http2.nextEvent() { take(event) }
-    }
-
-    private func take(_ event: HTTP2ServerSession.Event) {
-        switch event {
-        case .request(let stream, _) where stream > lastStream: break
-        case .request(let stream, let request):
-            let representations = headerBlocks.representations(of: request, on: stream)
-            received.append(Received(stream: stream, request: request, representations: representations))
-            onRequest(self, received[received.count - 1])
-        case .closed(let stream, let code): resets[stream] = code == .noError ? nil : code
-        case .ping: pings += 1
-        case .goaway: hasGoaway = true
-        case .priorityFrame: priorityFrames += 1
-        case .pong: break
+        while let event = http2.nextEvent() {
+            switch event {
+            case .request(let stream, _) where stream > lastStream: break
+            case .request(let stream, let request):
+                let representations = headerBlocks.representations(of: request, on: stream)
+                received.append(Received(stream: stream, request: request, representations: representations))
+                onRequest(self, received[received.count - 1])
+            case .closed(let stream, let code): resets[stream] = code == .noError ? nil : code
+            case .ping: pings += 1
+            case .goaway: hasGoaway = true
+            case .priorityFrame: priorityFrames += 1
+            case .pong: break
+            }
         }
     }
 

@@ -14,18 +14,13 @@ struct StatePageTests {
     private typealias Object = [String: Any]
 
     private static let credentials = [
-        ProcessSnapshot.Credential(
-            AppName("com.example.app", .production), expiresIn: nil, tokenAge: .seconds(5e3)),
-        ProcessSnapshot.Credential(
-            AppName("com.example.other", .production), expiresIn: 86_400, tokenAge: nil),
+        ProcessSnapshot.Credential(AppName("com.example.app", .production), expiresIn: nil, tokenAge: .seconds(5e3)),
+        ProcessSnapshot.Credential(AppName("com.example.other", .production), expiresIn: 86_400, tokenAge: nil),
     ]
 
-    private func text(_ world: World) -> String {
-        String(decoding: StatePage.render(world.processSnapshot(Self.credentials)), as: UTF8.self)
-    }
-
     private func state(_ world: World) throws -> Object {
-        try #require(try JSONSerialization.jsonObject(with: Data(text(world).utf8)) as? Object)
+        let page = StatePage.render(world.processSnapshot(Self.credentials))
+        return try #require(try JSONSerialization.jsonObject(with: Data(page)) as? Object)
     }
 
     private func objects(_ object: Object, _ key: String) throws -> [Object] {
