@@ -35,31 +35,25 @@ extension ConfigurationReader {
         case .auto, .apnsJSON, .apnsHeaders: nil
         case .mapping: .mapping(mapping(section))
         case .cloudevents:
-            .cloudevents(decoder: decoder("\(section).decoder"), types: values.texts("\(section).types") ?? [])
+            .cloudevents(
+                decoder: values.text("\(section).decoder") ?? "auto", types: values.texts("\(section).types") ?? [])
         case .celery: .celery(celery(section))
-        case .library:
-            .library(file: path("\(section).file"), options: values.text("\(section).options") ?? "{}")
+        case .library: .library(file: path("\(section).file"), options: values.text("\(section).options") ?? "{}")
         case .process: .process(process(section))
         }
     }
 
     private mutating func mapping(_ section: String) -> MappingDecoder.Options {
         var options = MappingDecoder.Options()
-        for name in MappingDecoder.names { options.fields[name] = source("\(section).\(name.text)") }
+        for name in MappingDecoder.names { options.fields[name] = source("\(section).\(name.text)", of: name) }
         options.key = source("\(section).key")
-        read("\(section).payload") { text throws(Complaint) in
-            options.payload = try MappingDecoder.payload(text)
-        }
-        if let texts = values.texts("\(section).only_if"), let first = texts.first {
-            if first.isEmpty || texts.count == 1 {
-                refuse("\(section).only_if", "expected a source and its accepted values")
-            }
+        read("\(section).payload") { text throws(Complaint) in options.payload = try MappingDecoder.payload(text) }
+        if let texts = values.texts("\(section).only_if"), !texts.isEmpty {
+            if texts.count == 1 { refuse("\(section).only_if", "expected a source and its accepted values") }
             options.accepted = Array(texts.dropFirst())
             options.condition = source("\(section).only_if[0]")
         }
-        if !["device-token", "device-tokens", "apns-channel-id"].contains(where: {
-            values.text("\(section).\($0)") != nil
-        }) {
+        if !MappingDecoder.names.contains(where: { $0.isTarget && values.text("\(section).\($0.text)") != nil }) {
             refuse(section, "expected one of device-token, device-tokens and apns-channel-id")
         }
         return options
@@ -74,7 +68,7 @@ extension ConfigurationReader {
             if options.tasks.contains(where: { $0.name == name }) {
                 refuse("\(path).name", "\"\(name)\" is already listed")
             }
-            let decoder = decoder("\(path).decoder")
+            let decoder = values.text("\(path).decoder") ?? "apns-json"
             read("\(path).pointer") { pointer throws(Complaint) in
                 options.tasks.append(try CeleryDecoder.Task(name, at: pointer, decoder: decoder))
             }
@@ -93,13 +87,9 @@ extension ConfigurationReader {
         return options
     }
 
-    private func decoder(_ path: String) -> String {
-        values.text(path) ?? DecoderFormat.apnsJSON.rawValue
-    }
-
-    private mutating func source(_ path: String) -> FieldSource? {
+    private mutating func source(_ path: String, of name: RequestFields.Name? = nil) -> FieldSource? {
         var source: FieldSource?
-        read(path) { text throws(Complaint) in source = try FieldSource(text) }
+        read(path) { text throws(Complaint) in source = try MappingDecoder.source(text, of: name) }
         return source
     }
 

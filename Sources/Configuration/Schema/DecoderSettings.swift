@@ -41,10 +41,10 @@ extension Setting {
                     + "placeholders."),
             Setting(
                 "key", .text(bytes: 1...1024), default: "null",
-                "The key of a request without a message ID; a source like the fields."),
+                "The key of a request without a message ID; a source like the fields, not a constant."),
             Setting(
                 "only_if", .list(of: .text(bytes: 0...1024), count: 0...65), default: "[]",
-                "A source like the fields, and its accepted values; messages without one of them are ignored."),
+                "A source, not a constant, and its accepted values; messages without one of them are ignored."),
         ]
 
     private static let cloudevents = [

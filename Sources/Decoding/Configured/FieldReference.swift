@@ -23,10 +23,6 @@ enum FieldReference: Equatable, Sendable {
             self = .pointer(pointer)
         }
     }
-
-    var readsBody: Bool {
-        if case .pointer = self { true } else { false }
-    }
 }
 
 /// The AMQP properties that a mapping can read, and that a decoder program gets.

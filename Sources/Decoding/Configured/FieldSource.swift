@@ -40,16 +40,16 @@ package struct FieldSource: Equatable, Sendable {
         var parts: [Part] = []
         var rest = Substring(source)
         var text: [UInt8] = []
-        var string = JSONStringTracker()
+        var (isInString, isEscaped) = (false, false)
         while let next = rest.popFirst() {
-            guard next == "{", let place = rest.first, place == "{" || Self.beginsReference(rest) else {
-                text += Array(String(next).utf8)
-                string.read(String(next).utf8)
-                continue
-            }
-            if place == "{" {
-                rest.removeFirst()
-                text.append(UInt8(ascii: "{"))
+            let isDoubled = next == "{" && rest.first == "{"
+            if isDoubled { rest.removeFirst() }
+            guard !isDoubled, next == "{", Self.beginsReference(rest) else {
+                for byte in String(next).utf8 {
+                    text.append(byte)
+                    if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
+                    isEscaped = byte == UInt8(ascii: "\\") && isInString && !isEscaped
+                }
                 continue
             }
             guard let end = rest.firstIndex(of: "}") else {
@@ -61,10 +61,9 @@ package struct FieldSource: Equatable, Sendable {
             text = []
             let reference = try FieldReference(String(content[0]))
             let fallback = content.count > 1 ? Array(content[1].utf8) : nil
-            parts.append(
-                .value(reference, text: String(content[0]), fallback: fallback, isInString: string.isInside))
+            parts.append(.value(reference, text: String(content[0]), fallback: fallback, isInString: isInString))
         }
-        if !text.isEmpty { parts.append(.text(text)) }
+        if !text.isEmpty || parts.isEmpty { parts.append(.text(text)) }
         self.init(parts, description: source)
     }
 
@@ -78,14 +77,19 @@ package struct FieldSource: Equatable, Sendable {
         text.hasPrefix("/") || text.hasPrefix("header:") || text.hasPrefix("property:")
     }
 
+    /// The value, if it is the same for every message.
+    var constant: ArraySlice<UInt8>? {
+        if parts.count == 1, case .text(let text) = parts[0] { text[...] } else { nil }
+    }
+
     var readsBody: Bool {
-        parts.contains { if case .value(let reference, _, _, _) = $0 { reference.readsBody } else { false } }
+        parts.contains { if case .value(.pointer, _, _, _) = $0 { true } else { false } }
     }
 
     /// Missing if one of its values is missing and has no default.
     func value(in message: MappedMessage) -> RequestFields.Value {
         if let reference { return message.value(of: reference) }
-        if parts.count == 1, case .text(let constant) = parts[0] { return .text(constant[...]) }
+        if let constant { return .text(constant) }
         var text: [UInt8] = []
         for part in parts {
             switch part {
@@ -148,22 +152,5 @@ package struct FieldSource: Equatable, Sendable {
             }
         }
         return isInString && json.first == UInt8(ascii: "\"") ? json.dropFirst().dropLast() : json[...]
-    }
-}
-
-private struct JSONStringTracker {
-    private(set) var isInside = false
-    private var isEscaped = false
-
-    mutating func read(_ bytes: some Sequence<UInt8>) {
-        for byte in bytes {
-            if isEscaped {
-                isEscaped = false
-            } else if byte == UInt8(ascii: "\\") {
-                isEscaped = isInside
-            } else if byte == UInt8(ascii: "\"") {
-                isInside.toggle()
-            }
-        }
     }
 }

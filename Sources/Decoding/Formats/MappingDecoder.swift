@@ -28,6 +28,13 @@ package struct MappingDecoder: RefusingDecoder {
         package init() {}
     }
 
+    /// - Parameter name: its field; `nil` for the key and the condition, which must depend on the message.
+    package static func source(_ text: String, of name: RequestFields.Name?) throws(Complaint) -> FieldSource {
+        let source = try FieldSource(text)
+        guard name == nil, source.constant != nil else { return source }
+        throw Complaint("\"\(text)\" is a constant; use a JSON pointer such as /id, header:NAME or property:NAME")
+    }
+
     package static func payload(_ text: String) throws(Complaint) -> FieldSource? {
         if text == "body" { return nil }
         if text.hasPrefix("/") { return try FieldSource(text) }

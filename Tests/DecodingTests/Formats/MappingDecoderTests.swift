@@ -144,6 +144,7 @@ struct MappingDecoderTests {
     @Test("check reports an invalid mapping with its place")
     func configuration() {
         let sections = DecoderFormat.sections.map(\.rawValue)
+        let constant = "is a constant; use a JSON pointer such as /id, header:NAME or property:NAME"
         #expect(
             DecoderSample.problems(
                 """
@@ -155,7 +156,7 @@ struct MappingDecoderTests {
                       payload: constant
                       only_if: [/a~2]
                   - name: n
-                    mapping: { payload: body }
+                    mapping: { payload: body, key: id, only_if: [os, ios] }
                   - name: o
                     mapping: { device-tokns: /t, payload: 5 }
                   - name: p
@@ -173,6 +174,8 @@ struct MappingDecoderTests {
                 "f:10:17: decoders[0].mapping.only_if[0]: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
                     + "and ~1 for / in a key",
                 "f:12:14: decoders[1].mapping: expected one of device-token, device-tokens and apns-channel-id",
+                "f:12:36: decoders[1].mapping.key: \"id\" \(constant)",
+                "f:12:50: decoders[1].mapping.only_if[0]: \"os\" \(constant)",
                 "f:14:14: decoders[2].mapping: expected one of device-token, device-tokens and apns-channel-id",
                 "f:14:16: unknown key \"device-tokns\" in decoders[2].mapping; did you mean \"device-tokens\"?",
                 "f:14:43: decoders[2].mapping.payload: expected a JSON pointer, body, or a JSON object with "
