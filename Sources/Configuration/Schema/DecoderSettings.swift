@@ -33,7 +33,8 @@ extension Setting {
         MappingDecoder.names.map { name in
             Setting(
                 name.text.description, .text(bytes: 1...1024), default: "null",
-                "The source: a JSON pointer, header:NAME, property:NAME, a template or a constant.")
+                "The source: a JSON pointer, header:NAME, property:NAME, a template"
+                    + (name == .id ? "; not a constant." : " or a constant."))
         } + [
             Setting(
                 "payload", .text(bytes: 1...16384), default: nil,

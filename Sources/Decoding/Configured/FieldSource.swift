@@ -82,6 +82,16 @@ package struct FieldSource: Equatable, Sendable {
         if parts.count == 1, case .text(let text) = parts[0] { text[...] } else { nil }
     }
 
+    /// The template with 1 in place of each placeholder in a string, and `value` in place of each other one.
+    func example(_ value: String) -> [UInt8] {
+        parts.flatMap { part -> [UInt8] in
+            switch part {
+            case .text(let text): text
+            case .value(_, _, _, let isInString): Array((isInString ? "1" : value).utf8)
+            }
+        }
+    }
+
     var readsBody: Bool {
         parts.contains { if case .value(.pointer, _, _, _) = $0 { true } else { false } }
     }

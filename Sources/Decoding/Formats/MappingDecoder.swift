@@ -28,11 +28,22 @@ package struct MappingDecoder: RefusingDecoder {
         package init() {}
     }
 
-    /// - Parameter name: its field; `nil` for the key and the condition, which must depend on the message.
+    /// - Parameter name: its field; `nil` for the key and the condition. These and the ID must depend on the message.
     package static func source(_ text: String, of name: RequestFields.Name?) throws(Complaint) -> FieldSource {
         let source = try FieldSource(text)
-        guard name == nil, source.constant != nil else { return source }
-        throw Complaint("\"\(text)\" is a constant; use a JSON pointer such as /id, header:NAME or property:NAME")
+        guard let constant = source.constant else { return source }
+        guard let name, name != .id else {
+            throw Complaint("\"\(text)\" is a constant; use a JSON pointer such as /id, header:NAME or property:NAME")
+        }
+        var fields = RequestFields()
+        fields.takesDigits = true
+        // With a target, only the constant can be wrong.
+        fields[.deviceToken] = name.isTarget ? .missing : .text([0x30, 0x30])
+        fields[name] = .text(constant)
+        if name == .deviceTokens { fields.setDeviceTokens(APNsHeadersDecoder.split(constant), else: "") }
+        _ = try? fields.request(payload: nil)
+        guard let finding = fields.findings.details.first else { return source }
+        throw Complaint(finding.dropPrefix("\(name.text): ") ?? finding)
     }
 
     package static func payload(_ text: String) throws(Complaint) -> FieldSource? {
@@ -41,7 +52,11 @@ package struct MappingDecoder: RefusingDecoder {
         guard text.utf8.first(where: { $0 != 0x20 && $0 != 0x0A }) == UInt8(ascii: "{") else {
             throw Complaint("expected a JSON pointer, body, or a JSON object with {/pointer} in it")
         }
-        return try FieldSource(template: text)
+        let template = try FieldSource(template: text)
+        // A placeholder outside of strings may be a value, a key or the whole payload.
+        let examples = ["1", "\"1\"", "{\"1\":1}"].map { template.example($0)[...] }
+        if examples.contains(where: { (try? RequestFields.payload($0)) != nil }) { return template }
+        throw Complaint("no JSON object, whatever replaces {/pointer}: check keys, quotes, commas and braces")
     }
 
     init(_ options: Options) {

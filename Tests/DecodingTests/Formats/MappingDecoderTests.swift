@@ -126,10 +126,9 @@ struct MappingDecoderTests {
             ("/p", #"{"t":"00","p":"["}"#, "payload: not JSON: expected a value at byte 1"),
             (#"  {"aps":{"alert":{/a}}}"#, #"{"t":"00"}"#, "payload: /a is missing"),
             (#"{"aps":{"alert":"{/a}"}}"#, #"{"t":"00","a":{}}"#, "payload: /a: expected text, found an object"),
-            (
-                #"{"aps":{"alert":{/a}}"#, #"{"t":"00","a":1}"#,
-                "payload: not JSON: expected a comma or the closing bracket at byte 18"
-            ),
+            (#"{"aps":{"alert":"{/b}"},{/a}:1}"#, #"{"t":"00","b":""}"#, "payload: /a is missing"),
+            ("{/a}", #"{"t":"00"}"#, "payload: /a is missing"),
+            (#"{"aps":{"alert":{/a|x}}}"#, #"{"t":"00"}"#, "payload: not JSON: expected a value at byte 16"),
         ])
     func complaints(payload: String, body: String, complaint: String) throws {
         var sample = Self.sample(body, "device-token: /t\napns-push-type: alert\npayload: '\(payload)'")
@@ -156,10 +155,12 @@ struct MappingDecoderTests {
                       payload: constant
                       only_if: [/a~2]
                   - name: n
-                    mapping: { payload: body, key: id, only_if: [os, ios] }
+                    mapping: { payload: '{"aps":{/a}', key: id, only_if: [os, ios] }
                   - name: o
-                    mapping: { device-tokns: /t, payload: 5 }
+                    mapping: { device-tokns: /t, payload: 5, apns-priority: 7, apns-id: x }
                   - name: p
+                  - name: q
+                    mapping: { device-tokens: a/b, payload: body }
                 """
             ) == [
                 "f:6:21: decoders[0].mapping.device-token: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
@@ -174,13 +175,19 @@ struct MappingDecoderTests {
                 "f:10:17: decoders[0].mapping.only_if[0]: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
                     + "and ~1 for / in a key",
                 "f:12:14: decoders[1].mapping: expected one of device-token, device-tokens and apns-channel-id",
-                "f:12:36: decoders[1].mapping.key: \"id\" \(constant)",
-                "f:12:50: decoders[1].mapping.only_if[0]: \"os\" \(constant)",
+                "f:12:25: decoders[1].mapping.payload: no JSON object, whatever replaces {/pointer}: check keys, quotes, "
+                    + "commas and braces",
+                "f:12:45: decoders[1].mapping.key: \"id\" \(constant)",
+                "f:12:59: decoders[1].mapping.only_if[0]: \"os\" \(constant)",
                 "f:14:14: decoders[2].mapping: expected one of device-token, device-tokens and apns-channel-id",
                 "f:14:16: unknown key \"device-tokns\" in decoders[2].mapping; did you mean \"device-tokens\"?",
                 "f:14:43: decoders[2].mapping.payload: expected a JSON pointer, body, or a JSON object with "
                     + "{/pointer} in it",
+                "f:14:61: decoders[2].mapping.apns-priority: expected 1, 5 or 10, found \"7\"",
+                "f:14:73: decoders[2].mapping.apns-id: \"x\" \(constant)",
                 "f:15:5: decoders[3]: expected one of \(sections.joined(separator: ", "))",
+                "f:17:31: decoders[4].mapping.device-tokens: device-tokens[0]: "
+                    + "expected an even number of hexadecimal digits, at most 1024",
             ])
     }
 }
