@@ -48,8 +48,10 @@ package struct ConfigurationDocument: Sendable {
             let text = String(decoding: content, as: UTF8.self)
             let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             let index = error.location.line - 1
-            let hasTab = lines.indices.contains(index) && lines[index].contains("\t")
-            let hint = hasTab ? "; the line has a tab: indent with spaces" : ""
+            let line = lines.indices.contains(index) ? lines[index] : ""
+            let isBare = error.message.contains("flow") && line.contains("${") && !line.contains { "\"'".contains($0) }
+            let quote = isBare ? "; quote a value with ${…} within braces" : ""
+            let hint = line.contains("\t") ? "; the line has a tab: indent with spaces" : quote
             throw Self.error(file, error.location, "not YAML: \(error.message)\(hint)")
         }
         var reader = ConfigurationReader(file: file, environment: environment, readFile: readFile)

@@ -292,6 +292,7 @@ struct ConfigurationTests {
             queues: [{ name: a, preFetch: 3 }] → 1:21: unknown key "preFetch" in queues[0]; did you mean "prefetch"?
             ping_idle_seconds: 3 → 1:1: unknown key "ping_idle_seconds"; did you mean apns.ping_idle_seconds?
             zzz: 3 → 1:1: unknown key "zzz"
+            <<: {} → 1:1: unknown key "<<"; merge keys are not supported: repeat the keys
             queues: [{ name: a }, { name: b, result_format: c }] → \
                 1:34: queues[1].result_format was removed; results are always Harebell's JSON
             broker: { amqp://u:secret@a } → 1:11: unknown key "…" in broker
@@ -402,6 +403,8 @@ struct ConfigurationTests {
             arguments: [
                 ("queues:\n\t- name: a\n\(app)", "the line has a tab: indent with spaces"),
                 ("queues:\r\n\t- name: a\r\n\(app)", "the line has a tab: indent with spaces"),
+                ("queues:\n\t- name: ${NAME}\n\(app)", "the line has a tab: indent with spaces"),
+                ("log: { level: ${LEVEL:-info} }\n\(app)", "; quote a value with ${…} within braces"),
                 (app + "\n    environment: sandbox", "did you mean \"development\"?"),
                 (
                     "broker: { endpoints: [\"amqp://a:b#c@127.0.0.1:5672/\"] }\n\(app)",

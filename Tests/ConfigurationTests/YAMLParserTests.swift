@@ -63,10 +63,10 @@ struct YAMLParserTests {
         #expect(try parse(text).shape == shape)
     }
 
-    @Test("Lists and mappings keep the order of the text, in block and flow style")
+    @Test("Lists and mappings keep the order of the text, in block and flow style, also after a byte order mark")
     func collections() throws {
         let shape = "{plain:b = [plain:1, text:2], plain:a = {plain:x = plain:}, [plain:k] = text:v}"
-        #expect(try parse("b:\n  - 1\n  - '2'\na:\n  x:\n? [k]\n: \"v\"\n").shape == shape)
+        #expect(try parse("\u{FEFF}b:\n  - 1\n  - '2'\na:\n  x:\n? [k]\n: \"v\"\n").shape == shape)
         #expect(try parse("{b: [1, '2'], a: {x: }, [k]: \"v\"}").shape == shape)
         #expect(try parse("[]").shape == "[]" && parse("{}").shape == "{}")
     }

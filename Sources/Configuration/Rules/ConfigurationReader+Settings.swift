@@ -202,6 +202,7 @@ extension ConfigurationReader {
 
     /// A sibling with a similar name, else the same name elsewhere.
     private func hint(for name: String, among settings: [Setting]) -> String? {
+        if name == "<<" { return "merge keys are not supported: repeat the keys" }
         if let key = Suggestion.completion(of: name, among: settings.map(\.key)) { return Suggestion.question(key) }
         let normal = Suggestion.normal(name)
         let elsewhere = Schema.settings.filter { Suggestion.normal($0.key) == normal }

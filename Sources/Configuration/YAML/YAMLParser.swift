@@ -19,7 +19,9 @@ package struct YAMLParser: ~Copyable {
 
     /// - Returns: `nil` for a text without a document.
     package static func root(of text: [UInt8]) throws(YAMLError) -> YAMLNode? {
-        try unsafe text.withUnsafeBufferPointer { text throws(YAMLError) in
+        // libyaml counts a byte order mark as a column of the first key.
+        let text = text.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(text.dropFirst(3)) : text
+        return try unsafe text.withUnsafeBufferPointer { text throws(YAMLError) in
             var parser = unsafe YAMLParser(text)
             return try parser.onlyDocument()
         }
