@@ -35,7 +35,7 @@ package enum DeadLetterSamples {
         if let text = properties.correlationID { layout.correlationID = place(text) }
         if let text = properties.messageID { layout.messageID = place(text) }
         if let text = properties.expiration { layout.expiration = place(text) }
-        let headers = (properties.headers?.entries ?? []).map { entry -> Delivery.Header in
+        let headers = try (properties.headers?.entries ?? []).map { entry throws -> Delivery.Header in
             let name = place(entry.name)
             return switch entry.value {
             case .text(let text): Delivery.Header(name, .text(place(text)))
@@ -43,6 +43,8 @@ package enum DeadLetterSamples {
             case .int64(let value): Delivery.Header(name, .integer(value))
             case .double(let value): Delivery.Header(name, .number(value))
             case .boolean(let value): Delivery.Header(name, .boolean(value))
+            // Its elements, without the name, the type and the length before them.
+            case .array: try .init(name, .array(place((["": entry.value] as FieldTable).encoded().dropFirst(6))))
             default: Delivery.Header(name, .other)
             }
         }

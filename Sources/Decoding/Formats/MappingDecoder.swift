@@ -106,14 +106,13 @@ package struct MappingDecoder: RefusingDecoder {
 
     private func setTokens(_ source: FieldSource, of fields: inout RequestFields, from message: MappedMessage) {
         var tokens: [ArraySlice<UInt8>]?
-        if case .pointer(let pointer)? = source.reference, let part = message.part(at: pointer), part.kind == .array {
-            tokens = part.texts
-        } else {
-            switch source.value(in: message) {
-            case .missing: return
-            case .text(let text): tokens = APNsHeadersDecoder.split(text)
-            default: break
-            }
+        switch (source.value(in: message), source.reference) {
+        case (.missing, _): return
+        case (.text(let text), _): tokens = APNsHeadersDecoder.split(text)
+        case (.other, .header(let name)?): tokens = message.delivery.texts { $0.equals(Array(name.utf8).span) }
+        case (.other, .pointer(let pointer)?):
+            if let part = message.part(at: pointer), part.kind == .array { tokens = part.texts }
+        default: break
         }
         fields[.deviceToken] = .missing
         fields.setDeviceTokens(tokens, else: "an array, or a text with commas between the tokens")

@@ -92,6 +92,10 @@ struct MappingDecoderTests {
         let source = "device-token: header:to\ndevice-tokens: header:to\npayload: body"
         let both = try Self.sample(payload, source, headers: headers).request()
         #expect(both.notifications.map(\.hex) == [Self.token, DecoderSample.token2], "the list has precedence")
+        let array = FieldValue.array([.string(Self.token), .string(DecoderSample.token2)])
+        let decoder = try #require(try DecoderSample.set(Self.sample(payload, source).decoders)["m"])
+        let listed = try decoder.decode(DeadLetterSamples.delivery(["to": array], body: payload), at: DecoderSample.now)
+        #expect(try listed.get().notifications.map(\.hex) == [Self.token, DecoderSample.token2])
         let wrapped = try Self.sample(
             #"{"t":["\#(Self.token)"],"p":"{\"aps\":{\"badge\":1}}"}"#, "device-tokens: /t\npayload: /p"
         ).notification()
