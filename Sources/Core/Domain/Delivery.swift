@@ -131,6 +131,10 @@ package struct Delivery: Sendable {
 
     /// `timestamp` as the producer set it: seconds since 1970 UTC by AMQP, milliseconds with some clients.
     package var timestamp: UInt64? { content.timestamp }
+    /// `timestamp` in seconds since 1970 UTC; the producer's unit is guessed.
+    package var timestampInSeconds: UInt64? { timestamp.map { isInMilliseconds ? $0 / 1000 : $0 } }
+    /// Seconds reach this number in the year 5138.
+    private var isInMilliseconds: Bool { timestamp ?? 0 >= 100_000_000_000 }
 
     /// When the message was published, by its `timestamp`, of which the unit is guessed.
     ///
@@ -138,9 +142,7 @@ package struct Delivery: Sendable {
     ///   would have expired before `arrival`: the broker drops what expires in a queue, so that is not the time.
     package func published(before arrival: WallTime) -> WallTime? {
         guard let timestamp = timestamp.flatMap({ Int64(exactly: $0) }), timestamp > 0 else { return nil }
-        // Seconds reach this number in the year 5138.
-        let isMilliseconds = timestamp >= 100_000_000_000
-        let time = WallTime(milliseconds: isMilliseconds ? timestamp : timestamp * 1000)
+        let time = WallTime(milliseconds: isInMilliseconds ? timestamp : timestamp * 1000)
         let age = arrival.milliseconds - time.milliseconds
         guard age >= -86_400_000 else { return nil }
         // It may be in whole seconds, rounded down.

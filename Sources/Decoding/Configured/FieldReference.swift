@@ -51,7 +51,7 @@ enum MessageProperty: String, CaseIterable {
         case .expiration: delivery.expiration
         case .exchange: delivery.exchange
         case .routingKey: delivery.routingKey
-        case .timestamp: delivery.timestamp.map { ArraySlice(String($0).utf8) }
+        case .timestamp: delivery.timestampInSeconds.map { ArraySlice(String($0).utf8) }
         }
     }
 }

@@ -35,7 +35,7 @@ extension Delivery {
         unsafe view.expiration = text(expiration, base)
         unsafe view.exchange = text(exchange, base)
         unsafe view.routing_key = text(routingKey, base)
-        unsafe view.timestamp = timestamp ?? 0
+        unsafe view.timestamp = timestampInSeconds ?? 0
         unsafe view.has_timestamp = timestamp == nil ? 0 : 1
         unsafe view.redelivered = redelivered ? 1 : 0
         unsafe view.now = now.milliseconds

@@ -45,16 +45,12 @@ enum ProcessFrame {
         frame.append("{\"id\":")
         frame.append(decimal: number)
         appendBody(delivery.body, to: &frame)
-        for property in MessageProperty.allCases where property != .timestamp {
+        for property in MessageProperty.allCases {
             guard let text = property.text(of: delivery) else { continue }
             frame.append(",\"")
             frame.append(contentsOf: property.rawValue.utf8)
             frame.append("\":")
-            frame.appendJSON(string: text)
-        }
-        if let timestamp = delivery.timestamp {
-            frame.append(",\"timestamp\":")
-            frame.append(decimal: timestamp)
+            if property == .timestamp { frame += text } else { frame.appendJSON(string: text) }
         }
         frame.append(delivery.redelivered ? ",\"redelivered\":true" : ",\"redelivered\":false")
         appendHeaders(of: delivery, to: &frame)

@@ -40,7 +40,9 @@ struct MappingDecoderTests {
             environment: property:app-id
             payload: /push
             key: "{/order/id}"
-            """, headers: [("until", .integer(1_795_300_000))], properties: [("app-id", "development")])
+            not-before: property:timestamp
+            """, headers: [("until", .integer(1_795_300_000))],
+            properties: [("app-id", "development"), ("timestamp", "1795200000000")])
         let found = try sample.notification()
         #expect(found.hex == Self.token)
         #expect(string(found.topic) == "com.example.app")
@@ -50,7 +52,7 @@ struct MappingDecoderTests {
         #expect(string(found.collapseID) == "order-4711-7")
         #expect(found.environment == .development)
         #expect(string(found.payload) == #"{"aps": {"alert": "Hi", "badge": 1.0e0}, "z": 12345678901234567890.10}"#)
-        #expect(try string(sample.request().key) == "4711")
+        #expect(try string(sample.request().key) == "4711" && sample.request().notBefore == 1_795_200_000)
         let options = "device-token: /token\npayload: body\nkey: \"{/order/id}\""
         let refused = Self.sample(#"{"order": {"id": 4711}}"#, options)
         #expect(try string(refused.decoded().failure?.key) == "4711")

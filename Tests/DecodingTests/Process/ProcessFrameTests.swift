@@ -10,7 +10,7 @@ struct ProcessFrameTests {
     @Test("A frame has its length, the time in seconds, and all that a message says and JSON has")
     func golden() throws {
         let headers: FieldTable = ["t": .array([]), "h": .int32(7), "n": .double(.nan), "i": .string("x")]
-        let delivery = try DeadLetterSamples.delivery(headers, messageID: "m1", body: "{\"a\":1}") { $0.timestamp = 9 }
+        let delivery = try DeadLetterSamples.delivery(headers, body: "{\"a\":1}") { $0.timestamp = 1_795_300_000_999 }
         var frame = ProcessFrame.beginMessages(at: WallTime(milliseconds: 1_790_000_000_999))
         ProcessFrame.append(DecoderSample(bytes: [0xFF], decoder: "auto").delivery, number: 2, to: &frame)
         ProcessFrame.append(delivery, number: 3, to: &frame)
@@ -19,8 +19,8 @@ struct ProcessFrameTests {
         let text = String(decoding: frame.dropFirst(4), as: UTF8.self)
         #expect(frame.prefix(4).reduce(0) { $0 << 8 | Int($1) } == text.utf8.count)
         #expect(text.hasPrefix(#"{"now":1790000000,"messages":[{"id":2,"body-base64":"/w==","#))
-        #expect(text.contains(#"},{"id":3,"body":"{\"a\":1}","message-id":"m1","#))
-        #expect(text.contains(#","timestamp":9,"redelivered":false,"headers":{"h":7,"i":"x"}},{"id":4,"#))
+        #expect(text.contains(#"},{"id":3,"body":"{\"a\":1}","message-id":"m-1","#))
+        #expect(text.contains(#","timestamp":1795300000,"redelivered":false,"headers":{"h":7,"i":"x"}},{"id":4,"#))
         #expect(text.hasSuffix(#","redelivered":false}]}"#))
         var large = ProcessFrame.beginMessages(at: WallTime(milliseconds: 0)) + [UInt8](repeating: 0x20, count: 1 << 24)
         ProcessFrame.endMessages(&large)
