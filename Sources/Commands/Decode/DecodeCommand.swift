@@ -52,18 +52,20 @@ struct DecodeCommand: ParsableCommand {
         let decoders = if let settings { DecoderSet(settings.decoders) } else { DecoderSet() }
         let queue = queue ?? settings?.queues[0].name ?? "push.requests"
         let decoder = decoder ?? settings?.queues.first { $0.name == queue }?.decoder ?? "auto"
-        let received = try readDelivery(limit)
-        let delivery: Delivery
+        var delivery = try readDelivery(limit)
+        var unreadable: DecodingFailure?
         do throws(DecodingFailure) {
-            delivery = try received.readable(limit: limit)
+            delivery = try delivery.readable(limit: limit)
         } catch {
-            try quit(error.detail, Status.refused)
+            unreadable = error
         }
         guard let found = decoders[decoder] else {
             throw ValidationError("--decoder: \(decoders.complaint(about: decoder) ?? "unknown")")
         }
-        let decoded =
-            if let process = found as? ProcessDecoder {
+        let decoded: Decoded =
+            if let unreadable {
+                .reject(unreadable)
+            } else if let process = found as? ProcessDecoder {
                 try ask(process, delivery, decoder, settings?.log)
             } else {
                 found.decode(delivery, at: SystemClock.now().wall)

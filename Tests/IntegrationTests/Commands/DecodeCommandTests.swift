@@ -43,11 +43,13 @@ extension ProcessTests {
             #expect((notification["apns-id"] as? String)?.count == 36)
         }
 
-        @Test("A fan-out with a device that would be refused ends it with 65", arguments: ["", "\"abcd\","])
+        @Test("A device that would be refused, or an unreadable body, ends it with 65", arguments: ["", "\"abcd\","])
         func refusedDevice(others: String) throws {
             let process = try run(
                 #"{"device-tokens":[\#(others)"zz"],"apns-topic":"x.y","payload":{"aps":{"badge":1}}}"#, [])
             #expect(process.exit == .exited(65) && process.text().contains("device-tokens["), "\(process.report)")
+            let unreadable = try run("{}", ["--json", "--property", "content-encoding=br"]).expectExit(65)
+            #expect(try unreadable.object()["answer"] as? String == "reject", "\(unreadable.report)")
         }
 
         @Test("The app is the one that a worker would choose, and 65 if it would choose none")
