@@ -43,7 +43,7 @@ struct DeadLetterFilter: Sendable, Equatable {
     }
 }
 
-/// Decodes a dead letter as a request.
+/// Decodes a dead letter as a request, also an invalid one.
 struct RequestReader: Sendable {
     private let decoders: [String: any Decoder]
     private let standard: any Decoder = AutoDecoder()
@@ -58,45 +58,50 @@ struct RequestReader: Sendable {
     }
 
     /// - Parameter queue: the original queue, whose decoder is used.
-    /// - Returns: `nil` if it is not a valid request.
-    func request(of delivery: Delivery, from queue: String?) -> Request? {
+    /// - Returns: for an invalid request, only a refusal with what could be read, as in its result.
+    func request(of delivery: Delivery, from queue: String?) -> Request {
         let decoder = queue.flatMap { decoders[$0] } ?? standard
-        guard let delivery = try? delivery.readable(limit: maximumMessage),
-            case .request(let request) = decoder.decode(delivery, at: Self.afterAllWaiting)
-        else { return nil }
-        return request
+        switch (try? delivery.readable(limit: maximumMessage)).map({ decoder.decode($0, at: Self.afterAllWaiting) }) {
+        case .request(let request)?: return request
+        case .reject(let failure)? where failure.known != nil: return Request([], refusals: [(0, failure)])
+        default: return Request([], refusals: [(0, DecodingFailure("", known: APNsHeadersDecoder.known(of: delivery)))])
+        }
     }
 
     /// The end of the year 9999: every `not-before` has passed by then.
     private static let afterAllWaiting = WallTime(milliseconds: 253_402_300_799_999)
 
-    /// The topic from the header, else from the body, else of the only app.
-    func topic(of delivery: Delivery, from queue: String?) -> String? {
-        if case .text(let text)? = delivery.header("apns-topic") { return String(decoding: text, as: UTF8.self) }
-        guard let request = request(of: delivery, from: queue) else { return nil }
-        return request.notifications.first?.topic.map { String(decoding: $0, as: UTF8.self) }
-            ?? (apps.count == 1 ? apps[0].topic : nil)
+    private typealias Target = (topic: String?, environment: Environment?, type: PushType?)
+
+    private func target(of delivery: Delivery, from queue: String?) -> Target {
+        let request = request(of: delivery, from: queue)
+        let known = request.notifications.isEmpty ? request.refusals.first?.failure.known : request.failure("").known
+        let lacksTopic = known?.lacksTopic == true
+        let named = known?.topic ?? (lacksTopic ? nil : APNsHeadersDecoder.known(of: delivery).topic)
+        let only = lacksTopic && apps.count == 1 ? apps[0].topic : nil
+        let topic = named.map { String(decoding: $0, as: UTF8.self) } ?? only
+        return (topic, known?.environment, request.notifications.first?.pushType)
     }
+
+    /// The topic in the request; if it has none, that of the only app; if it cannot be read, that in the header.
+    func topic(of delivery: Delivery, from queue: String?) -> String? { target(of: delivery, from: queue).topic }
 
     /// Whether the request has this topic, or an app has this topic and the request adds the suffix of a push type.
     func isMeant(_ topic: String, by delivery: Delivery, from queue: String?) -> Bool {
-        guard let own = self.topic(of: delivery, from: queue) else { return false }
-        if own == topic { return true }
-        let type = request(of: delivery, from: queue)?.notifications.first?.pushType
-        return meant(by: own, type).contains { $0.topic == topic }
-    }
-
-    /// As in a worker, the full topic of a push type counts more than an equal bundle ID.
-    private func meant(by topic: String, _ type: PushType?) -> [Configuration.App] {
-        let full = apps.filter { app in type.map { app.topic + $0.rules.topicSuffix.description == topic } ?? false }
-        return full.isEmpty ? apps.meant(by: topic) : full
+        let target = target(of: delivery, from: queue)
+        return target.topic == topic || meant(by: target).contains { $0.topic == topic }
     }
 
     /// The environment in the request, else that of the first app with its topic.
     func environment(of delivery: Delivery, from queue: String?) -> Environment? {
-        guard let notification = request(of: delivery, from: queue)?.notifications.first else { return nil }
-        if let environment = notification.environment { return environment }
-        guard let topic = topic(of: delivery, from: queue) else { return nil }
-        return meant(by: topic, notification.pushType).first?.environment
+        let target = target(of: delivery, from: queue)
+        return target.environment ?? meant(by: target).first?.environment
+    }
+
+    /// As in a worker, the full topic of a push type counts more than an equal bundle ID.
+    private func meant(by target: Target) -> [Configuration.App] {
+        guard case (let topic?, _, let type) = target else { return [] }
+        let full = apps.filter { app in type.map { app.topic + $0.rules.topicSuffix.description == topic } ?? false }
+        return full.isEmpty ? apps.meant(by: topic) : full
     }
 }

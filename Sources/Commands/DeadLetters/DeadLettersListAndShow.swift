@@ -66,7 +66,7 @@ struct DeadLetterView {
 
     init(_ delivery: Delivery, _ letter: DeadLetter, _ reader: RequestReader, showsPayloads: Bool) {
         let request = reader.request(of: delivery, from: letter.queue)
-        let tokens: [JSONOutput] = (request?.notifications ?? []).compactMap { notification in
+        let tokens: [JSONOutput] = request.notifications.compactMap { notification in
             guard case .device(let token) = notification.target else { return nil }
             return .text(showsPayloads ? String(decoding: token.hex, as: UTF8.self) : token.description)
         }

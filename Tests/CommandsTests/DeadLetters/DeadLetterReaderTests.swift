@@ -155,12 +155,13 @@ struct DeadLetterFilterTests {
         #expect(try !matches([:]) { $0.until = later })
     }
 
-    @Test("The topic is taken from its header, else from the body, which may be compressed")
+    @Test("The topic is taken from the request, which may be compressed, else from its header")
     func topics() throws {
         #expect(try matches { $0.topic = "com.example.other" })
-        #expect(try !matches { $0.topic = "com.example.app" })
+        #expect(try !matches(["apns-topic": .string("com.example.app")]) { $0.topic = "com.example.app" })
         for topic in ["com.example.app", "com.example.app.voip"] {
-            #expect(try matches(["apns-topic": .string(topic)]) { $0.topic = "com.example.app" }, "\(topic)")
+            let headers: FieldTable = ["apns-topic": .string(topic)]
+            #expect(try matches(headers, body: "{}") { $0.topic = "com.example.app" }, "\(topic)")
         }
         #expect(try !matches(body: "no JSON") { $0.topic = "com.example.other" })
         var properties = MessageProperties()
@@ -170,7 +171,7 @@ struct DeadLetterFilterTests {
         #expect(reader.topic(of: delivery, from: nil) == "com.example.other")
     }
 
-    @Test("The environment is the request's, else that of the app with its topic")
+    @Test("The environment is the request's, also of an invalid one, else that of the app with its topic")
     func environments() throws {
         #expect(try matches { $0.environment = .production })
         #expect(try !matches { $0.environment = .development })
@@ -178,6 +179,15 @@ struct DeadLetterFilterTests {
         #expect(try matches(body: named) { $0.environment = .development })
         #expect(try !matches(body: named) { $0.environment = .production })
         #expect(try !matches(body: "no JSON") { $0.environment = .production })
+        let body = #"{"device-token":"00aa","apns-topic":"com.example.app","environment":"development","payload":{}}"#
+        var headers: FieldTable = ["device-token": .string("00aa"), "environment": .string("development")]
+        headers["apns-topic"] = .string("com.example.app")
+        for (headers, body) in [(FieldTable(), body), (headers, "{}")] {
+            #expect(try matches(headers, body: body) { ($0.topic, $0.environment) = ("com.example.app", .development) })
+        }
+        let fanOut = #"{"device-tokens":["0"],"payload":{"aps":{"badge":1}}}"#
+        let reader = RequestReader(try World.configuration { $0.apps.removeLast() })
+        #expect(try reader.topic(of: DeadLetterSamples.delivery([:], body: fanOut), from: nil) == "com.example.app")
     }
 
     @Test("In all commands a topic means the app with exactly this topic, else the app to whose topic it adds a suffix")

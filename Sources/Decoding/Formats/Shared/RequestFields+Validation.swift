@@ -84,8 +84,9 @@ extension RequestFields {
                 if let token = DeviceToken(hex: digits) {
                     notifications.append(Notification(target: .device(token), content))
                 } else {
-                    let failure = DecodingFailure(
+                    var failure = DecodingFailure(
                         "device-tokens[\(position)]: \(Self.badToken(digits))", limit: nil, known: known)
+                    failure.known?.lacksTopic = content.topic == nil
                     refusals.append((position, failure))
                 }
             }
