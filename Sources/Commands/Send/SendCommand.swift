@@ -3,6 +3,7 @@ import Configuration
 import Core
 import Decoding
 import Glibc
+import Pipeline
 import System
 
 struct SendCommand: ParsableCommand {
@@ -75,6 +76,13 @@ struct SendCommand: ParsableCommand {
 
     func run() throws {
         let settings = try configuration.load()
+        // For a request in a queue, the worker chooses the app.
+        if queue == nil {
+            var app = app
+            // A certificate may name one topic.
+            if app.topic == nil { app.topic = try AppTable(settings).unnamedTopic(in: app.environment) }
+            _ = try app.choose(from: settings)
+        }
         var random = SystemRandomNumberGenerator()
         let request = OneOffRequest(
             id: id ?? NotificationID.random(using: &random).description,
@@ -86,12 +94,7 @@ struct SendCommand: ParsableCommand {
                 ("apns-expiration", expiration.map { .integer($0) }),
                 ("apns-collapse-id", collapseId.map { .text($0) }),
             ], payload: try readPayload(settings.broker.maximumMessage))
-        let result =
-            if let queue {
-                try send(request, through: queue, settings)
-            } else {
-                try send(request, settings)
-            }
+        let result = try queue.map { try send(request, through: $0, settings) } ?? send(request, settings)
         if json || isatty(STDOUT_FILENO) == 0 {
             printLine(json: String(decoding: result.json, as: UTF8.self))
         } else {
@@ -141,13 +144,12 @@ struct SendCommand: ParsableCommand {
                 "queue \"\(queue)\" has the decoder \(decoder ?? ""), whose format send does not write")
         }
         let runner = try LoopRunner()
-        let broker = settings.broker
         let name = "harebell.send-\(String(UInt32.random(in: 0 ... .max), radix: 16))"
-        let settings = RequestRun.Settings(
-            queue: queue, count: 1, replies: name, timeLimit: .seconds(timeout ?? 60))
         var result: OneOffResult?
         let run = try RequestRun(
-            request, form, settings, at: runner.now, connect: runner.connections("harebell send", broker)
+            request, form,
+            RequestRun.Settings(queue: queue, count: 1, replies: name, timeLimit: .seconds(timeout ?? 60)),
+            at: runner.now, connect: runner.connections("harebell send", settings.broker)
         ) { result = $0 }
         try runner.run(run, showing: ProgressBar(isWanted: false))
         if let result { return result }

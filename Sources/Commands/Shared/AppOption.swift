@@ -15,7 +15,8 @@ struct AppOption: ParsableArguments {
         let found = topic.map { apps.meant(by: $0) } ?? apps
         guard let app = found.first else {
             let place = environment.map { " for \($0.rawValue)" } ?? ""
-            throw ValidationError("no app \"\(topic ?? "")\" is configured\(place)")
+            let name = topic.map { " \"\($0)\"" } ?? ""
+            throw ValidationError("no app\(name) is configured\(place)")
         }
         guard found.count == 1 else {
             let names = found.map { "\($0.topic) (\($0.environment.rawValue))" }.joined(separator: ", ")

@@ -219,6 +219,11 @@ package struct AppTable {
         return found
     }
 
+    /// The topic of a request that names none.
+    package func unnamedTopic(in environment: Environment?) -> String? {
+        unnamed(environment).map { String(decoding: apps[$0.index].topic, as: UTF8.self) }
+    }
+
     private func match(app: AppID, _ notification: borrowing Notification) -> Result<Match, Complaint> {
         if let environment = notification.content.environment, environment != apps[app.index].environment {
             return .failure(Complaint("environment: no app is configured for \(environment.rawValue)"))

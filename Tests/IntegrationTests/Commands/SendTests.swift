@@ -85,11 +85,12 @@ extension ProcessTests {
         @Test("a wrong command line is 64, a bad configuration or key 78, and neither shows the payload")
         func setup() throws {
             let stage = try Stage()
-            try stage.write()
+            try stage.write(Stage.Settings(moreApps: stage.app("\(Requests.topic)\n    environment: development")))
             for arguments in [
+                ["--device-token", "c0ffee"], ["--device-token", "c0ffee", "--topic", Requests.topic],
                 [], ["--device-token", "c0ffee", "--channel", "QUJD"], ["--device-token", "c0ffee", "--timeout", "0"],
                 ["--device-token", "c0ffee", "--environment", "test"],
-                ["--device-token", "c0ffee", "--payload", stage.directory.file("none.json")],
+                ["--device-token", "c0ffee", "--environment", "production", "--payload", "none.json"],
             ] {
                 let end = try Self.send(stage, arguments)
                 #expect(end.exit == .exited(64), "\(arguments): \(end.report)")
