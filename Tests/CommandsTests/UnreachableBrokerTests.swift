@@ -99,7 +99,7 @@ struct UnreachableBrokerTests {
         #expect(run.isFinished)
     }
 
-    @Test("A load ends at its timeout if the broker hangs")
+    @Test("A load ends at its timeout if the broker hangs, or blocks, which is its cause")
     func timeout() {
         broker.declare("push.requests")
         network.accept = { [broker] _ in BrokerEngine(broker: broker) }
@@ -110,6 +110,11 @@ struct UnreachableBrokerTests {
         #expect(run.timeout != nil && !run.isFinished)
         network.advance(by: .seconds(1), run)
         #expect(run.isFinished)
+        broker.setAlarm(true)
+        let blocked = load(.seconds(3))
+        network.advance(by: .seconds(5), blocked)
+        #expect(blocked.ledger.published > 0 && !blocked.areQueued)
+        #expect(blocked.timeout?.contains("the broker is blocked: low on memory") == true)
     }
 
     @Test("A memory alarm is told apart from silence, and goes with its end")

@@ -14,7 +14,7 @@ struct LoadCommand: ParsableCommand {
             The app of the messages needs an endpoint, such as a simulator: invented device tokens sent to Apple would \
             pause it.
 
-            Exit code 65 if a message has no result.
+            Exit code 65 if a message has no result, 69 if the broker prevents it.
 
             Example: harebell load --count 1000 --rate 100
             """)
@@ -107,9 +107,10 @@ struct LoadCommand: ParsableCommand {
             ], asJSON: json)
         switch run.end {
         case .complete?: return
-        case .timedOut(let message)? where ledger.published == 0: try quit(message, Status.unavailable)
-        case .failed(let message)?: try quit(message, Status.unavailable)
-        case .timedOut?, .stopped?, nil: throw Status.refused
+        case .timedOut(BrokerProgress.silence)? where run.areQueued:
+            try quit("without a result: \(ledger.missing); check that a worker reads the queue", Status.refused)
+        case .timedOut(let cause)?, .failed(let cause)?: try quit(cause, Status.unavailable)
+        case .stopped?, nil: throw Status.refused
         }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 extension ProcessTests {
     @Suite("harebell load")
     struct LoadCommandTests {
-        @Test("a fully answered load ends with 0 and prints its ledger as JSON")
+        @Test("a fully answered load ends with 0 and prints its ledger as JSON, one without a worker with 65")
         func complete() throws {
             let stage = try Stage(script: "token 7*: delay 2ms..20ms")
             let worker = try stage.start()
@@ -28,6 +28,9 @@ extension ProcessTests {
             let perSecond = try #require(object["per_second"] as? Double)
             #expect(seconds > 0.15 && abs(perSecond * seconds - 200) < 1)
             try worker.end()
+            let unread = try stage.run(
+                ["load", "--queue", stage.quorumQueue, "--count", "2", "--timeout", "1"]).expectExit(65)
+            #expect(unread.errors.contains("without a result: 2;"), "\(unread.report)")
         }
     }
 }
