@@ -154,7 +154,7 @@ struct RecoveryTests {
 
     // MARK: Message counts
 
-    @Test("A broker that refuses message counts keeps the consumer's channel and its deliveries")
+    @Test("A broker that refuses message counts keeps the consumers and deliveries, or is not asked a second time")
     func refusedCounts() throws {
         let setup = consumer("work", "other", prefetch: 5)
         setup.broker.refusesCounts = true
@@ -173,6 +173,15 @@ struct RecoveryTests {
         for queue: QueueID in [0, 1] { setup.connection.countMessages(queue: queue, at: setup.network.now) }
         setup.settle()
         #expect(setup.connection.messages(queue: 0) == 0 && setup.connection.messages(queue: 1) == 0)
+        setup.broker.opensChannels = { [broker = setup.broker] channel in
+            if channel == 3 { broker.closeAll(code: 530, text: "NOT_ALLOWED - maximum allowed user limit") }
+            return channel < 3
+        }
+        setup.broker.closeAll()
+        setup.advance(by: .seconds(300))
+        setup.connection.inspect("third", at: setup.network.now)
+        setup.settle()
+        #expect(setup.connection.isOpen && setup.network.attempts == 4)
         #expect(setup.broker.violations.isEmpty)
     }
 

@@ -65,6 +65,8 @@ package struct AMQPConfiguration {
     /// The connection is replaced when a consumer with free prefetch receives nothing for this long although messages
     /// wait in its queue.
     package var stallTimeout = Duration.seconds(60)
+    /// Whether a consuming connection may open one more channel, for message counts.
+    var countsMessages = true
 
     package init(address: BrokerAddress, role: AMQPRole) {
         self.address = address

@@ -291,6 +291,10 @@ package final class AMQPConnection {
         if let openedAt {
             // The connection was open, so all brokers are worth another try.
             untried = []
+            // Without a free channel (`max-channels` of a user), RabbitMQ closes the connection that opens one more for
+            // counts. The next connection does not open it; the one after that tries again.
+            let isAtLimit = error?.code == .notAllowed && error?.isTransient == true
+            configuration.countsMessages = !(isAtLimit && link.engine.inspection.state == .opening)
             if now - openedAt >= Self.stableAfter {
                 backoff.reset()
                 refusalBackoff.reset()
@@ -301,9 +305,8 @@ package final class AMQPConnection {
             configuration.stallTimeout = configuration.stallTimeout.doubled(1, atMost: Self.longestStallTimeout)
             stalledQueue = link.engine.stalledQueue
         }
-        let pause = pause(after: error)
-        state = .waiting(until: now + pause)
-        let cause = error ?? AMQPError(.transport, "the connection ended")
-        return .disconnected(epoch: epoch, cause, retryAt: now + pause)
+        let retryAt = now + pause(after: error)
+        state = .waiting(until: retryAt)
+        return .disconnected(epoch: epoch, error ?? AMQPError(.transport, "the connection ended"), retryAt: retryAt)
     }
 }

@@ -165,11 +165,12 @@ extension AMQPEngine {
         guard offered == 0 || offered >= AMQPConfiguration.frameMin else {
             return unexpected("a frame size of \(offered)")
         }
+        let wantedChannels = UInt16(configuration.countsMessages ? channels.count : consumers.count)
+        handshake.channelMax = channelMax == 0 ? wantedChannels : min(wantedChannels, channelMax)
         // No channel is left for message counts.
-        if Int(channelMax) == consumers.count {
+        if Int(handshake.channelMax) == consumers.count {
             for index in consumers.indices { consumers[index].isUncountable = true }
         }
-        handshake.channelMax = channelMax == 0 ? UInt16(channels.count) : min(UInt16(channels.count), channelMax)
         let wanted = UInt16(clamping: configuration.heartbeat.components.seconds)
         handshake.frameMax = offered == 0 ? AMQPConfiguration.frameMax : min(AMQPConfiguration.frameMax, offered)
         handshake.heartbeat = wanted == 0 || offeredHeartbeat == 0 ? wanted : min(wanted, offeredHeartbeat)
