@@ -1,12 +1,13 @@
 import CZlib
 import Core
 
-/// A compression format. Sources: RFC 1950 (zlib, which HTTP calls `deflate`), RFC 1952 (gzip).
+/// A compression format. Sources: RFC 1950 (zlib, `deflate` in HTTP), RFC 1951 (raw deflate), RFC 1952 (gzip).
 ///
-/// Each is the base-two logarithm of the largest window, and 16 more for gzip. Source: zlib.h, `inflateInit2`.
+/// Each is the base-two logarithm of the largest window; 16 more for gzip, negative for raw deflate. Source: zlib.h.
 enum CompressedFormat: Int32 {
     case gzip = 31
     case zlib = 15
+    case deflate = -15
 
     /// Bytes decompressed per step.
     private static let chunk = 16_384

@@ -29,7 +29,8 @@ extension Delivery {
         case "", "identity", "none", "us-ascii", "ascii", "binary", "8bit", "7bit": return self
         case _ where !name.contains(",") && Self.characterSets.contains(where: { name.hasPrefix($0) }): return self
         case "gzip", "x-gzip": format = .gzip
-        case "deflate": format = .zlib
+        // The first byte of zlib has its method, 8, in these bits; raw deflate from encoders never begins so.
+        case "deflate": format = (body.first ?? 0x08) & 0x0F == 0x08 ? .zlib : .deflate
         default:
             throw DecodingFailure(
                 "content-encoding: \(RequestFields.quoted(encoding)) is not supported; expected gzip, deflate or none")

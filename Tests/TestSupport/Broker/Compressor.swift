@@ -4,8 +4,8 @@ import CZlib
 package enum Compressor {
     package static func gzip(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15 + 16) }
 
-    /// HTTP's `deflate`.
-    package static func zlib(_ bytes: [UInt8]) -> [UInt8] { compress(bytes, windowBits: 15) }
+    /// HTTP's `deflate`; deflate alone with -15 bits.
+    package static func zlib(_ bytes: [UInt8], bits: Int32 = 15) -> [UInt8] { compress(bytes, windowBits: bits) }
 
     private static func compress(_ bytes: [UInt8], windowBits: Int32) -> [UInt8] {
         var stream = unsafe z_stream()
