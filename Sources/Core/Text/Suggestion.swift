@@ -1,16 +1,17 @@
 /// "Did you mean": the candidate closest to a misspelt word.
 package enum Suggestion {
+    /// - Parameter prefixes: beginnings that candidates share with other words, so their letters do not count.
     /// - Returns: `nil` unless a candidate differs only in case, hyphens and underscores, or in about a third
     ///   of the letters.
-    package static func closest(to word: String, among candidates: [String]) -> String? {
+    package static func closest(to word: String, among candidates: [String], after prefixes: [String] = []) -> String? {
         let word = normal(word)
         var best: (candidate: String, distance: Int)?
         for candidate in candidates {
             let other = normal(candidate)
+            let beginning = prefixes.first { other.starts(with: $0.utf8) }?.utf8.count ?? 0
+            let count = max(word.count, other.count) - beginning
             let distance = distance(word, other)
-            guard distance <= max(1, (max(word.count, other.count) + 1) / 3), distance < best?.distance ?? .max else {
-                continue
-            }
+            guard distance <= max(1, (count + 1) / 3), distance < best?.distance ?? .max else { continue }
             best = (candidate, distance)
         }
         return best?.candidate

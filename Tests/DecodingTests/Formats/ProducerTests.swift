@@ -200,6 +200,9 @@ struct ProducerTests {
             ("x-apns-priority", "apns-priority"), ("X-APNS-Topic", "apns-topic"), ("ttl", "apns-expiration"),
             ("expiry", "apns-expiration"), ("dvice-token", "device-token"), ("anps-topic", "apns-topic"),
             ("pns-topic", "apns-topic"), ("pyload", "payload"), ("evironment", "environment"),
+            ("playload", "payload"), ("apns-payload", "payload"), ("apns-type", "apns-push-type"),
+            ("apns-push", "apns-push-type"), ("apns-prio", "apns-priority"), ("apns-expiry", "apns-expiration"),
+            ("apns-expire", "apns-expiration"), ("colapse-id", "apns-collapse-id"),
         ])
     func nearMisses(key: String, field: String) throws {
         let meaning = field == "apns-expiration" ? ", a time in seconds since 1970" : ""
@@ -231,7 +234,10 @@ struct ProducerTests {
 
     @Test("Headers of frameworks are no near misses")
     func otherHeaders() throws {
-        let names = ["traceparent", "x-death", "__TypeId__", "content-type", "correlation-id", "MT-Activity-Id", "b3"]
+        let names = [
+            "traceparent", "x-death", "__TypeId__", "content-type", "correlation-id", "MT-Activity-Id", "b3",
+            "deviceModel", "app_id", "payload-type", "channelName", "apns-app-id",
+        ]
         let headers: [(String, OneOffDelivery.HeaderValue)] = names.map { ($0, .text("1")) }
         let sample = DecoderSample(Self.payload, decoder: "auto", headers: headers + [("device-token", .text("00"))])
         #expect(try Self.decode(sample).hint == nil)

@@ -7,19 +7,20 @@ struct Remarks {
     /// Names beyond this number are not compared, because a message may have many.
     private static let maximumCompared = 64
     /// The first two letters of each field's name, with and without `apns-` or `device-`, and of ``aliases``; of most
-    /// names also with one of them missing, or exchanged. Names that begin otherwise are not compared, because a
+    /// names also with one missing, added or exchanged. Names that begin otherwise are not compared, because a
     /// message may have many other headers.
     private static let beginnings: Set<UInt16> = Set(
         [
             "an", "ap", "ay", "bu", "ch", "co", "de", "dv", "ed", "en", "ev", "ex", "ne", "no", "nt", "nv", "on", "ot",
-            "pa", "pn", "pr", "pu", "py", "to", "tt",
+            "pa", "pl", "pn", "pr", "pu", "py", "to", "tt",
         ].map { text in text.utf8.reduce(0) { $0 << 8 | UInt16($1) } })
 
-    /// Names under which other services have a field, in the form of `Suggestion.normal`.
+    /// Names under which other services have a field, in the form of `Suggestion.normal`; also after `apns`.
     private static let aliases: [String: RequestFields.Name] = [
-        "apnstoken": .deviceToken, "apnsdevicetoken": .deviceToken, "pushtoken": .deviceToken, "bundle": .topic,
+        "apnspush": .pushType, "apnstype": .pushType, "prio": .priority, "pushtoken": .deviceToken, "bundle": .topic,
         "bundleid": .topic, "bundleidentifier": .topic, "ttl": .expiration, "expiry": .expiration,
-        "expires": .expiration, "collapsekey": .collapseID,
+        "expires": .expiration, "expire": .expiration, "expireat": .expiration, "collapsekey": .collapseID,
+        "colapseid": .collapseID,
     ]
 
     private var kept: [String] = []
@@ -52,14 +53,16 @@ struct Remarks {
     }
 
     private static func field(like text: String) -> RequestFields.Name? {
-        let word = Suggestion.normal(text)
-        if let field = aliases[String(decoding: word, as: UTF8.self)] { return field }
         let names = RequestFields.Name.allCases
-        let completed = names.first { name in
+        let word = Suggestion.normal(text)
+        let rest = word.starts(with: "apns".utf8) ? Array(word.dropFirst(4)) : word
+        if let field = [word, rest].compactMap({ aliases[String(decoding: $0, as: UTF8.self)] }).first { return field }
+        let closest = Suggestion.closest(
+            to: text, among: names.map(\.text.description), after: ["apns", "device", "payload", "channel"])
+        if let closest { return RequestFields.Name(ArraySlice(closest.utf8)) }
+        return names.first { name in
             let normal = Suggestion.normal(name.text.description)
-            return ["apns", "device"].contains { normal == Array($0.utf8) + word }
+            return ["", "apns", "device"].contains { normal == Array($0.utf8) + rest }
         }
-        let closest = Suggestion.closest(to: text, among: names.map(\.text.description))
-        return completed ?? closest.flatMap { RequestFields.Name(ArraySlice($0.utf8)) }
     }
 }
