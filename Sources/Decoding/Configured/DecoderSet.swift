@@ -16,10 +16,9 @@ package struct DecoderSet: Sendable {
     ) {
         let formats = DecoderFormat.allCases.map(\.rawValue)
         names = formats + definitions.map(\.name).filter { !formats.contains($0) }
-        let auto = AutoDecoder()
         let plain: [DecoderFormat: any Decoder] = [
-            .auto: auto, .apnsJSON: APNsJSONDecoder(), .apnsHeaders: APNsHeadersDecoder(),
-            .cloudevents: CloudEventsDecoder(auto),
+            .auto: AutoDecoder(), .apnsJSON: APNsJSONDecoder(), .apnsHeaders: APNsHeadersDecoder(),
+            .cloudevents: CloudEventsDecoder(AutoDecoder(takesEvents: false)),
         ]
         decoders = Dictionary(uniqueKeysWithValues: plain.map { ($0.key.rawValue, $0.value) })
         // Those that contain others are made after them.

@@ -51,42 +51,36 @@ package struct CeleryDecoder: RefusingDecoder {
     package func decoded(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
         try Self.checkSerialization(delivery)
         let message = try CeleryMessage(delivery)
-        do throws(DecodingFailure) {
-            return try decoded(message, of: delivery, at: now)
-        } catch {
-            throw error.keyed(message.id)
-        }
+        return message.findings.joined(to: decoded(message, of: delivery, at: now), key: message.id)
     }
 
-    private func decoded(
-        _ message: CeleryMessage, of delivery: Delivery, at now: WallTime
-    ) throws(DecodingFailure) -> Decoded {
+    private func decoded(_ message: CeleryMessage, of delivery: Delivery, at now: WallTime) -> Decoded {
         guard let index = options.tasks.firstIndex(where: { $0.name.utf8.elementsEqual(message.task) }) else {
             let names = options.tasks.map(\.name)
             let hint = Suggestion.closest(to: String(decoding: message.task, as: UTF8.self), among: names)
-            throw DecodingFailure(
-                "task: \(RequestFields.quoted(message.task)) is not a configured task"
-                    + (Suggestion.question(hint).map { "; \($0)" } ?? ""))
+            let question = Suggestion.question(hint).map { "; \($0)" } ?? ""
+            let name = RequestFields.quoted(message.task)
+            return .reject(DecodingFailure("task: \(name) is not a configured task\(question)"))
         }
         let task = options.tasks[index]
-        if let eta = message.eta, eta > now { return .later(.milliseconds(eta.milliseconds - now.milliseconds)) }
+        if message.findings.isEmpty, let eta = message.eta, eta > now {
+            return .later(.milliseconds(eta.milliseconds - now.milliseconds))
+        }
         guard let part = message.arguments[task.index].flatMap(task.pointer.find) else {
-            throw DecodingFailure("\(task.place): missing in the task's arguments\(message.hint(task.index))")
+            return .reject(DecodingFailure("\(task.place): missing in the task's arguments\(message.hint(task.index))"))
         }
         guard let argument = part.kind == .string ? part.text : part.raw else {
-            throw DecodingFailure("\(task.place): half of a surrogate pair")
+            return .reject(DecodingFailure("\(task.place): half of a surrogate pair"))
         }
         let decoded = inner[index].decode(delivery.inner(argument), at: now)
-        if case .reject(let failure) = decoded { return .reject(failure.keyed(message.id)) }
         guard case .request(var request) = decoded else { return decoded }
         // The notifications of a fan-out share one payload.
         var checked: ArraySlice<UInt8>?
         for notification in request.notifications where notification.payload != checked {
             checked = notification.payload
             guard let path = KombuValue.path(in: notification.payload) else { continue }
-            throw request.failure("payload\(path): \(KombuValue.complaint)")
+            return .reject(request.failure("payload\(path): \(KombuValue.complaint)"))
         }
-        if request.key == nil { request.key = message.id }
         if let expires = message.expires { request.limit(to: expires, at: now) }
         return .request(request)
     }
@@ -110,18 +104,18 @@ private struct CeleryMessage {
     let eta: WallTime?
     let expires: WallTime?
     let arguments: [JSONPart?]
+    /// What is wrong with its times.
+    private(set) var findings = RequestFields.Findings()
 
     init(_ delivery: Delivery) throws(DecodingFailure) {
         let body = try JSONPart(delivery.body, called: "body")
         let field: (StaticString) -> RequestFields.Value
         let isUTC: Bool
         if delivery.header("task") != nil {
-            guard body.kind == .array else {
-                throw DecodingFailure("body: expected [args, kwargs, embed], found \(body.kind.name)")
-            }
             let elements = body.elements
             guard elements.count == 3 else {
-                throw DecodingFailure("body: expected [args, kwargs, embed], found \(elements.count) elements")
+                let found = body.kind == .array ? "\(elements.count) elements" : "\(body.kind.name)"
+                throw DecodingFailure("body: expected [args, kwargs, embed], found \(found)")
             }
             arguments = elements
             isUTC = delivery.header("utc") != .boolean(false)
@@ -143,8 +137,8 @@ private struct CeleryMessage {
         }
         self.task = task
         if case .text(let text) = field("id") { id = text } else { id = nil }
-        eta = try Self.time(field("eta"), "eta", isUTC: isUTC)
-        expires = try Self.time(field("expires"), "expires", isUTC: isUTC)
+        eta = Self.time(field("eta"), "eta", isUTC: isUTC, &findings)
+        expires = Self.time(field("expires"), "expires", isUTC: isUTC, &findings)
     }
 
     /// What the task has where its arguments are not expected.
@@ -161,8 +155,9 @@ private struct CeleryMessage {
     ///
     /// - Parameter isUTC: whether a time without an offset is UTC; otherwise nothing says what it is.
     private static func time(
-        _ value: RequestFields.Value, _ name: StaticString, isUTC: Bool
-    ) throws(DecodingFailure) -> WallTime? {
+        _ value: RequestFields.Value, _ name: StaticString, isUTC: Bool, _ findings: inout RequestFields.Findings
+    ) -> WallTime? {
+        var complaint = "expected a date and time in ISO 8601, or seconds since 1970"
         switch value {
         case .missing: return nil
         case .integer(let seconds) where 1_000_000_000...99_999_999_999 ~= seconds:
@@ -170,16 +165,12 @@ private struct CeleryMessage {
         case .text(let text):
             if let time = WallTime(rfc3339: text) { return time }
             guard let time = WallTime(rfc3339: text + [UInt8(ascii: "Z")]) else { break }
-            guard isUTC else {
-                throw DecodingFailure(
-                    "\(name): it has no offset, and utc is false, so its time is not known; set enable_utc or a "
-                        + "timezone"
-                )
-            }
-            return time
+            if isUTC { return time }
+            complaint = "it has no offset, and utc is false, so its time is not known; set enable_utc or a timezone"
         default: break
         }
-        throw DecodingFailure("\(name): expected a date and time in ISO 8601, or seconds since 1970")
+        findings.add(DecodingFailure("\(name): \(complaint)"))
+        return nil
     }
 }
 

@@ -23,45 +23,21 @@ package struct CloudEventsDecoder: RefusingDecoder {
                 throw DecodingFailure("content-type: expected application/cloudevents+json")
             }
         } else if Self.isBinary(delivery) {
-            return try binary(delivery, at: now)
+            return binary(delivery, at: now)
         }
         // Some producers publish structured events as plain application/json.
         return try structured(delivery, at: now)
-    }
-
-    private struct Attributes {
-        let specversion: ArraySlice<UInt8>
-        let id: ArraySlice<UInt8>
-        let source: ArraySlice<UInt8>
-        let type: ArraySlice<UInt8>
-
-        /// - Parameter value: takes an attribute's name and the two names of its header.
-        init(_ value: (StaticString, StaticString, StaticString) -> ArraySlice<UInt8>?) throws(DecodingFailure) {
-            func text(
-                _ name: StaticString, _ header: StaticString, _ other: StaticString
-            ) throws(DecodingFailure) -> ArraySlice<UInt8> {
-                guard let text = value(name, header, other), !text.isEmpty else {
-                    throw DecodingFailure("\(name): missing; expected a text")
-                }
-                return text
-            }
-            specversion = try text("specversion", "cloudEvents:specversion", "cloudEvents_specversion")
-            id = try text("id", "cloudEvents:id", "cloudEvents_id")
-            source = try text("source", "cloudEvents:source", "cloudEvents_source")
-            type = try text("type", "cloudEvents:type", "cloudEvents_type")
-        }
     }
 
     static func isBinary(_ delivery: Delivery) -> Bool {
         delivery.header("cloudEvents:specversion") != nil || delivery.header("cloudEvents_specversion") != nil
     }
 
-    private func binary(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
-        let attributes = try Attributes { _, name, other in
+    private func binary(_ delivery: Delivery, at now: WallTime) -> Decoded {
+        decoded(delivery, RequestFields.Findings(), at: now) { _, name, other in
             guard case .text(let text)? = delivery.header(name) ?? delivery.header(other) else { return nil }
             return text
         }
-        return try decoded(delivery, attributes, at: now)
     }
 
     private func structured(_ delivery: Delivery, at now: WallTime) throws(DecodingFailure) -> Decoded {
@@ -70,39 +46,51 @@ package struct CloudEventsDecoder: RefusingDecoder {
             throw DecodingFailure("body: expected a JSON object, found \(body.kind.name)")
         }
         let members = body.members
+        var findings = RequestFields.Findings()
         let contentType = members["datacontenttype"]
-        if contentType.map({ $0.text == nil }) ?? false { throw DecodingFailure("datacontenttype: expected a string") }
-        let data: ArraySlice<UInt8>
-        if let part = members["data"] {
-            data = part.text ?? part.raw
-        } else if let part = members["data_base64"] {
+        if contentType.map({ $0.text == nil }) ?? false {
+            findings.add(DecodingFailure("datacontenttype: expected a string"))
+        }
+        let data = findings.check { () throws(DecodingFailure) -> ArraySlice<UInt8> in
+            if let part = members["data"] { return part.text ?? part.raw }
+            guard let part = members["data_base64"] else {
+                throw DecodingFailure("data: missing; expected data or data_base64")
+            }
             guard let text = part.text, let bytes = Base64.standard.decode(text.span) else {
                 throw DecodingFailure("data_base64: expected base64")
             }
-            data = bytes[...]
-        } else {
-            throw DecodingFailure("data: missing; expected data or data_base64")
+            return bytes[...]
         }
-        let attributes = try Attributes { name, _, _ in members[name]?.text }
-        return try decoded(delivery.inner(data, contentType: contentType?.text), attributes, at: now)
+        let event = data.map { delivery.inner($0, contentType: contentType?.text) }
+        return decoded(event, findings, at: now) { name, _, _ in members[name]?.text }
     }
 
+    /// - Parameters:
+    ///   - data: `nil` if the findings say that there is none.
+    ///   - value: takes an attribute's name and the two names of its header.
     private func decoded(
-        _ data: Delivery, _ attributes: Attributes, at now: WallTime
-    ) throws(DecodingFailure) -> Decoded {
-        guard attributes.specversion.equals("1.0") else {
-            throw DecodingFailure(
-                "specversion: expected 1.0, found \(RequestFields.quoted(attributes.specversion))")
+        _ data: Delivery?, _ findings: RequestFields.Findings, at now: WallTime,
+        _ value: (StaticString, StaticString, StaticString) -> ArraySlice<UInt8>?
+    ) -> Decoded {
+        var findings = findings
+        func text(_ name: StaticString, _ header: StaticString, _ other: StaticString) -> ArraySlice<UInt8> {
+            let text = value(name, header, other) ?? []
+            if text.isEmpty { findings.add(DecodingFailure("\(name): missing; expected a text")) }
+            return text
         }
-        guard types.isEmpty || types.contains(where: { $0.utf8.elementsEqual(attributes.type) }) else {
-            return .ignore(reason: "another type of event")
+        let version = text("specversion", "cloudEvents:specversion", "cloudEvents_specversion")
+        if !version.isEmpty, !version.equals("1.0") {
+            findings.add(DecodingFailure("specversion: expected 1.0, found \(RequestFields.quoted(version))"))
         }
+        let id = text("id", "cloudEvents:id", "cloudEvents_id")
+        let source = text("source", "cloudEvents:source", "cloudEvents_source")
+        let type = text("type", "cloudEvents:type", "cloudEvents_type")
+        let isMeant = types.isEmpty || type.isEmpty || types.contains { $0.utf8.elementsEqual(type) }
+        guard isMeant else { return .ignore(reason: "another type of event") }
+        let decoded = data.map { inner.decode($0, at: now) } ?? .ignore(reason: "no data")
         // Source and id together identify an event.
-        func key() -> ArraySlice<UInt8> { attributes.source + [0] + attributes.id }
-        let decoded = inner.decode(data, at: now)
-        if case .reject(let failure) = decoded { return .reject(failure.keyed(key())) }
-        guard case .request(var request) = decoded else { return decoded }
-        if request.key == nil { request.key = key() }
-        return .request(request)
+        var key: ArraySlice<UInt8>?
+        if !source.isEmpty, !id.isEmpty { key = source + [0] + id }
+        return findings.joined(to: decoded, key: key)
     }
 }

@@ -208,6 +208,7 @@ struct CeleryDecoderTests {
     @Test("Pickle, compression and bodies that are not tasks are refused")
     func refusals() throws {
         let missing = "missing in the task's arguments"
+        let time = "expected a date and time in ISO 8601, or seconds since 1970"
         for (sample, complaint) in [
             (
                 Self.sample(properties: [("content-type", "application/x-python-serialize")]),
@@ -217,10 +218,12 @@ struct CeleryDecoderTests {
                 Self.sample([("compression", .text("application/x-gzip"))]),
                 "compression: \"application/x-gzip\" is not supported; leave out task_compression"
             ),
+            (Self.sample([("eta", .text("soon"))]), "eta: \(time)"),
             (
-                Self.sample([("eta", .text("soon"))]),
-                "eta: expected a date and time in ISO 8601, or seconds since 1970"
-            ), (Self.sample(body: "[[],{}]"), "body: expected [args, kwargs, embed], found 2 elements"),
+                Self.sample(body: #"[[],{"push":7},{}]"#, [("eta", .integer(9_000_000_000)), ("expires", .text("x"))]),
+                "expires: \(time); body: expected a JSON object, found a number"
+            ), (Self.sample(body: "{}"), "body: expected [args, kwargs, embed], found an object"),
+            (Self.sample(body: "[[],{}]"), "body: expected [args, kwargs, embed], found 2 elements"),
             (Self.sample(body: "[[],{},{}]"), "/kwargs/push: \(missing)"),
             (Self.sample(body: "[[{}],{},{}]"), "/kwargs/push: \(missing); it has 1 in /args, such as /args/0"),
             (

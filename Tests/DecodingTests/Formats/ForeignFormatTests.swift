@@ -14,11 +14,15 @@ struct ForeignFormatTests {
     @Test(
         "A refused event has a reason with its place",
         arguments: [
-            (#"{"id":"1"}"#, "data: missing; expected data or data_base64"),
             (
-                #"{"specversion":"0.3","id":"1","source":"s","type":"t","data":{}}"#,
-                #"specversion: expected 1.0, found "0.3""#
-            ), (#"{"specversion":"1.0","source":"s","type":"t","data":{}}"#, "id: missing; expected a text"),
+                #"{"specversion":"1.0","id":"1"}"#,
+                "data: missing; expected data or data_base64; source: missing; expected a text; "
+                    + "type: missing; expected a text"
+            ),
+            (
+                #"{"specversion":"0.3","id":"1","source":"s","type":"t","data":7}"#,
+                #"specversion: expected 1.0, found "0.3"; body: expected a JSON object, found a number"#
+            ),
             (
                 #"{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"text\/xml","data":{}}"#,
                 #"content-type: "text/xml" is another format, expected application/json"#
@@ -102,13 +106,16 @@ struct ForeignFormatTests {
                 properties: [("content-type", "application/json")])
             #expect(try string(binary.request().key) == "/shop\u{0}7")
         }
-        let refused = DecoderSample(event(#""data":{}"#), decoder: "cloudevents")
-        #expect(try string(refused.decoded().failure?.key) == "/shop\u{0}7")
+        for version in ["1.0", "2"] {
+            let body = event(#""data":{"device-token":"00","apns-topic":"t"}"#).replacing("1.0", with: version)
+            let refused = try #require(try DecoderSample(body, decoder: "cloudevents").decoded().failure)
+            #expect(string(refused.key) == "/shop\u{0}7" && refused.known?.target != nil)
+            #expect(string(refused.known?.topic) == "t")
+        }
         let decoders = "  - name: e\n    cloudevents: { types: [push.requested], decoder: apns-json }"
-        #expect(
-            try DecoderSample(event(#""data":\#(data)"#), decoder: "e", decoders: decoders).notification().hex
-                == Self.token)
-        let other = #"{"specversion":"1.0","id":"7","source":"/shop","type":"order","data":{}}"#
+        let listed = try DecoderSample(event(#""data":\#(data)"#), decoder: "e", decoders: decoders).notification()
+        #expect(listed.hex == Self.token)
+        let other = #"{"specversion":"1.0","id":"7","source":"/shop","type":"order"}"#
         #expect(try DecoderSample(other, decoder: "e", decoders: decoders).decoded().ignored != nil)
     }
 

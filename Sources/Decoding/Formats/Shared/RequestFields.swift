@@ -170,6 +170,23 @@ package struct RequestFields {
                 return nil
             }
         }
+
+        /// The content of a message whose envelope has these findings: with any, it is refused for them and its own.
+        ///
+        /// - Parameter key: from the envelope, for content without one.
+        func joined(to content: Decoded, key: ArraySlice<UInt8>?) -> Decoded {
+            let envelope = details.joined(separator: "; ")
+            switch content {
+            case .request(var request):
+                request.key = request.key ?? key
+                return isEmpty ? .request(request) : .reject(request.failure(envelope))
+            case .reject(let failure):
+                var failure = failure.keyed(key)
+                if !isEmpty { failure.detail = "\(envelope); \(failure.detail)" }
+                return .reject(failure)
+            case .ignore, .later: return isEmpty ? content : .reject(DecodingFailure(envelope).keyed(key))
+            }
+        }
     }
 
     // MARK: Values in errors
