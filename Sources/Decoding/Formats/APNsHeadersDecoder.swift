@@ -45,14 +45,6 @@ package struct APNsHeadersDecoder: RefusingDecoder {
         fields(of: delivery).known
     }
 
-    static func remark(about delivery: Delivery) -> String? {
-        var remarks = Remarks()
-        delivery.forEachHeader { name, _ in
-            if RequestFields.Name(header: name.span) == nil { remarks.notice(unknown: name.span) }
-        }
-        return remarks.text
-    }
-
     private static func fields(of delivery: Delivery) -> RequestFields {
         var fields = RequestFields()
         fields.takesDigits = true

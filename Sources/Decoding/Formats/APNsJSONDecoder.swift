@@ -15,15 +15,20 @@ package struct APNsJSONDecoder: RefusingDecoder {
                 || !envelope.fields[.channelID].isMissing)
     }
 
-    static func request(_ body: ArraySlice<UInt8>) throws(DecodingFailure) -> Request {
+    /// - Parameter headers: the message whose headers have no effect; `nil` if they are another decoder's.
+    static func request(_ body: ArraySlice<UInt8>, beside headers: Delivery? = nil) throws(DecodingFailure) -> Request {
         var envelope = Envelope()
-        do {
-            try envelope.scan(body)
-        } catch {
-            let failure = DecodingFailure(error, of: body)
-            throw DecodingFailure(failure.detail, limit: failure.limit, known: envelope.fields.known)
+        var unreadable: JSONFailure?
+        do throws(JSONFailure) { try envelope.scan(body) } catch { unreadable = error }
+        if let headers { envelope.fields.remark(onHeadersOf: headers) }
+        let remark = envelope.fields.remarks.text.map { "; \($0)" } ?? ""
+        if let unreadable {
+            let failure = DecodingFailure(unreadable, of: body)
+            throw DecodingFailure(failure.detail + remark, limit: failure.limit, known: envelope.fields.known)
         }
-        if let kind = envelope.otherKind { throw DecodingFailure("body: expected a JSON object, found \(kind.name)") }
+        if let kind = envelope.otherKind {
+            throw DecodingFailure("body: expected a JSON object, found \(kind.name)\(remark)")
+        }
         if let channel = envelope.channel {
             if envelope.payload != nil || envelope.tokens != nil {
                 envelope.fields.findings.add(

@@ -46,18 +46,12 @@ package struct AutoDecoder: RefusingDecoder {
         return try headers.decoded(delivery, at: now)
     }
 
-    /// Names headers that are nearly right: one may be that of the target, which makes the body a payload. Inside
-    /// another decoder they are that one's, such as the attributes of an event.
     private func envelope(_ delivery: Delivery) throws(DecodingFailure) -> Decoded {
-        let remark = takesEvents ? APNsHeadersDecoder.remark(about: delivery) : nil
         do throws(DecodingFailure) {
-            guard let remark else { return .request(try APNsJSONDecoder.request(delivery.body)) }
-            var request = try APNsJSONDecoder.request(delivery.body)
-            request.hint = request.hint.map { "\($0); \(remark)" } ?? remark
-            return .request(request)
+            // Inside another decoder the headers are that one's, such as the attributes of an event.
+            return .request(try APNsJSONDecoder.request(delivery.body, beside: takesEvents ? delivery : nil))
         } catch {
             var failure = error
-            if let remark { failure.detail += "; \(remark)" }
             // The producer may have put the topic into a header, and only the payload into the body.
             if APNsHeadersDecoder.known(of: delivery).topic != nil { failure.known?.lacksTopic = false }
             throw failure

@@ -592,16 +592,25 @@ struct DecoderTests {
             }
         }
 
-        @Test("A header beside an envelope whose name is nearly right is named, in a result and in an error")
-        func misspeltHeader() throws {
-            let headers = [("apns-colapse-id", OneOffDelivery.HeaderValue.text("x")), ("traceparent", .text("0"))]
+        @Test("A header beside an envelope is named if it is nearly right, or a field that the envelope lacks")
+        func ignoredHeaders() throws {
+            let headers = [
+                ("Environment", OneOffDelivery.HeaderValue.text("x")), ("apns-topic", .text("t")),
+                ("apns-colapse-id", .text("x")), ("traceparent", .text("0")), ("channel", .text("x")),
+                ("apns-request-id", .text("x")),
+            ]
+            let ignored = "environment: a header has no effect on a request in JSON; write it in the body"
             let hint = "apns-colapse-id: not a field; did you mean \"apns-collapse-id\"?"
             for type in ["", "application/vnd.harebell.request+json"] {
-                let found = delivery(Array(envelope().utf8), contentType: type, headers: headers)
-                #expect(try request(AutoDecoder(), found).hint == hint)
-                let bad = delivery(Array("{}".utf8), contentType: type, headers: headers)
-                let failure = AutoDecoder().decode(bad, at: WallTime(milliseconds: 0)).failure
-                #expect(failure?.detail.hasSuffix("; \(hint)") == true)
+                let body = envelope([("environment", "null")])
+                let target = type.isEmpty ? [] : [("device-tokens", OneOffDelivery.HeaderValue.text("00"))]
+                let found = delivery(Array(body.utf8), contentType: type, headers: headers + target)
+                #expect(try request(AutoDecoder(), found).hint == "\(ignored); \(hint)")
+                for body in ["{}", "{\"aps\":{}}", "[", "[]"] {
+                    let bad = delivery(Array(body.utf8), contentType: type, headers: headers)
+                    let failure = AutoDecoder().decode(bad, at: WallTime(milliseconds: 0)).failure
+                    #expect(failure?.detail.hasSuffix("; \(hint)") == true)
+                }
             }
         }
 

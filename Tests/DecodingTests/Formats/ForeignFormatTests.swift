@@ -101,10 +101,12 @@ struct ForeignFormatTests {
         #expect(try base64.notification().hex == Self.token)
         for separator in [":", "_"] {
             let attributes = [("specversion", "1.0"), ("id", "7"), ("source", "/shop"), ("type", "push.requested")]
-            let binary = DecoderSample(
+            var binary = DecoderSample(
                 data, decoder: "auto", headers: attributes.map { ("cloudEvents\(separator)\($0)", .text($1)) },
                 properties: [("content-type", "application/json")])
-            #expect(try string(binary.request().key) == "/shop\u{0}7")
+            binary.headers.append(("environment", .text("x")))
+            let found = try binary.request()
+            #expect(string(found.key) == "/shop\u{0}7" && found.hint == nil)
         }
         for version in ["1.0", "2"] {
             let body = event(#""data":{"device-token":"00","apns-topic":"t"}"#).replacing("1.0", with: version)

@@ -147,6 +147,22 @@ package struct RequestFields {
         found |= bit
     }
 
+    /// Names the headers beside a request in JSON that look like fields, or are ones that its body lacks.
+    mutating func remark(onHeadersOf delivery: Delivery) {
+        func isFound(_ name: Name) -> Bool { found & 1 << name.rawValue != 0 }
+        let isForDevices = !self[.deviceToken].isMissing || isFound(.deviceTokens)
+        let isForChannel = !self[.channelID].isMissing || isFound(.channel)
+        delivery.forEachHeader { header, _ in
+            guard let name = Name(header: header.span) else { return remarks.notice(unknown: header.span) }
+            // Without any field, the body may be meant as a payload. In the body, a second target would be refused, and
+            // beside a channel some fields.
+            guard found != 0, self[name].isMissing, !isForChannel, !isForDevices || !name.isTarget,
+                ![.payload, .channel, .requestID].contains(name)
+            else { return }
+            remarks.add("\(name.text): a header has no effect on a request in JSON; write it in the body")
+        }
+    }
+
     /// All that is wrong with a message.
     struct Findings {
         private(set) var details: [String] = []
