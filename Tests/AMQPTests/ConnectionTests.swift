@@ -308,8 +308,7 @@ struct ConnectionTests {
         let setup = Setup(.consumer([ConsumerQueue(name: "missing", prefetch: 1)]))
         setup.start()
         setup.advance(by: .seconds(1))
-        let link = try #require(setup.network.links.first)
-        link.isFrozen = true
+        try #require(setup.network.links.first).isFrozen = true
         setup.connection.close(at: setup.network.now)
         // The close is not answered, and the channel's reopening would be due.
         setup.advance(by: .seconds(9))

@@ -40,8 +40,7 @@ struct ConsumingTests {
         for chunk in [1, 2, 3, 5, 7, 8, 9, 64, .max] {
             let broker = Broker()
             try broker.put(pattern(3000), properties: properties, exchange: "in", into: "work")
-            let pair = Self.consumer(broker, chunk: chunk)
-            let delivery = try #require(pair.takeDeliveries().first)
+            let delivery = try #require(Self.consumer(broker, chunk: chunk).takeDeliveries().first)
             #expect(delivery.epoch == 7 && delivery.tag == 1)
             #expect(delivery.queue == 0)
             #expect(delivery.body.elementsEqual(pattern(3000)))
@@ -79,8 +78,7 @@ struct ConsumingTests {
             let broker = Broker()
             broker.frameMax = frameMax
             try broker.put(pattern(size), into: "work")
-            let pair = Self.consumer(broker)
-            let delivery = try #require(pair.takeDeliveries().first)
+            let delivery = try #require(Self.consumer(broker).takeDeliveries().first)
             #expect(delivery.body.elementsEqual(pattern(size)))
         }
     }
@@ -267,7 +265,7 @@ struct ConsumingTests {
 }
 
 /// A broker engine that records its output.
-final class Recorder: Engine {
+class Recorder: Engine {
     private let inner: BrokerEngine
     private(set) var sent: [UInt8] = []
 

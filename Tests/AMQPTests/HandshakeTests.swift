@@ -40,8 +40,7 @@ struct HandshakeTests {
     func heartbeat(offered: Int, agreed: Int) {
         let broker = Broker()
         broker.heartbeat = UInt16(offered)
-        let pair = Pair(.publisher, broker: broker)
-        #expect(pair.server.heartbeat == .seconds(agreed))
+        #expect(Pair(.publisher, broker: broker).server.heartbeat == .seconds(agreed))
     }
 
     @Test("A refused login is reported; one at which the broker hangs up may succeed soon", arguments: [false, true])

@@ -176,28 +176,20 @@ private func frame(_ type: UInt8, _ payload: [UInt8]) -> [UInt8] {
 }
 
 /// A broker engine that sends one byte a second.
-private final class SlowServer: Engine {
-    private let inner: BrokerEngine
+private final class SlowServer: Recorder {
     private var waiting: [UInt8] = []
     private var next: Instant?
     private var allowance = 0
     var isSlow = true
 
-    init(_ broker: Broker) {
-        inner = BrokerEngine(broker: broker)
-    }
-
-    func transportOpened(at now: Instant) {
+    override func transportOpened(at now: Instant) {
         next = now
-        inner.transportOpened(at: now)
+        super.transportOpened(at: now)
     }
 
-    func receive(_ bytes: Span<UInt8>, at now: Instant) { inner.receive(bytes, at: now) }
-    func transportClosed(_ failure: TransportError?, at now: Instant) { inner.transportClosed(failure, at: now) }
-
-    func drain(into output: inout ByteQueue) {
+    override func drain(into output: inout ByteQueue) {
         var fresh = ByteQueue()
-        inner.drain(into: &fresh)
+        super.drain(into: &fresh)
         waiting += fresh.copy()
         let count = isSlow ? min(allowance, waiting.count) : waiting.count
         output.append(waiting[..<count])
@@ -205,15 +197,13 @@ private final class SlowServer: Engine {
         allowance = 0
     }
 
-    var isEstablished: Bool { inner.isEstablished }
-    var wantsDisconnect: Bool { inner.wantsDisconnect }
-    var nextDeadline: Instant? { [next, inner.nextDeadline].compactMap(\.self).min() }
+    override var nextDeadline: Instant? { [next, super.nextDeadline].compactMap(\.self).min() }
 
-    func expire(at now: Instant) {
+    override func expire(at now: Instant) {
         if let due = next, now >= due {
             allowance = 1
             next = due + .seconds(1)
         }
-        inner.expire(at: now)
+        super.expire(at: now)
     }
 }

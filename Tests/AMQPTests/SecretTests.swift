@@ -28,8 +28,7 @@ struct SecretTests {
         // Both replies were counted: one more is unexpected.
         pair.server.send(raw: [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 71, 0xCE])
         pair.settle()
-        let error = try #require(pair.takeError())
-        #expect(error.code == .unexpectedFrame)
+        #expect(try #require(pair.takeError()).code == .unexpectedFrame)
     }
 
     @Test("A refused password ends the connection with an error that does not show it", arguments: [403, 530])
@@ -54,8 +53,7 @@ struct SecretTests {
         pair.engine.updateSecret(String(repeating: "x", count: 4096 - 29), at: pair.now)
         #expect(pair.engine.isOpen == false)
         pair.settle()
-        let error = try #require(pair.takeError())
-        #expect(error.code == .secretRefused)
+        #expect(try #require(pair.takeError()).code == .secretRefused)
         #expect(pair.server.secrets.isEmpty)
     }
 

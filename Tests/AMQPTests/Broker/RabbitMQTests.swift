@@ -44,9 +44,8 @@ struct RabbitMQTests {
         var properties = MessageProperties()
         properties.headers = ["apns-topic": .string("com.example.app"), "n": .int64(-1)]
         for size in sizes {
-            let body = pattern(size)
             _ = try publisher.publish(
-                Publication(routingKey: bytes(queue)[...], properties: properties, body: body[...]))
+                Publication(routingKey: bytes(queue)[...], properties: properties, body: pattern(size)[...]))
         }
         try rig.run { [rig] in rig.confirmations(of: publisher).count == sizes.count }
         #expect(rig.confirmations(of: publisher).allSatisfy { $0 == .acked })

@@ -32,8 +32,7 @@ struct AMQPFuzzTests {
             var engine = AMQPEngine(configuration: configuration, epoch: 1)
             engine.transportOpened(at: now)
             for start in stride(from: 0, to: stream.count, by: 100) {
-                let part = stream[start..<min(start + 100, stream.count)]
-                engine.receive(part.span, at: now)
+                engine.receive(stream[start..<min(start + 100, stream.count)].span, at: now)
             }
             var closes = 0
             while let event = engine.nextEvent() {
