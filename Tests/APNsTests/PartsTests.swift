@@ -17,8 +17,7 @@ struct PlacementTests {
             .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 0),
             .init(freeStreams: 9, permits: 9, window: 1000, inFlight: 1),
         ])
-        let places = (0..<6).map { _ in placement.place(size: 1) }
-        #expect(places == [1, 2, 1, 2, 1, 2])
+        #expect((0..<6).map { _ in placement.place(size: 1) } == [1, 2, 1, 2, 1, 2])
         #expect(placement.capacities.map(\.inFlight) == [3, 3, 4])
     }
 
@@ -206,9 +205,7 @@ struct ErrorBrakeTests {
     @Test("A few refusals at a low rate do not trigger the brake")
     func few() {
         var brake = ErrorBrake(at: .seconds(0))
-        for time in 0..<1000 {
-            _ = brake.responded(400, at: Instant(nanoseconds: Int64(time) * 1_000_000_000))
-        }
+        for time in 0..<1000 { _ = brake.responded(400, at: .seconds(Double(time))) }
         #expect(brake.divisor == 1, "10 in each window")
         var edge = ErrorBrake(at: .seconds(0))
         for number in 0...50 { _ = edge.responded(400, at: .seconds(Double(number) / 5)) }
@@ -249,11 +246,9 @@ struct ConnectionTrialTests {
         #expect(trial.provenAt == .seconds(70))
         #expect(trial.isUseless(at: .seconds(69.999)) && !trial.isUseless(at: .seconds(70)))
         var responded = trial
-        let byResponse = responded.responded(at: .seconds(70))
-        #expect(byResponse == .proven)
+        #expect(responded.responded(at: .seconds(70)) == .proven)
         trial.provenByAge()
-        let afterwards = trial.responded(at: .seconds(70))
-        #expect(trial.provenAt == nil && afterwards == .none)
+        #expect(trial.responded(at: .seconds(70)) == .none && trial.provenAt == nil)
     }
 
     @Test("An early end counts once, and not for a connection that has lasted or is proven")

@@ -13,9 +13,8 @@ struct EngineRequestTests {
         try link.send(Fixture.request(7, payload: 4096, expiration: 1_795_300_000, collapseID: "score-42"), as: 5)
         #expect(link.news() == ["responded 5: 200"])
         let received = try #require(link.server.received.first)
-        let names = received.request.headers.map(\.nameText)
         #expect(
-            names == [
+            received.request.headers.map(\.nameText) == [
                 ":method", ":scheme", ":path", ":authority", "authorization", "apns-id", "apns-push-type",
                 "apns-expiration", "apns-priority", "apns-topic", "apns-collapse-id",
             ])

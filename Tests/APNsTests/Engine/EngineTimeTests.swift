@@ -15,8 +15,7 @@ struct EngineTimeTests {
         link.pass(.milliseconds(1))
         #expect(link.news() == ["lost 1: unknown"])
         #expect(link.server.resets == [1: .cancel] && link.engine.freeStreams == 1)
-        let loss = try #require(link.losses.first)
-        #expect(loss.detail == "no response in time, after it was sent")
+        #expect(link.losses.first?.detail == "no response in time, after it was sent")
     }
 
     @Test("A request that SETTINGS held back is reported as not processed when its deadline passes")

@@ -9,10 +9,6 @@ import Testing
 /// Faults of APNs in streams, frames and responses, and the outcomes of the requests.
 @Suite("A pool and its peer's faults")
 struct PoolFaultTests {
-    private func ledger(_ world: World) throws -> SimulatorStatistics {
-        try #require(world.simulator).ledger.statistics
-    }
-
     // MARK: Responses
 
     private static let unregistered = "{\"reason\":\"Unregistered\"}"
@@ -130,7 +126,7 @@ struct PoolFaultTests {
         world.pass(.seconds(20))
         #expect(world.responses.count == 120 && world.losses.isEmpty)
         #expect(world.responses.values.allSatisfy { $0.status == 200 })
-        let seen = try ledger(world)
+        let seen = try #require(world.simulator).ledger.statistics
         #expect(seen.duplicates == 0 && seen.priorityFrames == 0)
         #expect(seen.failedConnections == 0 && world.dialledAt.count == 1)
     }
@@ -191,9 +187,8 @@ struct PoolFaultTests {
         world.submit(0..<200)
         world.pass(.seconds(300))
         #expect(world.responses.count == 200 && world.losses.isEmpty)
-        let statistics = world.statistics
-        #expect(statistics.ready == 8)
-        let seen = try ledger(world)
+        #expect(world.statistics.ready == 8)
+        let seen = try #require(world.simulator).ledger.statistics
         #expect(seen.refusedConnections <= 20, "\(seen.refusedConnections)")
     }
 }

@@ -20,10 +20,7 @@ struct PoolLimitTests {
         let streams = try World.holding(0..<2, streams: 1)
         #expect(streams.counters[.turnsWithoutStream] > 0 && streams.counters[.turnsWithoutPermit] == 0)
         #expect(streams.counters[.turnsAtMaximumConnections] > 0)
-        let permits = try World {
-            $0.burst = 1
-            $0.permitsPerSecond = 10
-        }
+        let permits = try World(burst: 1, permitsPerSecond: 10)
         permits.pass(.seconds(1))
         permits.submit(0..<5)
         permits.pool.step(at: permits.now)

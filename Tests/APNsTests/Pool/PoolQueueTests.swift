@@ -9,10 +9,7 @@ import Testing
 struct PoolQueueTests {
     @Test("A request of a higher rank overtakes a backlog without starving it; apns-priority is not a rank")
     func ranks() throws {
-        let world = try World {
-            $0.burst = 1
-            $0.permitsPerSecond = 100
-        }
+        let world = try World(burst: 1, permitsPerSecond: 100)
         for handle in Handle(0)..<1000 {
             world.pool.submit(Fixture.request(handle, priority: .immediate), handle: handle, at: world.now.instant)
         }
@@ -57,7 +54,7 @@ struct PoolQueueTests {
 
     @Test("A braked connection that may send one request a second is replaced by one that sends")
     func slowestBrake() throws {
-        let world = try World { ($0.burst, $0.permitsPerSecond) = (60, 1) }
+        let world = try World(burst: 60, permitsPerSecond: 1)
         world.onRequest = { $0.respond($1.stream, 400, #"{"reason":"BadDeviceToken"}"#) }
         world.submit(0..<90)
         world.pass(.seconds(15))

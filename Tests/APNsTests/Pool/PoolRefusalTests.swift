@@ -284,15 +284,18 @@ struct PoolRefusalTests {
     }
 
     @Test(
-        "A key for the other environment is reported at once, and its connection is replaced",
-        arguments: ["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"])
-    func wrongEnvironment(reason: String) throws {
-        let world = try World(tokens: Fixture.tokens())
+        "A key for the other environment, or a bad certificate, is reported at once, and its connection is replaced",
+        arguments: [
+            ("BadEnvironmentKeyIdInToken", true), ("BadEnvironmentKeyInToken", true), ("BadCertificate", false),
+        ])
+    func uselessConnection(reason: String, usesToken: Bool) throws {
+        let world = try World(tokens: usesToken ? Fixture.tokens() : nil)
         world.onRequest = { Self.refuse($0, $1, reason) }
         world.submit(0..<1)
         world.pass(.seconds(1))
         #expect(world.responses[0]?.reason?.rawValue == reason)
         #expect(world.servers.map(\.received.count) == [1, 0] && world.servers[0].isTransportClosed)
+        #expect(usesToken || !world.servers[1].isTransportClosed)
     }
 
     // MARK: InternalServerError

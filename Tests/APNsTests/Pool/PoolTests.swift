@@ -19,10 +19,7 @@ struct PoolTests {
 
     @Test("Every connection keeps to its token bucket, and queued requests are sent when a permit is due")
     func permits() throws {
-        let world = try World {
-            $0.burst = 10
-            $0.permitsPerSecond = 100
-        }
+        let world = try World(burst: 10, permitsPerSecond: 100)
         world.pass(.seconds(1))
         #expect(world.statistics.permits == 10)
         world.submit(0..<110)
@@ -36,10 +33,7 @@ struct PoolTests {
 
     @Test("A request that expires between two scans of the queue is not sent")
     func expirationBetweenSweeps() throws {
-        let world = try World {
-            $0.permitsPerSecond = 5
-            $0.burst = 1
-        }
+        let world = try World(burst: 1, permitsPerSecond: 5)
         // The last one expires after 0.7 s, and could be sent after 0.8 s.
         world.skew = .milliseconds(300)
         let end = world.now.wall.seconds
@@ -54,10 +48,7 @@ struct PoolTests {
 
     @Test("Waiting for permits wakes the loop at most once a millisecond")
     func permitInterval() throws {
-        let world = try World {
-            $0.burst = 1
-            $0.permitsPerSecond = 1_000_000
-        }
+        let world = try World(burst: 1, permitsPerSecond: 1_000_000)
         world.pass(.seconds(1))
         world.submit(0..<3)
         world.pool.step(at: world.now)
@@ -151,16 +142,6 @@ struct PoolTests {
         for case .lost(let loss) in world.resends.values.flatMap(\.self).map(\.end) {
             #expect(loss.processed == .no && !loss.isRefused)
         }
-    }
-
-    @Test("A response that makes a connection useless replaces it, and is reported as it is")
-    func closingResponse() throws {
-        let world = try World()
-        world.onRequest = { $0.respond($1.stream, 403, #"{"reason":"BadCertificate"}"#) }
-        world.submit(0..<1)
-        world.pass(.seconds(1))
-        #expect(world.responses[0]?.reason?.rawValue == "BadCertificate")
-        #expect(world.servers.count == 2 && world.servers[0].isTransportClosed && !world.servers[1].isTransportClosed)
     }
 
     @Test(

@@ -67,6 +67,11 @@ final class World {
         simulator = try Fixture.simulator(script)
     }
 
+    /// A pool whose connections have these permits.
+    convenience init(burst: Int, permitsPerSecond permits: Int) throws {
+        try self.init(configure: { ($0.burst, $0.permitsPerSecond) = (burst, permits) })
+    }
+
     /// A pool whose servers hold these requests and respond to none.
     ///
     /// - Parameter streams: the limit of each server.
