@@ -176,13 +176,10 @@ struct ProviderExtensionsTests {
     }
 
     private static func pem(_ der: ArraySlice<UInt8>) -> String {
-        var text: [UInt8] = []
-        Base64.standard.append(Array(der).span, to: &text)
-        return "-----BEGIN CERTIFICATE-----\n\(String(decoding: text, as: UTF8.self))\n-----END CERTIFICATE-----\n"
+        "-----BEGIN CERTIFICATE-----\n\(Base64.standard.encode(Array(der)))\n-----END CERTIFICATE-----\n"
     }
 
-    private static func der(_ pem: String) -> [UInt8]? {
-        let lines = pem.split(separator: "\n").dropFirst().dropLast().joined()
-        return Base64.standard.decode(lines)
+    static func der(_ pem: String) -> [UInt8]? {
+        Base64.standard.decode(pem.split(separator: "\n").dropFirst().dropLast().joined())
     }
 }

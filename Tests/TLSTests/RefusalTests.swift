@@ -133,30 +133,25 @@ struct RefusalTests {
         #expect(failures.server?.code == .noCommonVersion)
     }
 
-    @Test("a server with TLS 1.1 is too old")
-    func oldVersion() throws {
-        var session = try TLSSession(context: Pair.client(), serverName: "server.example")
-        #expect(try session.handshake() == false)
-        // A record with a ServerHello of version 3.2 (RFC 4346 section 7.4.1.3): random bytes, no session, one cipher.
-        let hello: [UInt8] = [3, 2] + [UInt8](repeating: 7, count: 32) + [0, 0xC0, 0x13, 0]
-        let message: [UInt8] = [2, 0, 0, UInt8(hello.count)] + hello
-        session.receive(([0x16, 3, 2, 0, UInt8(message.count)] + message).span)
-        let failure = #expect(throws: TLSError.self) { try session.handshake() }
-        #expect(failure?.code == .noCommonVersion)
-    }
+    /// A record with a ServerHello of version 3.2 (RFC 4346 section 7.4.1.3): random bytes, no session, one cipher.
+    private static let oldHello: [UInt8] =
+        [0x16, 3, 2, 0, 42, 2, 0, 0, 38, 3, 2] + [UInt8](repeating: 7, count: 32) + [0, 0xC0, 0x13, 0]
+    private static let notTLS = "does not speak TLS on this port: check the port and the scheme"
 
     @Test(
-        "a peer that does not speak TLS is reported as such",
-        arguments: ["HTTP/1.1 400 Bad Request\r\n", "AMQP\0\0\u{9}\u{1}"])
-    func notTLS(response: String) throws {
+        "a peer with TLS 1.1 or without TLS, or that ends the handshake, is reported as such",
+        arguments: [
+            (oldHello, .noCommonVersion, "and Harebell have no TLS version in common"),
+            ([21, 3, 3, 0, 2, 1, 0], .closedInHandshake, "closed the connection during the TLS handshake"),
+            (Array("HTTP/1.1 400 Bad Request\r\n".utf8), .notTLS, notTLS),
+            (Array("AMQP\0\0\u{9}\u{1}".utf8), .notTLS, notTLS),
+        ] as [([UInt8], TLSError.Code, String)])
+    func unusable(response: [UInt8], code: TLSError.Code, words: String) throws {
         var session = try TLSSession(context: Pair.client(), serverName: "server.example")
         #expect(try session.handshake() == false)
-        session.receive(Array(response.utf8).span)
+        session.receive(response.span)
         let failure = #expect(throws: TLSError.self) { try session.handshake() }
-        #expect(failure?.code == .notTLS)
-        #expect(
-            failure?.message
-                == "the server server.example does not speak TLS on this port: check the port and the scheme")
+        #expect(failure?.code == code && failure?.message == "the server server.example \(words)")
     }
 
     @Test("a failure is permanent, and does not affect the next session")

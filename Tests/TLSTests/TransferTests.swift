@@ -124,16 +124,6 @@ struct TransferTests {
             failure?.message == "the server server.example ended the TLS connection with the alert \"bad record mac\"")
     }
 
-    @Test("a connection that is closed during the handshake is an error")
-    func closedInHandshake() throws {
-        var session = try TLSSession(context: Pair.client(), serverName: "server.example")
-        try session.handshake()
-        session.receive([21, 3, 3, 0, 2, 1, 0].span)
-        let failure = #expect(throws: TLSError.self) { try session.handshake() }
-        #expect(failure?.code == .closedInHandshake)
-        #expect(failure?.message == "the server server.example closed the connection during the TLS handshake")
-    }
-
     @Test("a failure of the system inside OpenSSL has the system's words")
     func systemError() {
         ErrorQueue.clear()
