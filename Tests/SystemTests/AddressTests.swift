@@ -63,13 +63,12 @@ struct AddressTests {
     @Test("A dead address is skipped by the process's next connection, on any loop")
     func remembered() throws {
         let silent = try ConnectTests.silentPeer()
-        let dead = silent.port
-        let (fixture, listener) = try LoopFixture.echoing(after: [dead])
-        let twins = Endpoint(host: "twins.example", port: 1)
-        fixture.resolver.failedAddresses.failed(ConnectTests.address("127.0.0.1", dead), at: SystemClock.instant())
+        let (fixture, listener) = try LoopFixture.echoing(after: [silent.port])
+        let dead = ConnectTests.address("127.0.0.1", silent.port)
+        fixture.resolver.failedAddresses.failed(dead, at: SystemClock.instant())
         for _ in 0..<8 {
             let begun = SystemClock.instant()
-            let client = fixture.connect(to: twins, timeout: .seconds(10))
+            let client = fixture.connect(to: Endpoint(host: "twins.example", port: 1))
             try fixture.run { client.isOpen }
             #expect(SystemClock.instant() - begun < .seconds(2), "the silent address was not waited for")
         }
@@ -138,9 +137,8 @@ struct AddressTests {
         }
         let second = try fixture.listen { .echo() }
         ports.withLock { $0 = [first.port] }
-        let client = TestEngine()
+        let client = fixture.connect(to: Endpoint(host: "name.example", port: 1))
         client.awaitsGreeting = true
-        fixture.network.connect(client, to: Endpoint(host: "name.example", port: 1), timeout: .seconds(10))
         try fixture.run { givesUp ? client.isOpen && (!speaks || !client.received.isEmpty) : client.hasEnded }
         if givesUp { fixture.network.disconnect(client) }
         let both = [first.port, second.port].map { ConnectTests.address("127.0.0.1", $0) }

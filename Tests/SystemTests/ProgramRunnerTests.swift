@@ -11,11 +11,14 @@ struct ProgramRunnerTests {
         Program(command: ["/bin/sh", "-c", "trap '\(action)' TERM; echo $$; while :; do sleep 1; done"])
     }
 
+    private static func rig() throws -> (LoopFixture, ProgramRunner, TestEngine) {
+        let fixture = try LoopFixture()
+        return (fixture, ProgramRunner(fixture.network), TestEngine())
+    }
+
     @Test("A process that another part of the program has reaped, as the kernel does if SIGCHLD is ignored, has ended")
     func reapedElsewhere() throws {
-        let fixture = try LoopFixture()
-        let host = ProgramRunner(fixture.network)
-        let program = TestEngine()
+        let (fixture, host, program) = try Self.rig()
         program.onReceive = { engine, _ in
             guard let id = Int32(String(decoding: engine.received, as: UTF8.self).dropLast()) else { return }
             kill(id, SIGKILL)
@@ -31,9 +34,7 @@ struct ProgramRunnerTests {
     @Test("The last words of a program are read, even if its end is found first")
     func lastWords() throws {
         let directory = try TemporaryDirectory()
-        let fixture = try LoopFixture()
-        let host = ProgramRunner(fixture.network)
-        let program = TestEngine()
+        let (fixture, host, program) = try Self.rig()
         program.output = Array("go\n".utf8)
         // The program ends at once; its child writes a little later.
         let end = "(sleep 0.1; echo last >&2; : > \(directory.file("done"))) & exit 3"
@@ -46,9 +47,7 @@ struct ProgramRunnerTests {
 
     @Test("A program that closes its standard error does not keep the loop busy")
     func closedErrors() throws {
-        let fixture = try LoopFixture()
-        let host = ProgramRunner(fixture.network)
-        let program = TestEngine()
+        let (fixture, host, program) = try Self.rig()
         host.start(Program(command: ["/bin/sh", "-c", "exec 2>&-; echo; sleep 0.3; echo"]), program)
         try fixture.run { program.received.count >= 1 }
         let turns = fixture.loop.turns
@@ -60,9 +59,7 @@ struct ProgramRunnerTests {
     func unwatched() throws {
         let code = try Thread.run("out of files") {
             try DescriptorTable.becomePrivate()
-            let fixture = try LoopFixture()
-            let host = ProgramRunner(fixture.network)
-            let program = TestEngine()
+            let (fixture, host, program) = try Self.rig()
             var extra: [Int32] = []
             while case let number = dup(0), number >= 0 { extra.append(number) }
             // Enough for a pair of sockets and a pipe.
@@ -79,9 +76,7 @@ struct ProgramRunnerTests {
         arguments: [("kill -PIPE $$", "SIGPIPE"), ("exec </dev/null >/dev/null; sleep 60", "SIGKILL")])
     func signals(script: String, signal: String) throws {
         SignalSource.ignoreBrokenPipes()
-        let fixture = try LoopFixture()
-        let host = ProgramRunner(fixture.network)
-        let program = TestEngine()
+        let (fixture, host, program) = try Self.rig()
         host.start(Program(command: ["/bin/sh", "-c", script]), program)
         try fixture.run { program.hasEnded }
         #expect(program.failure?.code.rawValue == signal)
@@ -104,9 +99,7 @@ struct ProgramRunnerTests {
         "A stopped program may end by itself, is killed after its grace period, and is forgotten",
         arguments: [("", 0, "SIGKILL"), ("", 100, "SIGKILL"), ("sleep 0.1; exit 7", 60_000, "exit 7")])
     func stopped(action: String, grace: Int, ending: String) throws {
-        let fixture = try LoopFixture()
-        let host = ProgramRunner(fixture.network)
-        let program = TestEngine()
+        let (fixture, host, program) = try Self.rig()
         host.start(Self.program(onTerm: action), program)
         try fixture.run { program.received.last == 10 }
         weak var process: (any Engine)?

@@ -61,10 +61,6 @@ final class RawSocket {
         if case .bytes(bytes.count) = descriptor!.send(bytes.span) { true } else { false }
     }
 
-    func endOutput() {
-        descriptor!.endOutput()
-    }
-
     func close() {
         descriptor = nil
     }

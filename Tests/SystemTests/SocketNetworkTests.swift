@@ -86,10 +86,9 @@ struct SocketNetworkTests {
         let port = try RawSocket.unusedPort()
         var engines: [TestEngine] = []
         func connect() {
-            let engine = TestEngine()
+            let engine = fixture.connect(port: port)
             engine.onClose = { if engines.count < 5 { connect() } }
             engines.append(engine)
-            fixture.network.connect(engine, to: Endpoint(host: "127.0.0.1", port: port), timeout: .seconds(10))
         }
         connect()
         try fixture.run { engines.count == 5 && engines.allSatisfy(\.hasEnded) }
