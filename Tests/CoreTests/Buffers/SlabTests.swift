@@ -19,9 +19,7 @@ struct SlabTests {
             } else {
                 let handle = model.keys.sorted().randomElement(using: &random)!
                 slab.update(handle) { $0 += 1 }
-                let removed = slab.remove(handle)
-                let expected = model.removeValue(forKey: handle)
-                try #require(removed == expected.map { $0 + 1 })
+                try #require(slab.remove(handle) == model.removeValue(forKey: handle).map { $0 + 1 })
                 try #require(!slab.contains(handle))
             }
             try #require(slab.count == model.count)
