@@ -13,7 +13,6 @@ struct TurnPaceTests {
             (20_000, 25, 2000, .microseconds(1250)), (10_000, 1, 64, .microseconds(100)),
         ] as [(Int, Int, Int, Duration)])
     func interval(permitsPerSecond: Int, burst: Int, unsettled: Int, interval: Duration) {
-        let pace = TurnPace(permitsPerSecond: permitsPerSecond, burst: burst)
-        #expect(pace.interval(unsettled: unsettled) == interval)
+        #expect(TurnPace(permitsPerSecond: permitsPerSecond, burst: burst).interval(unsettled: unsettled) == interval)
     }
 }
