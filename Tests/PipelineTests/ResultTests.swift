@@ -25,6 +25,13 @@ private func properties(
     return properties
 }
 
+/// The copy of a request of the queue `q` for a retry queue.
+private func parked(
+    _ delivery: Delivery, _ note: RetryEncoder.Note = RetryEncoder.Note(attempts: 1), for delay: Duration = .seconds(5)
+) -> Publication? {
+    RetryEncoder.encode(delivery, note, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: delay)
+}
+
 private func headers(_ properties: MessageProperties) -> FieldTable {
     properties.headers ?? FieldTable()
 }
@@ -158,8 +165,7 @@ struct ResultTests {
         func escapes() throws {
             let strange = "\"\\/\u{0}\u{1}\u{8}\u{c}\u{1f}\n\r\t é😀\u{7f}\u{2028}"
             let result = ResultEncoder.encode(
-                Report(outcome: .invalid, detail: strange), id: nil, notification: nil,
-                delivery: try delivery(properties(messageID: "\"x")))
+                Report(outcome: .invalid, detail: strange), delivery: try delivery(properties(messageID: "\"x")))
             let json = try #require(JSONSerialization.jsonObject(with: Data(result.body)) as? [String: Any])
             #expect(json["detail"] as? String == strange)
             #expect(json["message-id"] as? String == "\"x")
@@ -167,8 +173,7 @@ struct ResultTests {
 
             var broken = MessageProperties()
             broken.messageID = [0x61, 0xFF, 0x62]
-            let repaired = ResultEncoder.encode(
-                Report(outcome: .invalid), id: nil, notification: nil, delivery: try delivery(broken))
+            let repaired = ResultEncoder.encode(Report(outcome: .invalid), delivery: try delivery(broken))
             #expect(string(repaired.body)?.contains("\"message-id\":\"a\u{FFFD}b\"") == true)
         }
     }
@@ -193,8 +198,7 @@ struct ResultTests {
             #expect(try key(properties(messageID: "m-1"), routingKey: "other", body: "other") == one)
             #expect(try key(properties(messageID: "m-2")) != one)
             #expect(try key(properties(messageID: "m-1"), queue: "other") != one)
-            let version = one.dropFirst(14).first
-            #expect(version == "5")
+            #expect(one.dropFirst(14).first == "5")
         }
 
         @Test("Without a message id, origin, correlation id, timestamp, headers with the target and body make the key")
@@ -248,11 +252,7 @@ struct ResultTests {
                 let deadLetter = DeadLetterEncoder(route: route, worker: "w").encode(
                     first, report: Report(outcome: .rejected), id: nil, queue: "q", decoder: "auto",
                     firstSeen: WallTime(milliseconds: 0), now: WallTime(milliseconds: 0))
-                let retry = try #require(
-                    RetryEncoder.encode(
-                        first, RetryEncoder.Note(attempts: 1), queue: "q", firstSeen: WallTime(milliseconds: 0),
-                        delay: .seconds(5)))
-                for copy in [deadLetter, retry] {
+                for copy in [deadLetter, try #require(parked(first))] {
                     var returned = original
                     // Some brokers sort headers.
                     let entries = headers(copy.properties).entries
@@ -482,9 +482,7 @@ struct ResultTests {
             note.processed = .unknown
             note.expiresAt = WallTime(milliseconds: 5)
             note.done = DoneBitmap(notifications: 9, leaving: [0])
-            let found = try #require(
-                RetryEncoder.encode(
-                    first, note, queue: "q", firstSeen: WallTime(milliseconds: 0), delay: .seconds(900)))
+            let found = try #require(parked(first, note, for: .seconds(900)))
             #expect(found.exchange.isEmpty)
             #expect(string(found.routingKey) == "q.retry.900s")
             #expect(string(found.body) == "[]")
@@ -498,9 +496,7 @@ struct ResultTests {
                     "harebell-first-seen": .string("1970-01-01T00:00:00Z"), "harebell-processed": .string("unknown"),
                     "harebell-expires-at": .int64(5), "harebell-done": .string("fe01"),
                 ])
-            var copy = MessageProperties()
-            copy.headers = headers(found.properties)
-            let history = RequestHistory(try delivery(copy))
+            let history = RequestHistory(try delivery(properties(headers: headers(found.properties))))
             #expect(history.parkings == 2 && history.attempts == 3 && history.processed == .unknown)
             #expect(history.expiresAt == WallTime(milliseconds: 5))
             #expect(string(history.done) == "fe01")
@@ -529,10 +525,7 @@ struct ResultTests {
         @Test("A request whose headers fill a frame cannot be parked")
         func tooLarge() throws {
             let large: FieldTable = ["x": .text([UInt8](repeating: 0x61, count: 111_000))]
-            let found = RetryEncoder.encode(
-                try delivery(properties(headers: large)), RetryEncoder.Note(attempts: 1), queue: "q",
-                firstSeen: WallTime(milliseconds: 0), delay: .seconds(5))
-            #expect(found == nil)
+            #expect(parked(try delivery(properties(headers: large))) == nil)
         }
     }
 }
@@ -540,7 +533,7 @@ struct ResultTests {
 extension ResultEncoder {
     /// The result of a notification that shares nothing with others, by a new encoder.
     static func encode(
-        _ report: Report, id: NotificationID?, position: Int? = nil, notification: Core.Notification?,
+        _ report: Report, id: NotificationID? = nil, position: Int? = nil, notification: Core.Notification? = nil,
         delivery: Delivery
     ) -> Publication {
         let now = Moment(instant: Instant(nanoseconds: 0), wall: WallTime(milliseconds: 0))

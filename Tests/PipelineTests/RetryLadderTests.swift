@@ -39,8 +39,7 @@ struct RetryLadderTests {
 
     @Test("Levels may descend, and then a shorter lifetime gets no level longer than the next one")
     func falling() {
-        let found = ladder([60, 20, 40]).delay(for: .service, failures: 2, within: .seconds(30))
-        #expect(found == .seconds(20))
+        #expect(ladder([60, 20, 40]).delay(for: .service, failures: 2, within: .seconds(30)) == .seconds(20))
         #expect(ladder([60, 20, 40]).delay(for: .service, failures: 2, within: .seconds(50)) == .seconds(40))
     }
 }
