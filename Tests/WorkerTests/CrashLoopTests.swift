@@ -56,8 +56,7 @@ struct CrashLoopTests {
     func restarted() throws {
         let world = try World.started()
         world.broker.countsDeliveries = true
-        let later = "\"not-before\":\(World.start.wall.seconds + 4),"
-        try world.request(World.body(1, extra: later), id: "m1")
+        try world.request(World.body(1, extra: "\"not-before\":\(World.start.wall.seconds + 4),"), id: "m1")
         for _ in 0..<20 where world.parked.isEmpty {
             #expect(world.broker.unsettledCount == 1)
             _ = try world.drain(within: .seconds(1))

@@ -175,8 +175,7 @@ struct DeliverySemanticsTests {
         try world.start()
         try world.request(World.body(token: "1a7e"), id: "m1")
         #expect(world.running.map { $0.counters.deliveries } == [[1], [0]])
-        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
-        world.network.cut(link)
+        world.network.cut(try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 }))
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.sent == 2 })
         #expect(world.running.map { $0.counters.deliveries } == [[1], [1]])
         let results = world.published(in: "push.results")
@@ -190,8 +189,7 @@ struct DeliverySemanticsTests {
         try world.start()
         try world.request(World.body(token: "1a7e"), id: "m1")
         world.pass(.seconds(1))
-        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
-        world.network.cut(link)
+        world.network.cut(try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 }))
         world.pass(.seconds(1))
         #expect(world.running.map { $0.counters.unsettled } == [0, 1])
         world.isAPNsDown = false
@@ -207,9 +205,8 @@ struct DeliverySemanticsTests {
         try world.request(World.fanOut(["1a", "1b", "1c"]), id: "m2")
         world.pass(.seconds(1))
         try world.start()
-        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 2 })
         try world.setScript("")
-        world.network.cut(link)
+        world.network.cut(try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 2 }))
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
         for device in ["1a", "1b", "1c"] {
             #expect(world.published(in: "push.results").count { $0.body.contains(World.token(device)) } == 1)
@@ -422,9 +419,7 @@ struct DeliverySemanticsTests {
         ])
     func expiresBetweenTries(script: String, processed: String) throws {
         let world = try World.started(script: script)
-        let expiration = World.start.wall.seconds + 1
-        let body = World.body().dropLast() + ",\"apns-expiration\":\(expiration)}"
-        try world.request(String(body), id: "m1")
+        try world.request(World.body(extra: "\"apns-expiration\":\(World.start.wall.seconds + 1),"), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         let result = try #require(world.published(in: "push.results").first)
         #expect(result.outcome == "expired")

@@ -100,8 +100,7 @@ struct AppShareTests {
     @Test("A fan-out uses one request of the share")
     func fanOut() throws {
         let world = try Self.world("topic com.example.other: 403 InvalidProviderToken", prefetch: 10)
-        let tokens = (0..<20).map { World.token($0) }
-        try world.request(World.fanOut(tokens, topic: "com.example.other"), id: "m1")
+        try world.request(World.fanOut((0..<20).map { World.token($0) }, topic: "com.example.other"), id: "m1")
         world.pass(.seconds(5))
         #expect(world.worker?.paused.map(\.held) == [20] && world.parked.isEmpty)
     }

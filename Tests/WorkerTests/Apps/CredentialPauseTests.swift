@@ -23,9 +23,8 @@ struct CredentialPauseTests {
         for number in 0..<5 { try world.request(Self.body(number), id: "m\(number)") }
         world.pass(.seconds(1000))
         let worker = try #require(world.worker)
-        let paused = worker.paused
-        #expect(paused.map(\.cause) == [.credential(RejectionReason(rawValue: reason))])
-        #expect(paused.map(\.held) == [5] && paused.map(\.topic) == ["com.example.app"])
+        #expect(worker.paused.map(\.cause) == [.credential(RejectionReason(rawValue: reason))])
+        #expect(worker.paused.map(\.held) == [5] && worker.paused.map(\.topic) == ["com.example.app"])
         #expect(world.published(in: "push.results").isEmpty && world.published(in: "push.dead").isEmpty)
         // The first and one for each probe, at 15, 45, 105, 225, 465 and 765 s.
         #expect(world.sent == 7)

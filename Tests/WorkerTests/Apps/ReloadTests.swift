@@ -87,11 +87,10 @@ struct ReloadTests {
 
     @Test("If the new connection does not open, its pool takes over after ten seconds and waits for it")
     func changeTimeout() throws {
-        let elsewhere = Endpoint(host: "apns.test", port: 2197)
         let world = try World.started(script: Self.keys)
         // The worker sleeps meanwhile.
         world.network.advance(by: .seconds(3))
-        try world.reload { $0.apps[0].endpoint = elsewhere }
+        try world.reload { $0.apps[0].endpoint = Endpoint(host: "apns.test", port: 2197) }
         world.pass(.seconds(9))
         try publish(0..<1, to: world)
         world.pass(.milliseconds(500))

@@ -102,8 +102,7 @@ struct ProcessWorldTests {
             #expect(
                 dead.first?.headers["harebell-detail"]?.hasPrefix("the decoder failed 2 times with this message alone")
                     == true)
-            let counters = world.worker?.worker.decoders[0].counters
-            #expect(counters?.quarantined == 1, "\(conduct)")
+            #expect(world.worker?.worker.decoders[0].counters.quarantined == 1, "\(conduct)")
             if case .hang = conduct {
                 #expect(dead.first?.headers["harebell-detail"]?.contains("it took longer than") == true)
             }

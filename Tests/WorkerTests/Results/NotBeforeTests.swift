@@ -228,8 +228,7 @@ struct NotBeforeTests {
         try world.request(Self.body(after: 20), id: "m1")
         // The worker has published the copy, and the broker has not received it.
         world.pass(.milliseconds(60))
-        let link = try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 })
-        world.network.cut(link)
+        world.network.cut(try #require(world.network.links.first { ($0.server as? BrokerEngine)?.unsettledCount == 1 }))
         world.pass(.seconds(40))
         #expect(world.sent == 1 && world.isQuiet)
     }

@@ -48,9 +48,8 @@ struct RetryQueueTests {
         let world = try World.started(script: "token 7*: 503 ServiceUnavailable") { $0.retry.maximumAttempts = 5 }
         try world.request(World.body(), id: "m1")
         let firstSeen = World.start.wall.inUTC
-        for attempts in 1...4 {
-            let name = ["900", "1800", "3600", "3600"][attempts - 1]
-            let queue = "push.requests.retry.\(name)s"
+        for (attempts, delay) in zip(1...4, [900, 1800, 3600, 3600]) {
+            let queue = "push.requests.retry.\(delay)s"
             let copy = try #require(world.broker.messages(in: queue).first, "round \(attempts)")
             #expect(copy.header("harebell-attempts") == .int32(Int32(attempts)))
             #expect(copy.header("harebell-first-seen") == .string(firstSeen))
@@ -230,9 +229,7 @@ struct RetryQueueTests {
         #expect(Set(results.suffix(2).map { $0.messageID?.suffix(2) }) == ["-1", "-3"])
         #expect(world.sent == 7)
         // Only the rejected one is in the dead letter.
-        let letters = world.broker.messages(in: "push.dead")
-        #expect(letters.count == 1)
-        #expect(letters.first?.header("harebell-done") == .string("1b"))
+        #expect(world.broker.messages(in: "push.dead").map { $0.header("harebell-done") } == [.string("1b")])
         #expect(world.published(in: "push.dead").first?.headers["harebell-detail"] == "1 of 5 notifications failed")
     }
 
@@ -253,8 +250,7 @@ struct RetryQueueTests {
         #expect(world.pass(atMost: .seconds(62)) { world.isQuiet })
         let results = world.published(in: "push.results")
         #expect(results.count == 4 && results.last?.messageID?.suffix(2) == "-2" && results.last?.outcome == "accepted")
-        let letters = world.broker.messages(in: "push.dead")
-        #expect(letters.map { $0.header("harebell-done") } == [.string("06")])
+        #expect(world.broker.messages(in: "push.dead").map { $0.header("harebell-done") } == [.string("06")])
         let detail = world.published(in: "push.dead").first?.headers["harebell-detail"]
         #expect(detail?.hasPrefix("2 of 4 notifications failed, first: device-tokens[0]: ") == true)
     }
@@ -290,8 +286,7 @@ struct RetryQueueTests {
         try world.request(World.fanOut(["aa", "e4e4", "71"]), id: "mixed")
         try world.request(World.fanOut(["e4e4", "e4e4a"]), id: "all")
         #expect(world.isQuiet)
-        let results = world.published(in: "push.results")
-        #expect(results.count == 5)
+        #expect(world.published(in: "push.results").count == 5)
         let letters = world.broker.messages(in: "push.dead")
         #expect(
             letters.map { $0.header("harebell-done") } == [.string("05"), nil, .string("06")]
