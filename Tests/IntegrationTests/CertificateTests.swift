@@ -1,6 +1,4 @@
-import AMQP
 import Core
-import Foundation
 import Simulator
 import System
 import TLS

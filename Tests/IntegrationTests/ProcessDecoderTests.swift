@@ -1,8 +1,5 @@
-import AMQP
-import Core
 import Foundation
 import Glibc
-import System
 import TestSupport
 import Testing
 

@@ -1,7 +1,5 @@
-import Core
 import Foundation
 import Glibc
-import Simulator
 import TLS
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import AMQP
 import Core
-import Foundation
 import System
 import TLS
 import TestSupport

@@ -1,6 +1,3 @@
-import AMQP
-import Core
-import Simulator
 import TestSupport
 import Testing
 

@@ -1,4 +1,3 @@
-import Core
 import Simulator
 import TestSupport
 import Testing

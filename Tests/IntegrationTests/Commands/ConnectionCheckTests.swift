@@ -1,9 +1,4 @@
 import AMQP
-import Core
-import Foundation
-import Simulator
-import System
-import TLS
 import TestSupport
 import Testing
 

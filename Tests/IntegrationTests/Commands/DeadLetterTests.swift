@@ -3,8 +3,6 @@ import AMQP
 import Core
 import Foundation
 import Glibc
-import SimulatedWorld
-import System
 import TestSupport
 import Testing
 

@@ -1,5 +1,4 @@
 import Simulator
-import TLS
 import TestSupport
 import Testing
 

@@ -1,5 +1,3 @@
-import Foundation
-import Glibc
 import TLS
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import Core
 import Foundation
-import System
 import TLS
 import TestSupport
 import Testing

@@ -1,6 +1,3 @@
-import AMQP
-import Core
-import Foundation
 import TestSupport
 import Testing
 

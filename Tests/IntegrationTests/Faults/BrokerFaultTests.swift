@@ -1,6 +1,4 @@
 import AMQP
-import Core
-import Simulator
 import TestSupport
 import Testing
 

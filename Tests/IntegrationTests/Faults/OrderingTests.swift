@@ -2,7 +2,6 @@ import AMQP
 import Core
 import Glibc
 import Simulator
-import System
 import TestSupport
 import Testing
 

@@ -1,9 +1,7 @@
-import AMQP
 import Core
 import Foundation
 import Simulator
 import TestSupport
-import Testing
 
 /// The outcomes of each request of a load, and their counts.
 struct Conservation {

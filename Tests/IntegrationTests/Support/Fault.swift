@@ -3,7 +3,6 @@ import Core
 import Foundation
 import Glibc
 import Runtime
-import Simulator
 import TestSupport
 import Testing
 

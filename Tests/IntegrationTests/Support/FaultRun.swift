@@ -1,5 +1,4 @@
 import AMQP
-import Core
 import Glibc
 import Simulator
 import TestSupport
