@@ -10,6 +10,12 @@ import Testing
 
 @Suite("ConnectionCheck")
 struct ConnectionCheckTests {
+    private let world: World
+
+    init() throws {
+        world = try Self.worldWithQueues()
+    }
+
     /// Runs a check to its end, within a time limit.
     private func reports(_ world: World, within limit: Duration = .seconds(120)) -> [ConnectionCheck.Place] {
         let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
@@ -18,7 +24,7 @@ struct ConnectionCheckTests {
         return check.places
     }
 
-    private func worldWithQueues(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
+    private static func worldWithQueues(_ configure: (inout Configuration) -> Void = { _ in }) throws -> World {
         let world = try World(declares: [], configure: configure)
         for case .declareQueue(let queue) in TopologyPlan(world.configuration).steps.map(\.declaration) {
             world.broker.declare(queue.name, arguments: queue.arguments)
@@ -27,8 +33,7 @@ struct ConnectionCheckTests {
     }
 
     @Test("A correct setup has no findings, sends nothing to a device, and leaves nothing in a queue")
-    func fine() throws {
-        let world = try worldWithQueues()
+    func fine() {
         let reports = reports(world)
         #expect(reports.map(\.peer) == [.broker, .apns, .apns])
         let findings = reports.flatMap(\.findings)
@@ -47,8 +52,7 @@ struct ConnectionCheckTests {
     }
 
     @Test("A missing queue is reported, and is not created")
-    func missing() throws {
-        let world = try worldWithQueues()
+    func missing() {
         world.broker.delete("push.requests.retry.30s")
         for _ in 0..<2 {
             let findings = reports(world)[0].findings.filter(\.severity.isError)
@@ -60,7 +64,6 @@ struct ConnectionCheckTests {
 
     @Test("A queue with other arguments is reported in the broker's words, and stays as it is")
     func different() throws {
-        let world = try worldWithQueues()
         world.broker.delete("push.dead")
         world.broker.declare("push.dead", arguments: ["x-max-length": .int32(10)])
         let findings = reports(world)[0].findings
@@ -73,8 +76,7 @@ struct ConnectionCheckTests {
     }
 
     @Test("A peer that refuses connections is unreachable, and the rest is checked all the same")
-    func refused() throws {
-        let world = try worldWithQueues()
+    func refused() {
         world.isBrokerDown = true
         let withoutBroker = reports(world)
         #expect(withoutBroker[0].findings.map(\.severity) == [.unreachable])
@@ -91,7 +93,6 @@ struct ConnectionCheckTests {
 
     @Test("A silent peer is given up, a broker within three seconds")
     func silent() throws {
-        let world = try worldWithQueues()
         let silence = MemoryNetwork.Faults(silence: 1)
         world.network.faults[World.broker] = silence
         #expect(reports(world, within: .seconds(3))[0].findings.map(\.severity) == [.unreachable])
@@ -107,7 +108,8 @@ struct ConnectionCheckTests {
 
     @Test("A proxy that refuses is wrong, one that cannot reach APNs makes it unreachable")
     func proxy() throws {
-        let world = try worldWithQueues { $0.apns.proxy = ProxyAddress(endpoint: Endpoint(host: "proxy", port: 3128)) }
+        let endpoint = Endpoint(host: "proxy", port: 3128)
+        let world = try Self.worldWithQueues { $0.apns.proxy = ProxyAddress(endpoint: endpoint) }
         #expect(reports(world)[1].findings.map(\.severity) == [.unreachable])
         for (status, text) in [(407, "requires a user"), (403, "does not permit"), (405, "does not open a tunnel")] {
             world.network.openTunnel = { _, _ in ("HTTP/1.1 \(status) No", nil) }
@@ -118,8 +120,7 @@ struct ConnectionCheckTests {
     }
 
     @Test("A slow broker is named within three seconds, and checked all the same")
-    func slow() throws {
-        let world = try worldWithQueues()
+    func slow() {
         world.network.latency = .milliseconds(900)
         let check = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
         #expect(!world.finish(check, within: .seconds(3)))
@@ -128,8 +129,7 @@ struct ConnectionCheckTests {
     }
 
     @Test("A broker that refuses messages is a warning")
-    func blocked() throws {
-        let world = try worldWithQueues()
+    func blocked() {
         world.broker.setAlarm(true)
         let findings = reports(world)[0].findings
         #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
@@ -137,18 +137,16 @@ struct ConnectionCheckTests {
 
     @Test("An APNs that allows no stream is a warning, a topic that does not fit into a request an error")
     func noStreams() throws {
-        let world = try worldWithQueues()
         try world.setScript("connect: settings streams=0")
         let findings = reports(world)[1].findings
         #expect(findings.contains { $0.subject == "answer" && $0.severity == .warning }, "\(findings)")
-        let large = try worldWithQueues { $0.apps[0].topic = String(repeating: "a", count: 16_000) }
+        let large = try Self.worldWithQueues { $0.apps[0].topic = String(repeating: "a", count: 16_000) }
         let wrong = reports(large, within: .seconds(10))[1].findings
         #expect(wrong.contains { $0.subject == "answer" && $0.severity == .wrong }, "\(wrong)")
     }
 
     @Test("A clock that is two hours ahead is detected by the provider token")
-    func clock() throws {
-        let world = try worldWithQueues()
+    func clock() {
         world.clockError = .seconds(7200)
         let findings = reports(world).flatMap(\.findings)
         #expect(findings.contains { $0.subject == "credential" && $0.severity == .wrong }, "\(findings)")
@@ -156,7 +154,7 @@ struct ConnectionCheckTests {
 
     @Test("Many apps are checked a few at a time, and all of them")
     func many() throws {
-        let world = try worldWithQueues { configuration in
+        let world = try Self.worldWithQueues { configuration in
             let app = configuration.apps[0]
             configuration.apps = (0..<30).map { number in
                 var app = app

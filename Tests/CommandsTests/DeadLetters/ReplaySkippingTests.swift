@@ -1,5 +1,4 @@
 import AMQP
-import Core
 import TestSupport
 import Testing
 

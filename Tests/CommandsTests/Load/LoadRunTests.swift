@@ -1,4 +1,3 @@
-import AMQP
 import Core
 import SimulatedWorld
 import TestSupport

@@ -1,7 +1,6 @@
 import Core
 import Glibc
 import System
-import TestSupport
 import Testing
 
 @testable import Commands

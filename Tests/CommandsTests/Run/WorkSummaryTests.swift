@@ -1,5 +1,3 @@
-import Core
-import Runtime
 import SimulatedWorld
 import TestSupport
 import Testing

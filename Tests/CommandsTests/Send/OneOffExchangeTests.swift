@@ -4,7 +4,6 @@ import Logging
 import Pipeline
 import SimulatedWorld
 import Simulator
-import TLS
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@ import AMQP
 import Core
 import Decoding
 import SimulatedWorld
-import TestSupport
 import Testing
 
 @testable import Commands
