@@ -1,12 +1,10 @@
 import Core
 import Foundation
 import Glibc
-import System
 import TestSupport
 import Testing
 
 @testable import Configuration
-@testable import Decoding
 @testable import Runtime
 
 /// Each configuration key in turn takes its value from the environment.
