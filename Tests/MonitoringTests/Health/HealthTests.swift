@@ -2,7 +2,6 @@ import AMQP
 import Admin
 import Core
 import Foundation
-import Logging
 import Pipeline
 import Runtime
 import SimulatedWorld
@@ -14,6 +13,12 @@ import Testing
 
 @Suite("Readiness")
 struct HealthTests {
+    private let world: World
+
+    init() throws {
+        world = try World.started()
+    }
+
     private func health(_ world: World, _ edit: (inout ProcessSnapshot) -> Void = { _ in }) -> Health {
         var processSnapshot = world.processSnapshot()
         edit(&processSnapshot)
@@ -22,7 +27,6 @@ struct HealthTests {
 
     @Test("A worker that consumes, publishes and reaches APNs is ready")
     func ready() throws {
-        let world = try World.started()
         let health = health(world)
         #expect(health.missing.isEmpty)
         #expect(health.queues == [Health.Queue(name: "push.requests", consumers: 1)])
@@ -34,8 +38,7 @@ struct HealthTests {
     }
 
     @Test("Without the broker it is not ready, and reports what is missing, until the broker is back")
-    func broker() throws {
-        let world = try World.started()
+    func broker() {
         // The second round shows whether the outage was forgotten.
         for _ in 0..<2 {
             world.isBrokerDown = true
@@ -57,7 +60,6 @@ struct HealthTests {
 
     @Test("A queue whose broker cannot be asked whether it is a stream is not consumed until it answers")
     func inquiry() throws {
-        let world = try World.started()
         world.isBrokerDown = true
         try world.request(World.body(), id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
         world.pass(.seconds(20))
@@ -71,7 +73,6 @@ struct HealthTests {
 
     @Test("An inquiry is tried again by itself, while all other connections stay open")
     func inquiryAgain() throws {
-        let world = try World.started()
         world.isBrokerDown = true
         try world.request(World.body(), id: "m1") { $0.headers = ["x-stream-offset": .int64(3)] }
         world.pass(.seconds(5))
@@ -85,8 +86,7 @@ struct HealthTests {
     }
 
     @Test("Without APNs no app is usable")
-    func apns() throws {
-        let world = try World.started()
+    func apns() {
         for _ in 0..<2 {
             world.isAPNsDown = true
             world.cut(World.apns)
@@ -161,7 +161,6 @@ struct HealthTests {
 
     @Test("Workers that have not started, have ended or do not respond are missing, and so is a draining one")
     func workers() throws {
-        let world = try World.started()
         func missing(_ edit: (inout ProcessSnapshot) -> Void) -> [String] { health(world, edit).missing }
         #expect(missing { $0.workers[0].isAlive = false } == ["worker 0 does not respond"])
         #expect(missing { $0.workers[0].snapshot = nil }.contains("not every worker has started"))
@@ -176,8 +175,7 @@ struct HealthTests {
     }
 
     @Test("A failed reload is a problem, and the process stays ready")
-    func reload() throws {
-        let world = try World.started()
+    func reload() {
         let failed = health(world) { $0.reloadFailure = "harebell.yaml:3:1: unknown key" }
         #expect(failed.isReady)
         #expect(failed.problems.map(\.text) == ["the configuration was not reloaded: harebell.yaml:3:1: unknown key"])
@@ -186,7 +184,6 @@ struct HealthTests {
 
     @Test("It is not ready while one of two workers is blocked, also if it is the first one")
     func oneBlocked() throws {
-        let world = try World.started()
         let seen = world.processSnapshot()
         let free = seen.workers[0]
         world.broker.setAlarm(true)
@@ -208,7 +205,6 @@ struct HealthTests {
 
     @Test("A dead-letter queue that is missing makes it not ready, and a missing results queue does not")
     func missingQueues() throws {
-        let world = try World.started()
         for _ in 0..<2 {
             world.broker.delete("push.dead")
             try world.request("{", id: "broken")

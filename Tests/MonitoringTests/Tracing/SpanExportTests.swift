@@ -1,7 +1,6 @@
 import Core
 import Foundation
 import Monitoring
-import TestSupport
 import Testing
 
 @testable import Pipeline
