@@ -1,4 +1,3 @@
-import Core
 import HTTP2
 import TestSupport
 import Testing

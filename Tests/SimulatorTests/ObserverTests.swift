@@ -1,5 +1,4 @@
 import Core
-import HTTP2
 import TestSupport
 import Testing
 

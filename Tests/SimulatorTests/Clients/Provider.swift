@@ -3,7 +3,6 @@ import HTTP2
 import Simulator
 import TLS
 import TestSupport
-import Testing
 
 /// A provider at the other end of a memory link: real TLS and HTTP/2, no socket, no clock.
 final class Provider {

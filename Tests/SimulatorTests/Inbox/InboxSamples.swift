@@ -1,5 +1,4 @@
 import Core
-import HTTP2
 
 @testable import Simulator
 
