@@ -119,7 +119,6 @@ package final class Broker {
     /// Whether redeliveries have their count in `x-delivery-count`, as from quorum queues.
     package var countsDeliveries = false
     package var users = ["guest": "guest"]
-    package var virtualHosts: Set<String> = ["/"]
     /// The reaction to a refused publish: the broker closes the channel, or the connection.
     package enum Refusal {
         case connection(UInt16, String)

@@ -50,7 +50,7 @@ extension BrokerEngine {
             phase = .awaitingOpen
         case (40, .awaitingOpen):
             guard let host = fields.name() else { return nil }
-            guard broker.virtualHosts.contains(host) else {
+            guard host == "/" else {
                 closeConnection(code: 530, text: "NOT_ALLOWED - vhost \(host) not found")
                 return true
             }
@@ -170,7 +170,10 @@ extension BrokerEngine {
     private func declare(_ name: String, _ flags: UInt8, _ arguments: FieldTable) -> Bool {
         let passive = flags & 1 != 0
         if passive, broker.queues[name] == nil { return missing(name) }
-        if passive, broker.refusesCounts { return refuseCount(of: name) }
+        if passive, broker.refusesCounts {
+            closeChannel(code: 403, text: "ACCESS_REFUSED - configure access to queue '\(name)' in vhost '/' refused")
+            return true
+        }
         if let owner = broker.queues[name]?.owner, owner !== self { return locked(name) }
         if !passive, let queue = broker.queues[name], queue.arguments != arguments {
             closeChannel(code: 406, text: "PRECONDITION_FAILED - inequivalent arg for queue '\(name)'")

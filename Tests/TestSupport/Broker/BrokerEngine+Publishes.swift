@@ -1,6 +1,3 @@
-import AMQP
-import Core
-
 /// Publishes and their confirms.
 extension BrokerEngine {
     func publish(_ fields: inout FieldCursor) -> Bool? {

@@ -239,12 +239,6 @@ package final class BrokerEngine: Engine {
         return returned
     }
 
-    /// - Returns: `true`: the method is answered.
-    func refuseCount(of queue: String) -> Bool {
-        closeChannel(code: 403, text: "ACCESS_REFUSED - configure access to queue '\(queue)' in vhost '/' refused")
-        return true
-    }
-
     /// Requeues all unsettled deliveries.
     func leave() {
         for number in channelStates.keys.sorted() {

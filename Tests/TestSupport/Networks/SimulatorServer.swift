@@ -32,10 +32,10 @@ package final class SimulatorServer: Sendable {
         channels = service.context.channels
         authorityPEM = service.authorityPEM
         self.commands = commands
-        let owner = Owner(loop: loop, network: network, service: service, connections: connections)
-        try loop.attach(commands) { [unowned owner, unowned loop] command in
+        let owner = Owner(loop: loop, network: network, service: service)
+        try loop.attach(commands) { [unowned loop] command in
             switch command {
-            case .applyFaults(let actions): owner.applyFaults(actions)
+            case .applyFaults(let actions): connections.applyFaults(actions, at: loop.now.instant)
             case .stop: loop.stop()
             }
         }
@@ -58,13 +58,11 @@ package final class SimulatorServer: Sendable {
         private let loop: EventLoop
         private let network: SocketNetwork
         private let service: SimulatorService
-        private let connections: SimulatedConnections
 
-        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService, connections: SimulatedConnections) {
+        init(loop: EventLoop, network: SocketNetwork, service: SimulatorService) {
             self.loop = loop
             self.network = network
             self.service = service
-            self.connections = connections
         }
 
         let nextDeadline: Instant? = nil
@@ -77,10 +75,6 @@ package final class SimulatorServer: Sendable {
                 fatalError("the simulator's loop has failed: \(error)")
             }
             service.close()
-        }
-
-        func applyFaults(_ actions: [ScriptAction]) {
-            connections.applyFaults(actions, at: loop.now.instant)
         }
 
         func expire(at now: Moment) {}

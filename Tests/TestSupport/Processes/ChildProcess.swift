@@ -84,8 +84,6 @@ package final class ChildProcess {
         if poll() == nil { kill(processID, signal) }
     }
 
-    package var hasEnded: Bool { poll() != nil }
-
     /// Waits for its end.
     ///
     /// - Throws: ``TestSupportError`` with the process's output, after `limit`.
