@@ -196,7 +196,12 @@ final class Checker {
     }
 
     private func name(_ message: Broker.Message) -> String {
-        message.decodedProperties?.correlationID.map { String(decoding: $0, as: UTF8.self) } ?? "?"
+        let properties = message.decodedProperties
+        if let id = properties?.correlationID { return String(decoding: id, as: UTF8.self) }
+        if case .text(let token)? = properties?.headers?["device-token"] {
+            return owners[String(decoding: token, as: UTF8.self)] ?? "?"
+        }
+        return String(decoding: message.body, as: UTF8.self).member("device-token").flatMap { owners[$0] } ?? "?"
     }
 
     private func confirmed(_ message: Broker.Message) {

@@ -18,7 +18,7 @@ struct SimulatedRequest {
     /// One for each notification, in the order of the fan-out; empty without notifications.
     let deviceTokens: [String]
 
-    /// The message's name in its `correlation_id`, its dead letter and its results.
+    /// The message's name in its `correlation_id`. Without one, the checker finds the request by its device token.
     var name: String { "r\(number)" }
 
     var results: Int { max(1, deviceTokens.count) }
@@ -42,8 +42,12 @@ struct SimulatedRequest {
     ]
     static let script = "token e4e4*: 400 BadCollapseId\n"
 
-    /// - Parameter time: the time of publishing, since the start of the world.
-    init(number: Int, kind: Kind, at time: Duration = .zero, random: inout SplitMix64) {
+    /// - Parameters:
+    ///   - time: the time of publishing, since the start of the world.
+    ///   - usesHeaders: whether it is in header mode, if its kind permits and it has no message id.
+    init(
+        number: Int, kind: Kind, at time: Duration = .zero, usesHeaders: Bool = false, random: inout SplitMix64
+    ) {
         self.number = number
         self.kind = kind
         let prefixes: [String] =
@@ -71,6 +75,15 @@ struct SimulatedRequest {
         } else if Int.random(in: 0..<4, using: &random) == 0 {
             properties.replyTo = Array("replies".utf8)
         }
+        // In header mode, only the headers tell the requests of one payload apart.
+        let isInHeaders = usesHeaders && properties.messageID == nil && Self.inHeaders.contains(kind)
+        if isInHeaders {
+            properties.correlationID = nil
+            properties.contentType = Array("application/vnd.apple.apns+json".utf8)
+            properties.headers = [
+                "device-token": .string(deviceTokens[0]), "apns-topic": .string(Self.topic(of: kind)),
+            ]
+        }
         self.properties = properties
         let expiration: Int64? =
             switch kind {
@@ -82,7 +95,16 @@ struct SimulatedRequest {
         notBefore =
             kind == .scheduled
             ? World.start.wall.seconds + time.components.seconds + Int64.random(in: -5...400, using: &random) : nil
-        body = Self.body(kind, number, deviceTokens, expiration, notBefore)
+        body =
+            isInHeaders
+            ? Array(#"{"aps":{"alert":"for all"}}"#.utf8)
+            : Self.body(kind, number, deviceTokens, expiration, notBefore)
+    }
+
+    private static let inHeaders: Set<Kind> = [.good, .dead, .bad, .rejected, .otherApp, .lostReply]
+
+    private static func topic(of kind: Kind) -> String {
+        kind == .otherApp || kind == .shortLived ? "com.example.other" : "com.example.app"
     }
 
     private static func body(
@@ -101,7 +123,7 @@ struct SimulatedRequest {
             kind == .fanOut
             ? "\"device-tokens\":[\(deviceTokens.map { "\"\($0)\"" }.joined(separator: ","))]"
             : "\"device-token\":\"\(deviceTokens[0])\""
-        let topic = kind == .otherApp || kind == .shortLived ? "com.example.other" : "com.example.app"
+        let topic = topic(of: kind)
         let expiration = expiration.map { "\"apns-expiration\":\($0)," } ?? ""
         let notBefore = notBefore.map { "\"not-before\":\($0)," } ?? ""
         // More than the smallest flow-control windows, and less than APNs's limit.

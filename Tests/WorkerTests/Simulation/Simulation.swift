@@ -102,7 +102,8 @@ final class Simulation {
                 Bool.random(using: &random)
                 ? .good : SimulatedRequest.Kind.allCases.randomElement(using: &random) ?? .good
             let at = someTime()
-            let request = SimulatedRequest(number: number, kind: kind, at: at, random: &random)
+            let request = SimulatedRequest(
+                number: number, kind: kind, at: at, usesHeaders: seed % 3 == 0, random: &random)
             steps.append((at, .publish(request)))
         }
         for disturbance in Disturbance.allCases {
