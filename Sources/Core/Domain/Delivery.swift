@@ -244,8 +244,8 @@ package struct Delivery: Sendable {
     package var hasMessageID: Bool { !content.layout.messageID.isEmpty }
 
     /// Combines what each redelivery of the message repeats: `message_id`, `correlation_id`, `reply_to`, exchange,
-    /// routing key, body, and headers. A broker changes its counts, a worker `traceparent`. RabbitMQ up to 3.12 sorts the
-    /// headers when it adds a count, so their order does not matter.
+    /// routing key, body, and headers. Left out are the counts, which a broker changes, and `traceparent`, which a
+    /// worker changes. The order of the headers does not matter: RabbitMQ up to 3.12 sorts them when it adds a count.
     package func combineIdentity(into hash: inout ContentHash) {
         let storage = content.storage
         func add(_ field: Field) { hash.combine(storage.span.extracting(field.isEmpty ? 0..<0 : field.range)) }

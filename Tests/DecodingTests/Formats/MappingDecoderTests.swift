@@ -181,8 +181,8 @@ struct MappingDecoderTests {
                 "f:10:17: decoders[0].mapping.only_if[0]: \"/a~2\" is not a JSON pointer: write ~0 for ~ "
                     + "and ~1 for / in a key",
                 "f:12:14: decoders[1].mapping: expected one of device-token, device-tokens and apns-channel-id",
-                "f:12:25: decoders[1].mapping.payload: no JSON object, whatever replaces {/pointer}: check keys, quotes, "
-                    + "commas and braces",
+                "f:12:25: decoders[1].mapping.payload: no JSON object, whatever replaces {/pointer}: check keys, "
+                    + "quotes, commas and braces",
                 "f:12:45: decoders[1].mapping.key: \"id\" \(constant)",
                 "f:12:59: decoders[1].mapping.only_if[0]: \"os\" \(constant)",
                 "f:14:14: decoders[2].mapping: expected one of device-token, device-tokens and apns-channel-id",
