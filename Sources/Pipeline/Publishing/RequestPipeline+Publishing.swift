@@ -236,7 +236,8 @@ extension RequestPipeline {
                 suspects.append(pending)
             } else {
                 destinations.attemptLost(pending, at: now.instant)
-                enqueue(pending, at: now)
+                // One before it can have taken its place among what waits.
+                if !pending.isAbandoned { enqueue(pending, at: now) }
             }
         }
         if let candidate {

@@ -105,6 +105,35 @@ struct SlowDestinationTests {
         #expect(reached.count == 120)
     }
 
+    @Test("A result that a lost connection made go elsewhere waits no longer")
+    func lostConnection() throws {
+        let world = try Self.world(prefetch: 200)
+        let full = world.broker.declare("full")
+        for round in 1...2 {
+            let first = round * 100
+            try world.put(first..<(first + 1), replyTo: Self.silent)
+            try Self.busy(world, seconds: 4)
+            full.hasNoMajority = true
+            // Published before those that wait soon, and refused only after the connection is lost.
+            try world.put((first + 20)..<(first + 21), replyTo: full.name)
+            try world.put((first + 1)..<(first + 19), replyTo: Self.silent)
+            full.hasNoMajority = false
+            full.rejectsPublishes = true
+            try world.put((first + 21)..<(first + 22), replyTo: full.name)
+            try Self.busy(world, seconds: 2)
+            world.cut(consuming: false)
+            world.pass(.seconds(2))
+            #expect(world.published(in: "push.results").count == round)
+            #expect(world.broker.unsettledCount == 20)
+            full.rejectsPublishes = false
+            world.broker.restoreMajority(of: Self.silent)
+            #expect(world.pass(atMost: .seconds(9)) { world.isQuiet })
+            #expect(Self.identifiers(world, Self.silent).count == round * 18)
+            #expect(Self.identifiers(world, full.name).count == round * 2)
+            world.broker.queues[Self.silent]?.hasNoMajority = true
+        }
+    }
+
     /// 100 requests a second for another reply queue.
     private static func traffic(_ world: World, seconds: Int, from first: Int) throws -> Duration {
         var longest = Duration.zero
