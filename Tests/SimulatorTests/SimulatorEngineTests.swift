@@ -8,14 +8,17 @@ import Testing
 
 @Suite("The simulator's end of a connection")
 struct SimulatorEngineTests {
-    @Test("A valid notification is accepted with its own apns-id and an empty body")
+    @Test("A valid notification is accepted with its own apns-id and an empty body, and a closed connection is closed")
     func accepted() throws {
         let provider = try Provider()
         let handle = try provider.send()
-        let response = try #require(provider.responses[handle])
-        #expect(response.status == 200)
-        #expect(response.body.isEmpty)
-        #expect(response.headers == [HTTP2Header("apns-id", Samples.id)])
+        #expect(provider.reason(handle) == "200 ")
+        #expect(provider.responses[handle]?.headers == [HTTP2Header("apns-id", Samples.id)])
+        try provider.http.raw.ping()
+        try provider.exchange()
+        provider.tls.close()
+        try provider.exchange()
+        #expect(provider.isClosed && provider.hasFarewell && provider.context.ledger.statistics.pings == 1)
     }
 
     @Test("An apns-id is generated for a notification without one, or with a bad one")
@@ -107,15 +110,15 @@ struct SimulatorEngineTests {
     func ledger() throws {
         let context = try Provider.context("token 01*: 503 ServiceUnavailable")
         let ledger = RecordedLedger(observing: context)
+        #expect(Mirror(reflecting: ledger.statistics).children.allSatisfy { ($0.value as? Int ?? 0) == 0 })
         let provider = try Provider(context)
         try provider.send()
         try provider.send()
         try provider.send(token: "01" + Samples.token)
         let id = try #require(NotificationID(Samples.id))
         #expect(ledger.timesSeen(id) == 3)
-        #expect(ledger.statistics.repeated == 2)
-        #expect(ledger.statistics.duplicates == 1)
-        #expect(ledger.statistics.responses == [200: 2, 503: 1])
+        #expect(ledger.statistics.repeated == 2 && ledger.statistics.duplicates == 1)
+        #expect(ledger.statistics.responses == [200: 2, 503: 1] && ledger.statistics.headerBytes > 0)
         #expect(ledger.records.map(\.apnsID) == [id, id, id])
         #expect(
             ledger.records.map(\.ending) == [
