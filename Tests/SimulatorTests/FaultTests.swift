@@ -19,12 +19,16 @@ struct FaultTests {
         #expect(provider.isClosed && !provider.hasFarewell)
     }
 
-    @Test("A connection with an unfinished and a missing response can get GOAWAY")
+    @Test("GOAWAY waits neither for an unfinished nor for a missing response, and still for a late one")
     func closeWithUnfinishedResponse() throws {
         let provider = try Provider(
-            script: "token 01*: 400 BadTopic then=silence\ntoken 02*: silence\ntoken 03*: goaway Shutdown")
-        for token in ["01", "02", "03"] { try provider.send(token: token) }
-        #expect(provider.isClosed && provider.hasFarewell)
+            script: "token 01*: 400 BadTopic then=silence\ntoken 02*: silence\ntoken 03*: hold 5s, goaway Shutdown")
+        for token in ["02", "01", "02"] { try provider.send(token: token) }
+        // The client no longer waits for this one.
+        provider.http.cancel(stream: 1)
+        let late = try provider.send(token: "03")
+        try provider.advance(by: .seconds(5))
+        #expect(provider.status(late) == 200 && provider.isClosed && provider.hasFarewell)
     }
 
     @Test("A GOAWAY that does not fit into a frame is a failure of its connection, and only one")
