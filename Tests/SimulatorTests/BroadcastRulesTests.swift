@@ -102,8 +102,8 @@ struct BroadcastRulesTests {
         let channelID = try #require(created.channelID)
         #expect(Base64.standard.decode(channelID.span)?.count == 16)
         #expect(
-            manage(.read, channel: channelID).content
-                == "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}")
+            manage(.read, channel: channelID)
+                == SimulatedResponse(200, content: "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}"))
         #expect(manage(.list).content == "{\"channels\":[\"\(String(decoding: channelID, as: UTF8.self))\"]}")
         #expect(manage(.delete, channel: channelID) == SimulatedResponse(204))
         #expect(manage(.read, channel: channelID) == SimulatedResponse(400, "ChannelNotRegistered"))
