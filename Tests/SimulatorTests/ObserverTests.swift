@@ -14,11 +14,11 @@ struct ObserverTests {
         return try Provider(context)
     }
 
-    @Test("It gets every request with payload, response and time")
+    @Test("It gets every request with payload, response and the time of the response")
     func accepted() throws {
-        let provider = try provider()
-        try provider.advance(by: .seconds(2))
+        let provider = try provider("token *: delay 2s")
         try provider.send()
+        try provider.advance(by: .seconds(2))
         #expect(observer.records.map(\.ending) == [.responded(200, reason: nil)])
         #expect(observer.records[0].payload == Samples.payload)
         #expect(observer.records[0].cause == nil)
