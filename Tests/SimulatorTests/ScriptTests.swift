@@ -63,8 +63,8 @@ struct ScriptTests {
             try rule("token 00*: delay 100ms..2s, status 503 ServiceUnavailable").actions
                 == [.delay(.milliseconds(100) ... .seconds(2)), .respond(SimulatedResponse(503, "ServiceUnavailable"))])
         #expect(
-            try rule("token 00*: 400 \"Something, new\" then=CANCEL").actions == [
-                .respond(Self.response(400, "Something, new", then: .reset(.cancel)))
+            try rule("token 00*: 599 \"Something, new\" then=CANCEL").actions == [
+                .respond(Self.response(599, "Something, new", then: .reset(.cancel)))
             ])
         #expect(try rule("token 00*: rst REFUSED_STREAM").actions == [.reset(.refusedStream)])
         var goaway = ScriptGoaway(reason: "Shutdown")
@@ -138,7 +138,7 @@ struct ScriptTests {
             ("token dead*: delay soon", "\"soon\" is not a duration"),
             ("token dead*: delay 2s..1s", "the shorter duration must be first in \"2s..1s\""),
             ("token dead*: rst REFUSED", "\"REFUSED\" is not an HTTP/2 error code"),
-            ("token dead*: 99", "99 is not a status from 200 to 599"),
+            ("token dead*: 199", "199 is not a status from 200 to 599"),
             ("token dead*: 410 time=1", "\"time\" is not known here"),
             ("token dead*: goaway last=2", "last is one of all, this, before, none, not \"2\""),
             ("token dead*: goaway close=soon", "close is one of answered, now, never, not \"soon\""),
