@@ -28,18 +28,14 @@ struct LogThrottleTests {
     @Test("Each message has 30 lines a minute, and then one line reports the suppressed ones")
     func limit() {
         for number in 0..<20_000 { log.warning("flood", metadata: ["number": "\(number)"]) }
-        #expect(lines.all.count == 30)
-        #expect(lines.all.last?.metadata["number"] == "29")
-        #expect(throttle.suppressed == 19_970)
-        #expect(throttle.nextDeadline == Self.start + LogThrottle.window)
+        #expect(lines.all.count == 30 && lines.all.last?.metadata["number"] == "29")
+        #expect(throttle.suppressed == 19_970 && throttle.nextDeadline == Self.start + LogThrottle.window)
         throttle.advance(to: Self.start + .milliseconds(59_999))
         #expect(lines.all.count == 30)
         throttle.advance(to: Self.start + LogThrottle.window)
-        #expect(lines.all.count == 31)
+        #expect(lines.all.count == 31 && Self.suppressed(lines.all) == ["19970"])
         #expect(lines.all.last?.message == "flood" && lines.all.last?.level == .warning)
-        #expect(Self.suppressed(lines.all) == ["19970"])
-        #expect(lines.all.last?.number("within_seconds") == 60)
-        #expect(throttle.nextDeadline == nil)
+        #expect(lines.all.last?.number("within_seconds") == 60 && throttle.nextDeadline == nil)
         for _ in 0..<31 { log.warning("flood") }
         #expect(lines.all.count == 61 && throttle.suppressed == 19_971)
         #expect(throttle.nextDeadline == Self.start + LogThrottle.window + LogThrottle.window)
@@ -66,10 +62,10 @@ struct LogThrottleTests {
 
     @Test("Suppressed lines are reported at the end, too, in the order of their messages")
     func end() {
-        for number in 0..<81 { log.notice(number % 2 == 0 ? "flood" : "deluge") }
+        for number in 0..<63 { log.notice(number % 2 == 0 ? "flood" : "deluge") }
         throttle.finish()
         throttle.finish()
-        #expect(Self.suppressed(lines.all) == ["10", "11"])
+        #expect(Self.suppressed(lines.all) == ["1", "2"])
     }
 
     @Test("20,000 GOAWAY frames make 31 lines, and the metric counts the others")
@@ -94,7 +90,7 @@ struct LogThrottleTests {
         // And one that standard error does not take.
         defer { LineLogHandler.output.withLock { $0 = LogOutput(descriptor: 2) } }
         LineLogHandler.output.withLock { output in
-            output = LogOutput(descriptor: -1)
+            output = LogOutput(descriptor: .max)
             output.write("line\n") { _ in "" }
         }
         #expect(worker.snapshot(at: world.moment).suppressedLogLines == suppressed + 1)
