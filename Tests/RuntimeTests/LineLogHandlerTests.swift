@@ -93,6 +93,13 @@ struct LineLogHandlerTests {
             #expect(output.dropped == dropped + 10 && text.hasSuffix("10 dropped\n" + line))
             dropped = output.dropped
         }
+        output.write(String(repeating: "y", count: 1 << 20) + "\n") { "\($0) dropped\n" }
+        var text = ""
+        while !text.hasSuffix(line) {
+            text += String(decoding: pipe.fileHandleForReading.availableData, as: UTF8.self)
+            output.write(line) { "\($0) dropped\n" }
+        }
+        #expect(text.contains("y\n1 dropped\n" + line), "a line that was cut off is ended first")
         var (reader, terminal): (Int32, Int32) = (-1, -1)
         let made = unsafe openpty(&reader, &terminal, nil, nil, nil)
         output = LogOutput(descriptor: terminal)
