@@ -12,8 +12,7 @@ struct PrefetchRampTests {
         var ramp = PrefetchRamp(full: 1000)
         #expect(ramp.prefetch == 1)
         #expect(ramp.delivered(isRedelivered: false, at: Self.start) == true)
-        #expect(ramp.prefetch == 1000)
-        #expect(ramp.deadline == nil)
+        #expect(ramp.prefetch == 1000 && ramp.deadline == nil)
         #expect(ramp.delivered(isRedelivered: true, at: Self.start) == false)
 
         ramp = PrefetchRamp(full: 1000)
@@ -34,12 +33,10 @@ struct PrefetchRampTests {
         }
         #expect(ramp.expire(at: Self.start + .milliseconds(100_999)) == false)
         #expect(ramp.expire(at: Self.start + .seconds(101)) == true)
-        #expect(ramp.prefetch == 10)
-        #expect(ramp.deadline == nil)
+        #expect(ramp.prefetch == 10 && ramp.deadline == nil)
         #expect(ramp.delivered(isRedelivered: true, at: Self.start + .seconds(102)) == false)
         #expect(ramp.expire(at: Self.start + .seconds(103)) == true)
-        #expect(ramp.prefetch == 1000)
-        #expect(ramp.deadline == nil)
+        #expect(ramp.prefetch == 1000 && ramp.deadline == nil)
     }
 
     @Test("No step exceeds the prefetch, and none is taken without a gain", arguments: [1, 2, 10, 11])
