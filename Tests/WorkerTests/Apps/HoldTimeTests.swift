@@ -15,13 +15,16 @@ struct HoldTimeTests {
         world.broker.queues["push.requests"]?.consumerCount
     }
 
-    @Test("A broker's shorter delivery timeout shortens it, as the log says", arguments: [(60, 20), (9, 5)])
+    @Test("A broker's shortest delivery timeout shortens it, as the log says", arguments: [(60, 20), (9, 5)])
     func deliveryTimeout(seconds: Int, hold: Int) throws {
         let world = try World.started()
         let text = "PRECONDITION_FAILED - timed out. Timeout value used: \(seconds)000 ms."
         world.broker.engines.first { $0.isConsuming }?.closeChannel(1, code: 406, text: text)
         world.pass(.seconds(1))
+        try #require(world.worker).worker.shortenHold(for: .seconds(3600))
+        #expect(world.worker?.worker.longestHold == .seconds(hold))
         #expect(world.worker?.worker.pipeline.settings.hold == .seconds(hold))
+        #expect(world.worker?.worker.pipeline.settings.longestDeferral == .seconds(hold))
         let line = world.log.first { $0.message.hasSuffix("the hold time is reduced") }
         #expect(line?.number("consumer_timeout_seconds") == Double(seconds))
         #expect(line?.number("hold_seconds") == Double(hold))
