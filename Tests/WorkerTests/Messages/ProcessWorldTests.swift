@@ -34,14 +34,14 @@ struct ProcessWorldTests {
         let world = try Self.world(before: { $0.programs.hello = nil })
         try world.request(Self.envelope("one"), id: "m1")
         world.pass(.seconds(1))
-        #expect(world.sent == 0 && world.broker.unsettledCount == 1)
-        #expect(world.worker?.counters.unsettled == 1)
+        #expect(world.sent == 0 && world.broker.unsettledCount == 1 && world.worker?.counters.unsettled == 1)
         // Its hello is too late, and it is started again.
         world.programs.hello = MemoryPrograms.frame(#"{"hello":{"protocol":1}}"#)
         world.pass(.seconds(12))
-        #expect(world.programs.starts == 2)
+        #expect(world.programs.starts == 2 && world.isQuiet)
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted"])
-        #expect(world.isQuiet)
+        try world.request(Self.envelope("two"), id: "m2")
+        #expect(world.sent == 2, "without another event")
     }
 
     @Test("A request for two refused apps counts for the share of both")
