@@ -48,7 +48,7 @@ struct TraceTests {
 
     @Test("Producer, request, two attempts and result are one tree, and the result names the request's span")
     func tree() throws {
-        let (world, spans) = try Self.traced("attempt 1: rst INTERNAL_ERROR")
+        let (world, spans) = try Self.traced("attempt 1: rst INTERNAL_ERROR\ntoken *: delay 10ms")
         #expect(
             spans.map { "\($0.name)" }
                 == ["harebell attempt", "harebell wait", "harebell attempt", "harebell result", "harebell process"])
@@ -62,6 +62,7 @@ struct TraceTests {
         #expect(spans.map(\.kind) == [.client, .internal, .client, .producer, .consumer])
         #expect(spans.allSatisfy { $0.time.clamped(to: process.time) == $0.time })
         #expect(spans[1].time == spans[0].time.upperBound...spans[2].time.lowerBound && spans[1].time.count > 1)
+        #expect([0, 2].allSatisfy { spans[$0].time.count > 10_000_000 })
         #expect(spans.map(\.hasFailed) == [true, false, false, false, false])
         #expect(spans[0]["error.type"] == .text("lost") && spans[0]["http.response.status_code"] == nil)
         #expect(spans[0]["harebell.processed"] == .text("unknown"))
@@ -92,14 +93,14 @@ struct TraceTests {
             ("rst REFUSED_STREAM", "REFUSED_STREAM", nil, "no"),
             ("delay 10s, goaway Shutdown last=before close=now", "Shutdown", nil, "no"),
             ("delay 10s, goaway last=before close=now", "REFUSED_STREAM", nil, "no"),
-            ("403 ExpiredProviderToken", "ExpiredProviderToken", 403, nil),
+            ("delay 10ms, 403 ExpiredProviderToken", "ExpiredProviderToken", 403, nil),
         ] as [(String, String, Int?, String?)])
     func resent(action: String, error: String, status: Int?, processed: String?) throws {
         let (_, spans) = try Self.traced("attempt 1: \(action)")
         let process = try #require(spans.last)
         let attempts = spans.filter { "\($0.name)" == "harebell attempt" }
         try #require(attempts.count == 2)
-        #expect(attempts.map(\.hasFailed) == [true, false])
+        #expect(attempts.map(\.hasFailed) == [true, false] && (status == nil || attempts[0].time.count > 10_000_000))
         #expect(attempts[0]["error.type"] == .text(error))
         #expect(attempts[0]["http.response.status_code"] == status.map { .integer($0) })
         #expect(attempts[0]["harebell.processed"] == processed.map { .text($0) })
