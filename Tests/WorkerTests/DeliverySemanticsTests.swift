@@ -15,10 +15,17 @@ import Testing
 struct DeliverySemanticsTests {
     // MARK: The worker
 
-    @Test("The priority of a queue is the priority of its consumers")
+    @Test("The priority of a queue is that of its consumers, and the broker learns who connects")
     func consumerPriority() throws {
-        let world = try World.started { $0.queues[0].consumerPriority = -3 }
+        let world = try World.started { ($0.queues[0].consumerPriority, $0.broker.heartbeat) = (-3, .seconds(7)) }
         #expect(world.broker.queues["push.requests"]?.consumeArguments["x-priority"] == .int32(-3))
+        #expect(world.broker.engines.count == 2)
+        for engine in world.broker.engines {
+            let purpose = engine.isConsuming ? "consuming" : "publishing"
+            let client = try FieldTable(decoding: engine.clientProperties[...])
+            #expect(client["connection_name"] == .string("harebell \(purpose) \(WorkerName.text(index: 0))"))
+            #expect(client["version"] == .string(Version.text) && engine.heartbeat == .seconds(7))
+        }
     }
 
     @Test("worker dies after sending, before the acknowledgement: notification and result are repeated under their ids")
@@ -30,12 +37,10 @@ struct DeliverySemanticsTests {
         world.broker.holdsConfirms = false
         try world.start()
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
-        #expect(world.sent == 2)
-        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+        #expect(world.sent == 2 && Set(world.ledger.records.map(\.apnsID)).count == 1)
         #expect(world.ledger.records.allSatisfy { $0.fields.collapseID == Array("c1".utf8) })
         let results = world.published(in: "push.results")
-        #expect(results.map(\.outcome) == ["accepted", "accepted"])
-        #expect(Set(results.map(\.messageID)).count == 1)
+        #expect(results.map(\.outcome) == ["accepted", "accepted"] && Set(results.map(\.messageID)).count == 1)
     }
 
     @Test("a worker spaces its turns at the busy threshold, and not one delivery below it")
@@ -53,15 +58,18 @@ struct DeliverySemanticsTests {
         #expect(world.worker?.turnInterval == .zero)
     }
 
-    @Test("A worker that waits does not turn, and a stop cuts it short only with a delivery", arguments: [false, true])
+    @Test("A worker that waits does not turn, and a stop waits a second for a silent broker", arguments: [false, true])
     func stopped(hasDelivery: Bool) throws {
         let world = try World.started(script: "token 1a7e*: delay 10s")
         if hasDelivery { try world.request(World.body(token: "1a7e")) }
         world.pass(.seconds(1))
         let worker = try #require(world.worker)
         #expect(worker.nextDeadline ?? .distantFuture > world.moment.instant)
+        for link in world.network.links where link.endpoint == World.broker { link.isFrozen = true }
+        let end = world.moment.instant + .seconds(1)
         worker.stop(at: world.moment)
-        #expect(world.pass(atMost: .seconds(1)) { worker.hasEnded } && worker.wasCutShort == hasDelivery)
+        #expect(world.pass(atMost: .seconds(5)) { worker.hasEnded } && world.moment.instant == end)
+        #expect(worker.wasCutShort == hasDelivery, "only with a delivery")
     }
 
     // MARK: APNs
@@ -78,8 +86,7 @@ struct DeliverySemanticsTests {
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["accepted", "accepted"])
         #expect(results.allSatisfy { $0.body.contains("\"attempts\":1,") })
-        #expect(world.sent == 3)
-        #expect(world.ledger.statistics.accepted == 2)
+        #expect(world.sent == 3 && world.ledger.statistics.accepted == 2)
         #expect(world.worker?.counters[.uncertain] == 0)
     }
 
@@ -99,11 +106,9 @@ struct DeliverySemanticsTests {
         let world = try World.started(script: "attempt 1: cut")
         try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(30)) { world.isQuiet })
-        #expect(world.sent == 2)
-        #expect(world.worker?.counters[.uncertain] == 1)
+        #expect(world.sent == 2 && world.worker?.counters[.uncertain] == 1)
         let result = try #require(world.published(in: "push.results").first)
-        #expect(result.outcome == "accepted")
-        #expect(result.body.contains("\"attempts\":2,"))
+        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":2,"))
         #expect(world.published(in: "push.dead").isEmpty)
     }
 
@@ -117,11 +122,9 @@ struct DeliverySemanticsTests {
         try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet })
         #expect(world.network.now - start <= .seconds(35))
-        #expect(world.sent == 3)
-        #expect(Set(world.ledger.records.map(\.apnsID)).count == 1)
+        #expect(world.sent == 3 && Set(world.ledger.records.map(\.apnsID)).count == 1)
         let result = try #require(world.published(in: "push.results").first)
-        #expect(result.outcome == "undelivered")
-        #expect(result.body.contains("\"processed\":\"unknown\""))
+        #expect(result.outcome == "undelivered" && result.body.contains("\"processed\":\"unknown\""))
         #expect(world.published(in: "push.dead").map(\.outcome) == ["undelivered"])
     }
 
@@ -179,8 +182,7 @@ struct DeliverySemanticsTests {
         #expect(world.pass(atMost: .seconds(60)) { world.isQuiet && world.sent == 2 })
         #expect(world.running.map { $0.counters.deliveries } == [[1], [1]])
         let results = world.published(in: "push.results")
-        #expect(results.map(\.outcome) == ["accepted", "accepted"])
-        #expect(Set(results.map(\.messageID)).count == 1)
+        #expect(results.map(\.outcome) == ["accepted", "accepted"] && Set(results.map(\.messageID)).count == 1)
     }
 
     @Test("consuming connection lost before a request was sent, another worker takes it: it is sent once")
