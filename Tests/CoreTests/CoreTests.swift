@@ -92,14 +92,28 @@ struct ByteQueueTests {
         }
     }
 
-    @Test("numbers are appended and overwritten in network byte order")
+    @Test("numbers are appended within the capacity, which grows, and overwritten in network byte order")
     func bigEndian() {
-        var queue = ByteQueue()
-        queue.append(bigEndian: UInt32(0))
+        var queue = ByteQueue(minimumCapacity: 1)
+        for byte: UInt8 in [0, 0] { queue.append(byte) }
+        #expect(queue.capacity >= queue.count)
+        queue.append(bigEndian: UInt16(0))
+        #expect(queue.capacity >= queue.count)
         queue.append(bigEndian: UInt16(0x0102))
         queue.append("ab")
         queue.overwrite(at: 0, bigEndian: UInt32(0xA1B2_C3D4))
         #expect(queue.copy() == [0xA1, 0xB2, 0xC3, 0xD4, 1, 2, 0x61, 0x62])
+    }
+
+    @Test("bytes are equal if none of them differs, at any length and position", arguments: 0..<40)
+    func equality(count: Int) {
+        let bytes = (0..<count).map { UInt8($0) }
+        let areEqual = (-1..<count).map { place in
+            var other = bytes
+            if place >= 0 { other[place] ^= 1 }
+            return bytes.span.equals(other.span)
+        }
+        #expect(areEqual == [true] + Array(repeating: false, count: count))
     }
 
     @Test("a partial write keeps only the bytes that the writer reports")
@@ -123,9 +137,10 @@ struct DeadlineQueueTests {
     func order(kept: Int?) throws {
         var queue = DeadlineQueue<Int>()
         var random = SplitMix64(seed: 3)
-        let deadlines = (0..<500).map { _ in Int64.random(in: 0...50, using: &random) }
+        let deadlines = (0..<500).map { Int64.random(in: ($0.isMultiple(of: 3) ? 1 : 0)...50, using: &random) }
         for (index, due) in deadlines.enumerated() { queue.insert(index, due: Instant(nanoseconds: due)) }
         if let kept { _ = queue.removeAll { !$0.isMultiple(of: kept) } }
+        try #require(queue.elements.first.map { deadlines[$0] } == queue.earliest.nanoseconds)
         var popped: [Int] = []
         for now in 0...Int64(50) {
             while queue.earliest <= Instant(nanoseconds: now), let index = queue.popFirst() { popped.append(index) }
