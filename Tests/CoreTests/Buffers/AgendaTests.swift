@@ -51,6 +51,7 @@ struct AgendaTests {
         agenda.wake(0)
         agenda.schedule(0, at: instant(1))
         agenda.remove(0)
+        #expect(agenda.nextDeadline == nil)
         #expect(agenda.popDue(at: instant(9)) == nil)
         #expect(takeWoken(&agenda).isEmpty)
         agenda.wake(0)

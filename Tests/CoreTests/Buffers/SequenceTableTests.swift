@@ -7,10 +7,9 @@ struct SequenceTableTests {
     func restart() {
         var table = SequenceTable<Int>()
         table.insert(1, at: 100)
-        #expect(table.remove(100) == 1)
+        #expect(table.remove(100) == 1 && table.oldest == 101)
         table.insert(2, at: 7)
-        #expect(table.elements == [2])
-        #expect(table.oldest == 7 && table.next == 8)
+        #expect(table.elements == [2] && table.oldest == 7 && table.next == 8)
     }
 
     @Test("A number without an element has nothing to take, and an element is replaced in its place")
@@ -65,6 +64,7 @@ struct SequenceTableTests {
                 try #require(table.count == model.count, "seed \(seed)")
                 let number = UInt64.random(in: 0...next + 100, using: &random)
                 try #require(table[number] == model[number], "seed \(seed)")
+                try #require(table[next] == nil && table.take(next) == nil, "seed \(seed)")
             }
             try #require(table.sequences == model.keys.sorted(), "seed \(seed)")
             try #require(table.elements == model.sorted { $0.key < $1.key }.map(\.value), "seed \(seed)")
