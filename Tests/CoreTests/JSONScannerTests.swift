@@ -15,11 +15,18 @@ struct JSONScannerTests {
         for filler in [" ", "!", "#", "[", "]", "a", "~", "\u{7F}"] {
             let text = String(repeating: filler, count: length)
             let value = try scan(Array("\"\(text)\"\"\\\u{1}".utf8))
-            #expect(value.range == 1..<length + 1)
-            #expect(!value.isEscaped)
+            #expect(value.range == 1..<length + 1 && !value.isEscaped)
             let failure = #expect(throws: JSONFailure.self) { try scan(Array("\"\(text)".utf8)) }
             #expect(failure?.offset == length + 1 && failure?.expectation.description == "a closing quote")
         }
+    }
+
+    @Test("Each escape stands for its character, and a whole number for its value, beyond those of a double")
+    func texts() {
+        let text = JSONText.unescape(Array(#"\b\f\n\r\t\/\"\\\u00e9\ud83d\ude00"#.utf8)[...])
+        #expect(text?.elementsEqual("\u{8}\u{C}\n\r\t/\"\\\u{E9}\u{1F600}".utf8) == true)
+        let numbers = ["9007199254740993", "9:", "9007199254740992.0"].map { JSONText.wholeNumber(ArraySlice($0.utf8)) }
+        #expect(numbers == [9_007_199_254_740_993, nil, 9_007_199_254_740_992])
     }
 
     @Test("A byte is classified as plain or not at any position", arguments: 0...20)
