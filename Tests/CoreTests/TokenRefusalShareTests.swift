@@ -61,7 +61,7 @@ struct TokenRefusalShareTests {
         for _ in 0..<15 { _ = share.responded(isRefusal: true, limit: limit) }
         share.reset()
         #expect(share.responses == 0 && share.refused == 0)
-        let reached = (0..<10).map { _ in share.responded(isRefusal: true, limit: limit) }
-        #expect(reached == Array(repeating: false, count: 9) + [true])
+        let reached = (0..<11).map { share.responded(isRefusal: $0 > 0, limit: limit) }
+        #expect(reached == Array(repeating: false, count: 10) + [true])
     }
 }
