@@ -49,11 +49,4 @@ struct Base64Tests {
     func refusedPadding(text: String) {
         #expect(Base64.standard.decode(text) == nil)
     }
-
-    @Test("a text is appended to existing content")
-    func appended() {
-        var text = Array("bearer ".utf8)
-        Base64.url.append([255, 255].span, to: &text)
-        #expect(text == Array("bearer __8".utf8))
-    }
 }
