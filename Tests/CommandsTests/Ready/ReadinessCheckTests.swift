@@ -56,12 +56,15 @@ struct ReadinessCheckTests {
         #expect(ReadyCommand.lines(response) == ["not ready", "missing  a", "problem  b"])
     }
 
-    @Test("a peer that refuses, keeps silent or never stops ends the check")
+    @Test("a peer that refuses, keeps silent or never stops ends the check; 4 MiB are accepted")
     func unavailable() {
+        let body = String(repeating: "a", count: 4 * 1024 * 1024)
+        let longest = peer("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)", closes: false)
+        #expect(check(longest).response?.body.count == body.utf8.count)
         #expect(check(nil).failure == "127.0.0.1:9464 refused")
         let silent = peer("HTTP/1.1 200 OK\r\n\r\n", closes: false)
         #expect(check(silent).failure?.contains("did not respond within 4.0 seconds") == true)
-        for (head, size) in [("HTTP/1.1 200 OK\r\n\r\n", 4 * 1024 * 1024), ("HTTP/1.1 200 OK\r\nA: ", 16 * 1024)] {
+        for (head, size) in [("HTTP/1.1 200 OK\r\n\r\n", body.utf8.count), ("HTTP/1.1 200 OK\r\nA: ", 16 * 1024)] {
             let endless = head + String(repeating: "a", count: size + 1)
             #expect(check(peer(endless, closes: false)).failure == "127.0.0.1:9464 sends too much")
         }
