@@ -1,5 +1,6 @@
 import AMQP
 import Core
+import TestSupport
 import Testing
 
 @testable import Pipeline
@@ -38,7 +39,7 @@ struct CompletedRequestsTests {
     private static let start = Instant(nanoseconds: 0)
 
     @Test("The key is the same for a redelivery and differs in every field that a redelivery repeats")
-    func keys() {
+    func keys() throws {
         let original = RedeliveryKey(delivery("a", id: "m", timestamp: 1))
         #expect(RedeliveryKey(delivery("a", id: "m", timestamp: 1)) == original)
         for other in [
@@ -61,6 +62,9 @@ struct CompletedRequestsTests {
         for (first, again) in [(own, added + [("x-delivery-count", "1")]), ([], [("x-delivery-count", "1")])] {
             #expect(RedeliveryKey(delivery("a", headers: first)) == RedeliveryKey(delivery("a", headers: again)))
         }
+        let values: [FieldValue] = [.int32(7), .double(0.5), .double(1.5), .boolean(true), .boolean(false)]
+        let keys = try values.map { RedeliveryKey(try DeadLetterSamples.delivery(["device": $0])) }
+        #expect(Set(keys).count == values.count)
         // Adjacent fields cannot run together.
         #expect(RedeliveryKey(delivery("ab", id: "c")) != RedeliveryKey(delivery("a", id: "bc")))
     }
