@@ -69,6 +69,8 @@ struct NotBeforeTests {
             (nil, "9000", start + 3600, false), (11, nil, nil, true), (10, nil, nil, true), (0, nil, nil, true),
             (nil, "11000", nil, true), (nil, "16000", start - 5, true),
             (nil, "16000", (start - 5) * 1000, true), (nil, "11000", start, true),
+            // A message that would have expired before it arrived was published later.
+            (nil, "11000", start * 1000 - 11_998, false), (nil, "11000", start * 1000 - 11_999, true),
         ] as [(apns: Int64?, amqp: String?, timestamp: Int64?, isSent: Bool)])
     func expiration(apns: Int64?, amqp: String?, timestamp: Int64?, isSent: Bool) throws {
         let world = try World.started()
