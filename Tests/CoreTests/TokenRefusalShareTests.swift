@@ -41,7 +41,7 @@ struct TokenRefusalShareTests {
 
     @Test("The first twenty responses suffice if all are refusals, and not if one is accepted")
     func nothingElse() {
-        let limit = TokenRefusalShare.Limit(responses: 100, percent: 50)
+        let limit = TokenRefusalShare.Limit()
         var share = TokenRefusalShare()
         let reached = (0..<TokenRefusalShare.enoughRefusals).map { _ in
             share.responded(isRefusal: true, limit: limit)
