@@ -63,7 +63,7 @@ struct OwnHeadersTests {
             "harebell-processed": .string("unknown"), "harebell-expires-at": .int64(1_795_300_000_000),
         ]
         let ofBoth: FieldTable = [
-            "harebell-queue": .string("push.other"), "harebell-exchange": .string("work"),
+            "harebell-queue": .string("push.other"), "harebell-exchange": .text([UInt8](repeating: 0x61, count: 255)),
             "harebell-routing-key": .string("push.a"), "harebell-first-seen": .string("2026-11-21T22:00:00Z"),
             "harebell-done": .string("05"), "harebell-apns-id": .string(Self.run), "harebell-replays": .int32(4),
             "harebell-replay-id": .string(Self.run), "harebell-orig-expiration": .string("60000"),
@@ -85,7 +85,7 @@ struct OwnHeadersTests {
             ("harebell-attempts", [.int64(.max), .int64(.min), .int32(-1), .int32(100), .string("3"), .boolean(true)]),
             ("harebell-deferred", [.int64(.max), .int32(-1), .string("1")]),
             ("harebell-processed", [.string("no"), .string("perhaps"), .int32(1)]),
-            ("harebell-expires-at", [.int64(.min), .int64(.max), .int32(-1), .string("5")]),
+            ("harebell-expires-at", [.int64(.min), .int64(253_402_300_800_000), .int32(-1), .string("5")]),
             ("harebell-queue", [.string("victim.payments"), .string(""), .int32(1)]),
             ("harebell-exchange", [.text([UInt8](repeating: 0x61, count: 256)), .int32(1)]),
             ("harebell-routing-key", [.text([UInt8](repeating: 0x61, count: 256))]),
