@@ -31,10 +31,8 @@ struct SuspectPublishTests {
         let results = world.published(in: "push.results")
         #expect(Set(results.compactMap(\.messageID)).count == 50)
         #expect(results.allSatisfy { $0.outcome == "accepted" })
-        #expect(world.published(in: "push.dead").isEmpty)
-        #expect(world.sent == 50)
-        #expect(world.worker?.counters[.quarantined] == 1)
-        #expect(world.broker.violations.isEmpty)
+        #expect(world.published(in: "push.dead").isEmpty && world.broker.violations.isEmpty)
+        #expect(world.sent == 50 && world.worker?.counters[.quarantined] == 1)
     }
 
     @Test("The next result to the same direct reply-to costs no close, and one more after the quarantine costs one")
@@ -117,7 +115,9 @@ struct SuspectPublishTests {
         world.pass(.seconds(300))
         #expect(world.broker.unsettledCount == 1)
         #expect(Set(world.published(in: "push.results").compactMap(\.messageID)).count == 6)
-        #expect(world.log.contains { $0.message.hasPrefix("one publish makes the broker close the connection") })
+        for start in ["a publish made", "one publish makes"] {
+            #expect(world.log.contains { $0.message.hasPrefix("\(start) the broker close the connection") })
+        }
         let attempts = world.attempts { world.pass(.seconds(300)) }
         #expect((4...6).contains(attempts), "a close each minute, not \(attempts)")
         world.broker.declareExchange("gone")
@@ -198,6 +198,8 @@ struct SuspectPublishTests {
         #expect(world.published(in: "replies").count >= 9)
         // Its copies are as bad: its dead letter is held.
         #expect(world.broker.unsettledCount == 1)
+        let isTold = { world.log.contains { $0.message.hasPrefix("the broker refuses a dead letter") } }
+        #expect(world.pass(atMost: .seconds(60), until: isTold))
         world.broker.refuses = { _ in nil }
         #expect(world.pass(atMost: .seconds(61)) { world.isQuiet })
         #expect(world.published(in: "push.dead").map(\.outcome) == ["accepted"])
