@@ -428,15 +428,20 @@ struct DeliverySemanticsTests {
         #expect(result.body.contains("\"processed\":\"\(processed)\""), "\(result.body)")
     }
 
-    @Test("Time in a pause does not count against the time for retries")
+    @Test("Time in a pause does not count against the time for retries, and a drain in it keeps the tries")
     func retriesAfterPause() throws {
-        let world = try World.started(script: "first 2 requests: 403 TopicMismatch\nattempt 3: rst CANCEL")
+        let script = "first 2 requests: 403 TopicMismatch\nattempt 3: rst CANCEL"
+        let world = try World.started(script: script)
         try world.request(World.body(), id: "m1")
         #expect(world.pass(atMost: .seconds(90)) { world.isQuiet })
         #expect(world.sent == 4)
         let result = try #require(world.published(in: "push.results").first)
-        #expect(result.outcome == "accepted")
-        #expect(result.body.contains("\"attempts\":2,"))
+        #expect(result.outcome == "accepted" && result.body.contains("\"attempts\":2,"))
+        let drained = try World.started(script: script)
+        try drained.request(World.body(), id: "m1")
+        #expect(drained.pass(atMost: .seconds(90)) { drained.sent == 3 })
+        try drained.drain(within: .seconds(5))
+        #expect(drained.parked.map { $0.header("harebell-attempts") } == [.int32(1)], "its try is not forgotten")
     }
 
     // MARK: Drain
