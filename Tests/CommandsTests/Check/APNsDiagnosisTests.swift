@@ -38,16 +38,16 @@ struct APNsDiagnosisTests {
         let targets = try targets([
             Self.app("one", Self.key),
             Self.app("two", Self.key),
-            Self.app("three", Self.otherKey),
+            Self.app("three", Self.otherKey), Self.app("seven", Self.otherKey), Self.app("eight", Self.otherKey),
             Self.app("four", Self.certificate),
             Self.app("five", Self.key, endpoint: Self.channels),
             Self.app("six", Self.key),
         ])
         #expect(
             targets.map { "\($0.endpoint) \($0.text)" } == [
-                "api.push.apple.com:443 notifications of one, two, three and 1 more",
+                "api.push.apple.com:443 notifications of one, two, three and 3 more",
                 "api-manage-broadcast.push.apple.com:2196 channels of one, two, five and 1 more",
-                "api-manage-broadcast.push.apple.com:2196 channels of three",
+                "api-manage-broadcast.push.apple.com:2196 channels of three, seven, eight",
                 "api.push.apple.com:443 notifications of four",
                 "api-manage-broadcast.push.apple.com:2196 channels of four",
                 "api-manage-broadcast.push.apple.com:2196 notifications of five",
