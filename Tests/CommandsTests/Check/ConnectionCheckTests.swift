@@ -2,6 +2,7 @@ import AMQP
 import Core
 import SimulatedWorld
 import Simulator
+import System
 import TestSupport
 import Testing
 
@@ -56,8 +57,7 @@ struct ConnectionCheckTests {
         world.broker.delete("push.requests.retry.30s")
         for _ in 0..<2 {
             let findings = reports(world)[0].findings.filter(\.severity.isError)
-            #expect(findings.map(\.subject) == ["queue push.requests.retry.30s"])
-            #expect(findings.map(\.text) == ["missing"])
+            #expect(findings.map { [$0.subject, $0.text] } == [["queue push.requests.retry.30s", "missing"]])
             #expect(world.broker.queues["push.requests.retry.30s"] == nil)
         }
     }
@@ -135,7 +135,7 @@ struct ConnectionCheckTests {
         #expect(findings.contains { $0.subject == "publishing" && $0.severity == .warning }, "\(findings)")
     }
 
-    @Test("An APNs that allows no stream is a warning, a topic that does not fit into a request an error")
+    @Test("An APNs that allows no stream is a warning, a topic that is too long or an unreadable key an error")
     func noStreams() throws {
         try world.setScript("connect: settings streams=0")
         let findings = reports(world)[1].findings
@@ -143,6 +143,9 @@ struct ConnectionCheckTests {
         let large = try Self.worldWithQueues { $0.apps[0].topic = String(repeating: "a", count: 16_000) }
         let wrong = reports(large, within: .seconds(10))[1].findings
         #expect(wrong.contains { $0.subject == "answer" && $0.severity == .wrong }, "\(wrong)")
+        let lost = Configuration.Credential.token(keyFile: "/none.p8", keyID: "A", teamID: "T")
+        let keyless = try Self.worldWithQueues { $0.apps[0].credential = lost }
+        #expect(reports(keyless)[1].findings.map(\.subject) == ["credential"])
     }
 
     @Test("A clock that is two hours ahead is detected by the provider token")
@@ -173,5 +176,8 @@ struct ConnectionCheckTests {
         interrupted.stop(at: world.moment)
         #expect(interrupted.isFinished && interrupted.places.allSatisfy { $0.findings.map(\.text) == ["stopped"] })
         #expect(!world.network.links.contains { $0.endpoint == World.broker })
+        let late = ConnectionCheck(world.configuration, network: world.network, seed: 1, at: world.moment)
+        late.step(at: Moment(instant: world.moment.instant + .seconds(3600), wall: world.moment.wall))
+        #expect(late.places[1].findings.map(\.text) == ["no response in time"])
     }
 }
