@@ -18,7 +18,7 @@ struct ArchiveTests {
             "nan": .double(Double(bitPattern: 0x7FF8_0000_0000_0123)), "decimal": .decimal(scale: 2, value: 314),
             "text": .string("é\"\\\n\u{0}😀"), "no text": .text([0xFF, 0xFE]), "bytes": .bytes([0, 1, 255]),
             "ascii bytes": .bytes([0x61]), "timestamp": .timestamp(.max), "void": .void, "empty": .array([]),
-            "array": .array([.void, .int32(1), .array([.table(["n": .string("")])])]),
+            "array": .array([.void, .int32(1), .array([.table(["n": .string("")])])]), "at": .timestamp(1_700_000_000),
             "table": .table(["a": .table([:]), "a2": .array([.boolean(true)])]), "": .string("no name"),
         ]
     }
@@ -44,7 +44,8 @@ struct ArchiveTests {
             let line = try line(properties, body)
             #expect(!line.contains(UInt8(ascii: "\n")))
             let object = try #require(try JSONSerialization.jsonObject(with: Data(line)) as? [String: Any])
-            #expect((object["headers"] as? [String: Any])?["int32"] as? Int == Int(Int32.min), "for foreign readers")
+            let shown = object["headers"] as? [String: Any]
+            #expect(shown?["int32"] as? Int == Int(Int32.min) && shown?["at"] as? String == "2023-11-14T22:13:20Z")
             let message = try ArchivedMessage(line: line[...])
             #expect(message.body == body && message.delivery.body.elementsEqual(body))
             let encoded = try properties.encoded()

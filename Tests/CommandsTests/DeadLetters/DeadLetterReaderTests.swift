@@ -18,14 +18,12 @@ struct DeadLetterReaderTests {
     func ours() throws {
         let letter = try read(DeadLetterSamples.ours)
         #expect(letter.maker == .harebell && letter.outcome == "rejected")
-        #expect(letter.reason == "BadTopic")
-        #expect(letter.queue == "push.requests")
+        #expect(letter.reason == "BadTopic" && letter.queue == "push.requests" && letter.replays == 1)
         #expect(letter.failedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z".utf8))
-        #expect(letter.replays == 1)
-        #expect(letter.apnsID == "123e4567-e89b-12d3-a456-426655440000")
-        #expect(letter.messageID == "m-1")
+        #expect(letter.apnsID == "123e4567-e89b-12d3-a456-426655440000" && letter.messageID == "m-1")
         let longest = String(repeating: "q", count: 255)
         #expect(try read(["harebell-queue": .string(longest)]).queue == longest)
+        #expect(try read(DeadLetterSamples.deaths(DeadLetterSamples.death(longest, "expired"))).queue == longest)
     }
 
     @Test(
@@ -36,8 +34,7 @@ struct DeadLetterReaderTests {
             DeadLetterSamples.deaths(
                 DeadLetterSamples.death("push.requests", reason), DeadLetterSamples.death("older", "expired", time: 1)))
         #expect(letter.maker == .broker && letter.outcome == nil)
-        #expect(letter.reason == reason)
-        #expect(letter.queue == "push.requests")
+        #expect(letter.reason == reason && letter.queue == "push.requests")
         #expect(letter.failedAt == WallTime(milliseconds: 1_795_300_000_000))
         #expect(letter.exchange.map { Array($0) } == Array("work".utf8))
         #expect(letter.routingKey.map { Array($0) } == Array("push.a".utf8))
@@ -231,13 +228,12 @@ struct DeadLetterFilterTests {
         for headers in [DeadLetterSamples.ours, again, fresh, [:]] {
             groups.add(DeadLetter(try DeadLetterSamples.delivery(headers), in: DeadLetterSamples.queue))
         }
-        #expect(groups.total == 4)
         let sorted = groups.sorted
-        #expect(sorted.map(\.count) == [3, 1])
+        #expect(groups.total == 4 && sorted.map(\.count) == [3, 1])
         #expect(sorted[0].sample.reason == "BadTopic")
         #expect(sorted[0].firstFailedAt == WallTime(rfc3339: "2026-11-21T21:00:00Z".utf8))
         #expect(sorted[0].lastFailedAt == WallTime(rfc3339: "2026-11-21T22:27:40Z".utf8))
-        #expect(sorted[0].replayed == 2)
+        #expect(sorted[0].replayed == 2 && sorted[0].mostReplays == 4)
         #expect(groups.lines.last?.contains("  (unknown)  ") == true, "\(groups.lines)")
     }
 
@@ -262,11 +258,12 @@ struct DeadLetterFilterTests {
     func bounded() throws {
         var groups = DeadLetterTable()
         for index in 0...DeadLetterTable.maximumGroups {
-            let headers: FieldTable = ["harebell-outcome": .string("x"), "harebell-reason": .string("\(index)")]
+            let (outcome, reason) = (FieldValue.string("\(index)"), FieldValue.string("\(5000 - index)"))
+            let headers: FieldTable = ["harebell-outcome": outcome, "harebell-reason": reason]
             groups.add(DeadLetter(try DeadLetterSamples.delivery(headers), in: DeadLetterSamples.queue))
         }
         #expect(groups.sorted.count == DeadLetterTable.maximumGroups)
-        #expect(groups.lines.last == "and 1 of more groups")
+        #expect(groups.sorted[1].sample.outcome == "1" && groups.lines.last == "and 1 of more groups")
         #expect(groups.total == DeadLetterTable.maximumGroups + 1)
     }
 }
