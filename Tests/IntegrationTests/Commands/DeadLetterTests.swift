@@ -105,7 +105,7 @@ extension ProcessTests {
         }
 
         @Test(
-            "a replay killed at any moment loses nothing, and another one continues, but none at the same time",
+            "a replay killed or stopped at any moment loses nothing, and another continues, but none at the same time",
             arguments: ["quorum", "classic"])
         func killed(type: String) throws {
             let queues = try queues(type)
@@ -117,8 +117,9 @@ extension ProcessTests {
                     try stage.client.count(queues.target) >= part * 300 ? true : nil
                 }
                 if part == 1 { try expectLocked(queues.dead) }
-                process.signal(SIGKILL)
-                try process.waitForExit()
+                process.signal(part == 2 ? SIGTERM : SIGKILL)
+                let isStopped = try process.waitForExit() == .exited(65) && process.text().hasPrefix("replayed  ")
+                #expect(isStopped == (part == 2), "\(process.report)")
                 try waitUntilBack(count, queues, from: process)
             }
             try run("replay", "--queue", queues.dead, "--yes", "--json").expectExit(0)
@@ -237,39 +238,48 @@ extension ProcessTests {
             #expect(try contents().isEmpty, "nothing of a damaged file is published")
         }
 
-        /// Runs a replay at a terminal, and types as soon as this run asks.
-        private func replayAtTerminal(_ queue: String, typing keys: String) throws -> ChildProcess {
+        /// Runs a command at a terminal, and types as soon as this run asks.
+        private func runAtTerminal(
+            _ command: String, _ queue: String, typing keys: String, left: Int = 3
+        ) throws -> ChildProcess {
             let seen = stage.directory.file("terminal")
-            let replay = "'\(stage.binary)' dead-letters replay --config '\(stage.directory.file("harebell.yaml"))'"
+            let start = "'\(stage.binary)' dead-letters \(command) --config '\(stage.directory.file("harebell.yaml"))'"
             let process = try ChildProcess(
                 "/bin/sh",
                 [
                     "-c",
                     """
                     rm -f '\(seen)'
-                    (until grep -q 'Replay 3 of 3 messages' '\(seen)'; do sleep 0.05; done; printf '\(keys)') 2> /dev/null |
-                        script --quiet --flush --return --command "\(replay) --queue \(queue)" '\(seen)'
+                    (until grep -q '3 of 3 messages? ' '\(seen)'; do sleep 0.05; done; printf '\(keys)') 2> /dev/null |
+                        script --quiet --flush --return --command "\(start) --queue \(queue)" '\(seen)'
                     """,
                 ])
             try process.waitForExit()
-            try stage.client.waitUntilLeft(queue, by: process, messages: 3)
+            try stage.client.waitUntilLeft(queue, by: process, messages: left)
             return process
         }
 
-        @Test("at a terminal a replay asks; with no or Ctrl-C nothing is changed")
+        @Test("at a terminal replay and discard ask; with no or Ctrl-C nothing is changed")
         func question() throws {
             let queues = try queues("classic")
             try put(3, into: queues)
-            let declined = try replayAtTerminal(queues.dead, typing: "n\\n").expectExit(0)
-            #expect(declined.text().contains("nothing was changed"), "\(declined.report)")
-            #expect(declined.text().contains("REPLAYED  TARGET"), "\(declined.report)")
-            try replayAtTerminal(queues.dead, typing: "\\003").expectExit(128 + SIGINT)
+            let declined = try runAtTerminal("replay", queues.dead, typing: "n\\n").expectExit(0)
+            for text in ["Replay 3 of 3", "nothing was changed", "REPLAYED  TARGET"] {
+                #expect(declined.text().contains(text), "\(declined.report)")
+            }
+            try runAtTerminal("replay", queues.dead, typing: "\\003").expectExit(128 + SIGINT)
             #expect(try numbers(queues.target).isEmpty)
             #expect(try numbers(queues.dead) == Array(0..<3))
+            try put(3, into: queues)
+            let confirmed = try runAtTerminal("discard --all", queues.dead, typing: "Y\\n", left: 0).expectExit(0)
+            #expect(confirmed.text().contains("discarded   3"), "\(confirmed.report)")
             try put(1, into: queues, outcome: "accepted")
-            let dry = try run("replay", "--queue", queues.dead, "--dry-run", left: 1)
-            #expect(dry.text() == "0 of 1 messages in \(queues.dead)\n", "\(dry.report)")
-            #expect(dry.errors.contains("1 stay because APNs accepted their requests"), "\(dry.report)")
+            let texts = ["--dry-run": "0 of 1 messages in \(queues.dead)\n", "--yes": "replayed    0\nleft        1\n"]
+            for (option, text) in texts {
+                let replay = try run("replay", "--queue", queues.dead, option, left: 1)
+                #expect(replay.text() == text, "\(replay.report)")
+                #expect(replay.errors.contains("1 stay because APNs accepted their requests"), "\(replay.report)")
+            }
         }
 
         @Test("a wrong command line is 64, a missing queue 69")
