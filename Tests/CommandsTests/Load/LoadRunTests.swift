@@ -34,16 +34,12 @@ struct LoadRunTests {
     func complete() throws {
         try world.start()
         let run = try start(count: 200, mix: .varied)
-        #expect(world.finish(run, within: .seconds(600)))
-        #expect(run.end == .complete)
+        #expect(world.finish(run, within: .seconds(600)) && run.end == .complete)
         #expect(run.ledger.published == 200 && run.ledger.responded == 200)
         #expect(run.ledger.duplicates == 0 && run.ledger.strangers == 0)
-        #expect(run.ledger.outcomes["accepted"] == 190)
-        #expect(run.ledger.outcomes["unregistered Unregistered"] == 2)
-        #expect(run.ledger.outcomes["unregistered BadDeviceToken"] == 4)
-        #expect(run.ledger.outcomes["invalid"] == 4)
-        #expect(world.broker.queues["answers"] == nil)
-        #expect(world.broker.violations.isEmpty)
+        let outcomes = ["accepted": 190, "unregistered Unregistered": 2, "unregistered BadDeviceToken": 4, "invalid": 4]
+        #expect(run.ledger.outcomes == outcomes)
+        #expect(world.broker.queues["answers"] == nil && world.broker.violations.isEmpty)
     }
 
     @Test("The rate is kept from the first message to the last")
@@ -68,9 +64,7 @@ struct LoadRunTests {
         #expect(world.pass(atMost: .seconds(60)) { world.broker.messages(in: "push.requests").count == 40 })
         #expect(run.ledger.published == 20)
         try world.start()
-        #expect(world.finish(run, within: .seconds(600)))
-        #expect(run.end == .complete)
-        #expect(run.ledger.responded == 20)
+        #expect(world.finish(run, within: .seconds(600)) && run.end == .complete && run.ledger.responded == 20)
     }
 
     @Test("Messages refused by a full queue are published again, soon after one was accepted; a consumer returns")
@@ -91,8 +85,7 @@ struct LoadRunTests {
         world.broker.cancelConsumers(of: "answers")
         accepted = 0...Int.max
         try world.start()
-        #expect(world.finish(run, within: .seconds(600)))
-        #expect(run.end == .complete)
+        #expect(world.finish(run, within: .seconds(600)) && run.end == .complete)
     }
 
     @Test("A queue that refuses every message is named after some seconds, and ends the run at its time limit")
@@ -124,8 +117,6 @@ struct LoadRunTests {
         try world.broker.put([], into: "answers")
         world.pass(.seconds(20))
         run.stop(at: world.moment)
-        #expect(world.finish(run, within: .seconds(600)))
-        #expect(run.end == .stopped)
-        #expect(run.ledger.missing == 5)
+        #expect(world.finish(run, within: .seconds(600)) && run.end == .stopped && run.ledger.missing == 5)
     }
 }

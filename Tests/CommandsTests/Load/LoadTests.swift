@@ -1,3 +1,5 @@
+import AMQP
+import ArgumentParser
 import Core
 import Testing
 
@@ -18,8 +20,7 @@ struct LoadTests {
         ledger.responded(0, outcome: "rejected", at: Self.start + .seconds(9))
         #expect(ledger.missing == 1 && ledger.duplicates == 1)
         #expect(ledger.outcomes == ["accepted": 1])
-        #expect(ledger.latencies == [.seconds(6)])
-        #expect(ledger.elapsed == .seconds(6))
+        #expect(ledger.latencies == [.seconds(6)] && ledger.elapsed == .seconds(6))
         for index in [nil, -1, 2, 3] { ledger.responded(index, outcome: "accepted", at: Self.start) }
         #expect(ledger.strangers == 4 && ledger.responded == 1)
     }
@@ -27,11 +28,25 @@ struct LoadTests {
     @Test("Percentiles are nearest ranks")
     func percentiles() {
         let sorted = (1...10).map { Duration.seconds($0) }
-        #expect(LoadLedger.percentile(0.5, of: sorted) == .seconds(5))
-        #expect(LoadLedger.percentile(0.99, of: sorted) == .seconds(10))
-        #expect(LoadLedger.percentile(0, of: sorted) == .seconds(1))
-        #expect(LoadLedger.percentile(1, of: sorted) == .seconds(10))
+        let found = [0, 0.5, 0.99, 1].compactMap { LoadLedger.percentile($0, of: sorted) }
+        #expect(found == [.seconds(1), .seconds(5), .seconds(10), .seconds(10)])
         #expect(LoadLedger.percentile(0.5, of: []) == nil)
+    }
+
+    @Test(
+        "Numbers within the limits of an option are accepted, and others refused",
+        arguments: [
+            ("load --count", 1...100_000_000), ("load --count=1 --rate", 1...10_000_000),
+            ("load --count=1 --body-size", 0...1_000_000), ("load --count=1 --timeout", 1...86400),
+            ("send --device-token=00 --body=a --timeout", 1...86400), ("simulate --port=0 --inbox-size", 1...1_000_000),
+            ("dead-letters replay --rate", 1...1_000_000),
+        ])
+    func limits(option: String, range: ClosedRange<Int>) {
+        let numbers = [range.lowerBound - 1, range.lowerBound, range.upperBound, range.upperBound + 1]
+        let areAccepted = numbers.map { number in
+            (try? RootCommand.parseAsRoot("\(option)=\(number)".split(separator: " ").map(String.init))) != nil
+        }
+        #expect(areAccepted == [false, true, true, false])
     }
 
     @Test("A message id contains its position in the run, and a stranger's has none")
@@ -49,6 +64,8 @@ struct LoadTests {
     func bodies() {
         let plan = LoadPlan(run: "run", topic: "com.example.app", mix: .accepted, bodySize: 100)
         #expect(plan.body(3) == plan.body(3))
+        let properties = plan.request(3, to: "q", replyTo: "r").properties
+        #expect(properties.contentType == Array("application/json".utf8) && properties.replyTo == Array("r".utf8))
         #expect(Set((0..<100).map { plan.body($0) }).count == 100)
         let varied = LoadPlan(run: "run", topic: "com.example.app", mix: .varied, bodySize: 0)
         let texts = (0..<100).map { String(decoding: varied.body($0), as: UTF8.self) }
