@@ -126,6 +126,7 @@ struct DeadLetterFilterTests {
             #expect((command != nil) == isValid, "\(length)")
         }
         #expect(throws: (any Error).self) { try DeadLettersReplay.parse(["--to", "amq.rabbitmq.reply-to.a"]) }
+        #expect(try DeadLettersReplay.parse([]).rate == 500 && LoadCommand.parse(["--count", "1"]).timeout == 30)
     }
 
     @Test("One filter matches any of its values, and several filters must all match")

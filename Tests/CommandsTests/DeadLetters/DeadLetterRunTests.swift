@@ -29,9 +29,8 @@ struct DeadLetterRunTests {
         world.broker.putsAcksAside = isBusy
         try world.put(0..<500)
         let run = world.ended()
-        #expect(run.end == .complete)
+        #expect(run.end == .complete && world.numbers(DeadLetterWorld.dead).isEmpty)
         #expect(world.numbers(DeadLetterWorld.target) == Array(0..<500))
-        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
         #expect(world.broker.messages(in: DeadLetterWorld.target)[7].header("harebell-replay-id") == .string("run"))
         expectConserved(run, 500)
     }
@@ -57,8 +56,7 @@ struct DeadLetterRunTests {
             $0.prefetch = 60
             $0.furtherPrefetch = 70
         }
-        #expect(run.end == .complete)
-        #expect(world.numbers(DeadLetterWorld.target) == (0..<30).map { $0 * 10 })
+        #expect(run.end == .complete && world.numbers(DeadLetterWorld.target) == (0..<30).map { $0 * 10 })
         #expect(Set(world.numbers(DeadLetterWorld.dead)) == Set((0..<300).filter { $0 % 10 > 0 }))
         #expect((6...7).contains(world.connects), "\(world.connects)")
         expectConserved(run, 300)
@@ -125,19 +123,16 @@ struct DeadLetterRunTests {
     func unknown() throws {
         for index in 0..<3 { try world.broker.put(Array("\(index)".utf8), into: DeadLetterWorld.dead) }
         let run = world.ended()
-        #expect(run.tally.refused == 3)
-        #expect(world.numbers(DeadLetterWorld.dead) == [0, 1, 2])
+        #expect(run.tally.refused == 3 && world.numbers(DeadLetterWorld.dead) == [0, 1, 2])
         let named = world.ended(.replay(to: { _ in DeadLetterWorld.target }))
-        #expect(named.tally.done == 3)
-        #expect(world.numbers(DeadLetterWorld.target) == [0, 1, 2])
+        #expect(named.tally.done == 3 && world.numbers(DeadLetterWorld.target) == [0, 1, 2])
     }
 
     @Test("Messages that a run has sent itself stay, even when delivered before others")
     func ownCopies() throws {
         try world.put(0..<20, "harebell-replay-id", "run") { $0 % 2 == 0 }
         let run = world.ended(id: "run")
-        #expect(run.end == .complete)
-        #expect(world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
+        #expect(run.end == .complete && world.numbers(DeadLetterWorld.target) == (0..<20).filter { $0 % 2 == 1 })
         #expect(world.numbers(DeadLetterWorld.dead) == (0..<20).filter { $0 % 2 == 0 })
         expectConserved(run, 20)
     }
@@ -178,13 +173,11 @@ struct DeadLetterRunTests {
         world.finish(run)
         let (sent, left) = (Set(world.numbers(DeadLetterWorld.target)), Set(world.numbers(DeadLetterWorld.dead)))
         #expect(sent.union(left) == Set(0..<100))
-        #expect(world.broker.unsettledCount == 0)
-        #expect(run.isFinished)
+        #expect(world.broker.unsettledCount == 0 && run.isFinished)
         // Another run continues.
         let again = world.ended(id: "again")
-        #expect(again.end == .complete)
+        #expect(again.end == .complete && world.numbers(DeadLetterWorld.dead).isEmpty)
         #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<100))
-        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
     }
 
     @Test("Discarding removes only the selected messages")
@@ -196,8 +189,7 @@ struct DeadLetterRunTests {
             world.connects == 1 && world.network.now == start ? nil : accept(endpoint)
         }
         let run = world.ended(.discard) { $0.filter.reasons = ["BadTopic"] }
-        #expect(run.end == .complete)
-        #expect(world.numbers(DeadLetterWorld.dead) == (0..<30).map { $0 * 3 })
+        #expect(run.end == .complete && world.numbers(DeadLetterWorld.dead) == (0..<30).map { $0 * 3 })
         expectConserved(run, 90)
         // Only two seconds after the last delivery it asks whether others hold the rest.
         world.network.latency = .milliseconds(10)
@@ -263,22 +255,19 @@ struct DeadLetterRunTests {
             for _ in 0..<2000 where !second.isFinished {
                 world.network.advance(by: .milliseconds(1), second)
             }
-            #expect(second.end == .locked)
+            #expect(second.end == .locked && second.tally == DeadLetterTally())
             #expect(second.explanation.contains("push.dead.replay.lock"))
-            #expect(second.tally == DeadLetterTally())
         }
         world.finish(first)
-        #expect(first.end == .complete)
-        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<100))
+        #expect(first.end == .complete && world.numbers(DeadLetterWorld.target) == Array(0..<100))
     }
 
     @Test("A replay leaves letters of requests that APNs accepted, unless that outcome is asked for")
     func accepted() throws {
         try world.put(0..<10, "harebell-outcome", "accepted") { $0 % 5 == 2 }
         let run = world.ended()
-        #expect(run.end == .complete)
+        #expect(run.end == .complete && world.numbers(DeadLetterWorld.dead) == [2, 7])
         #expect(run.tally.done == 8 && run.tally.accepted == 2 && run.tally.refused == 0)
-        #expect(world.numbers(DeadLetterWorld.dead) == [2, 7])
         let asked = world.ended(id: "asked") { $0.filter.outcomes = ["accepted"] }
         #expect(asked.tally.done == 2 && asked.tally.accepted == 0)
         #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
@@ -311,8 +300,7 @@ struct DeadLetterRunTests {
         }
         #expect(scan.end == .complete && seen == Set(0..<30))
         let run = world.ended()
-        #expect(run.end == .complete && run.tally.atStart == 30)
-        #expect(world.numbers(DeadLetterWorld.dead).isEmpty)
+        #expect(run.end == .complete && run.tally.atStart == 30 && world.numbers(DeadLetterWorld.dead).isEmpty)
         #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<30))
         #expect(world.broker.unsettledCount == 0)
     }
@@ -368,8 +356,7 @@ struct DeadLetterRunTests {
         world.advance(by: .seconds(1), run)
         #expect(world.broker.queues[DeadLetterWorld.dead]?.consumerCount == 0)
         world.finish(run)
-        #expect(run.end == .complete)
-        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<20))
+        #expect(run.end == .complete && world.numbers(DeadLetterWorld.target) == Array(0..<20))
         expectConserved(run, 100)
     }
 
