@@ -151,11 +151,12 @@ struct OneOffRequestTests {
         #expect(world.ledger.timesSeen(try #require(NotificationID(Self.id))) == 3)
     }
 
-    @Test("The payload is unchanged byte for byte")
+    @Test("The payload is unchanged byte for byte, and the content type names its form")
     func payload() {
-        for form in [OneOffRequest.Form.headers, .envelope] {
-            let body = Self.request().publication(to: "q", replyTo: "r", form).body
-            #expect(String(decoding: body, as: UTF8.self).contains(Self.payload))
+        for (form, type) in [(OneOffRequest.Form.headers, "vnd.apple.apns"), (.envelope, "vnd.harebell.request")] {
+            let request = Self.request().publication(to: "q", replyTo: "r", form)
+            #expect(String(decoding: request.body, as: UTF8.self).contains(Self.payload))
+            #expect(request.properties.contentType == Array("application/\(type)+json".utf8))
         }
     }
 
