@@ -13,7 +13,7 @@ extension ProcessTests {
         @Test("straight to APNs prints the result, and its exit code is 0, 65 or 69")
         func direct() throws {
             let stage = try Stage(script: "token 5e4d: 503 ServiceUnavailable")
-            try stage.write()
+            try stage.write(Stage.Settings(moreApps: stage.app("com.example.second")))
             let accepted = try Self.send(
                 stage,
                 ["--device-token", "00aa", "--topic", Requests.topic, "--id", "123e4567-e89b-12d3-a456-426655440000"])
@@ -28,6 +28,7 @@ extension ProcessTests {
                     """)
             #expect(!accepted.errors.contains("accepted"), "a summary is for people: \(accepted.errors)")
 
+            try stage.write()
             for (arguments, outcome) in [
                 (["--device-token", "dead00"], "unregistered"),
                 (["--device-token", "00aa", "--priority", "3"], "invalid"),
