@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -56,8 +57,9 @@ extension ProcessTests {
         func app() throws {
             let body = #"{"device-token":"\#(Self.token)","apns-push-type":"voip","payload":{"aps":{}}}"#
             let configuration = ["--config", directory.path + "/harebell.yaml"]
-            let resolved = try run(body.dropLast() + ",\"not-before\":1700000000}", configuration).expectExit(0)
-            #expect(resolved.text().hasPrefix("not-before: 1700000000\n"), "\(resolved.report)")
+            let soon = Int(Date().timeIntervalSince1970) + 86_400
+            let resolved = try run(body.dropLast() + ",\"not-before\":\(soon)}", configuration).expectExit(0)
+            #expect(resolved.text().hasPrefix("not-before: \(soon)\n"), "\(resolved.report)")
             #expect(resolved.text().contains(#/\n  apns-topic +com.example.app.voip\n/#), "\(resolved.report)")
             #expect(resolved.text().contains(#/\n  environment +production\n/#), "\(resolved.report)")
             #expect(try !run(body, []).text().contains("apns-topic"))
@@ -84,6 +86,8 @@ extension ProcessTests {
             ] {
                 #expect(try run("{}", options).exit == .exited(64), "\(options)")
             }
+            let exits = try [262_144, 262_145].map { try run(String(repeating: "x", count: $0), []).exit }
+            #expect(exits == [.exited(65), .exited(64)], "the largest message")
         }
     }
 }
