@@ -40,7 +40,8 @@ extension ProcessTests {
                     feedback: { routing_key: a.feedback }
                     """
                 let file = try stage.write(settings)
-                #expect(try check(file).exit == .exited(78))
+                let missing = try check(file).expectExit(78)
+                #expect(missing.text().ranges(of: "→ harebell topology ").count == 1, "\(missing.report)")
                 let printed = try topology(file, "--definitions").expectExit(0)
                 try broker.control(
                     "import_definitions",
