@@ -36,11 +36,9 @@ struct APNsDiagnosisTests {
     @Test("Apps share a check if its result is the same for them")
     func shared() throws {
         let targets = try targets([
-            Self.app("one", Self.key),
-            Self.app("two", Self.key),
+            Self.app("one", Self.key), Self.app("two", Self.key),
             Self.app("three", Self.otherKey), Self.app("seven", Self.otherKey), Self.app("eight", Self.otherKey),
-            Self.app("four", Self.certificate),
-            Self.app("five", Self.key, endpoint: Self.channels),
+            Self.app("four", Self.certificate), Self.app("five", Self.key, endpoint: Self.channels),
             Self.app("six", Self.key),
         ])
         #expect(
