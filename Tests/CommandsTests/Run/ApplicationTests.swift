@@ -160,11 +160,13 @@ struct ApplicationTests {
         application.reload(at: now)
         #expect(lines.all.count { $0.message.hasPrefix("the broker's password has changed") } == 1)
         application.file.problems = ["one", "another"]
-        try folder.write(text, to: "harebell.yaml")
+        try folder.write(text + "workers: 2\nlog: { level: error }\n", to: "harebell.yaml")
         look()
         #expect(application.file.failure == "one (and 1 more)")
         look()
         #expect(application.file.failure == nil && lines.all.contains { $0.message.hasPrefix("a file has changed") })
+        let kept = lines.all.last { $0.message.hasPrefix("a change requires a restart") }
+        #expect(kept?.metadata["key"]?.description == "workers" && application.threshold.level == .error)
     }
 
     @Test("The watchdog is notified twice in its interval while every worker responds, and not while one is stuck")
