@@ -146,8 +146,7 @@ struct DeadLetterRunTests {
         world.advance(by: .seconds(1), run)
         #expect(run.end == .stopped && run.isFinished)
         let (done, sent) = (run.tally.done, world.numbers(DeadLetterWorld.target).count)
-        #expect(done == sent)
-        #expect(world.numbers(DeadLetterWorld.dead) == Array(done..<100))
+        #expect(done == sent && world.numbers(DeadLetterWorld.dead) == Array(done..<100))
         expectConserved(run, 100)
     }
 
