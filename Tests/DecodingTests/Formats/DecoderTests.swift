@@ -59,31 +59,24 @@ struct DecoderTests {
                   "unknown": [1, {"payload": {}}, "x"], "device-token": "\(token.uppercased())",
                   "apns-topic": "com.example.app.voip", "apns-push-type": "voip",
                   "apns-id": "123E4567-e89b-12d3-a456-426655440000", "apns-priority": 5, "apns-expiration": 1795300000,
-                  "apns-collapse-id": "score-42", "environment": "development",
+                  "apns-collapse-id": "score 42", "environment": "development",
                   "payload":\t\(payload)
                 }
 
                 """)
             #expect(found.target == .device(try #require(DeviceToken(token))))
-            #expect(string(found.topic) == "com.example.app.voip")
-            #expect(found.pushType == .voip)
+            #expect(string(found.topic) == "com.example.app.voip" && found.pushType == .voip)
             #expect(found.id?.description == "123e4567-e89b-12d3-a456-426655440000")
-            #expect(found.priority == .considerate)
-            #expect(found.expiration == 1_795_300_000)
-            #expect(string(found.collapseID) == "score-42")
-            #expect(found.environment == .development)
+            #expect(found.priority == .considerate && found.expiration == 1_795_300_000)
+            #expect(string(found.collapseID) == "score 42" && found.environment == .development)
             #expect(string(found.payload) == payload)
         }
 
         @Test("Optional fields may be absent")
         func least() throws {
             let found = try notification("{\"device-token\":\"\(token)\",\"payload\":{\"aps\":{\"badge\":1}}}")
-            #expect(found.topic == nil)
-            #expect(found.id == nil)
-            #expect(found.priority == nil)
-            #expect(found.expiration == nil)
-            #expect(found.collapseID == nil)
-            #expect(found.environment == nil)
+            #expect(found.topic == nil && found.id == nil && found.collapseID == nil && found.environment == nil)
+            #expect(found.priority == nil && found.expiration == nil)
         }
 
         @Test("Slices point into the delivery's own memory")
@@ -210,6 +203,8 @@ struct DecoderTests {
         private static let badFields = cases(
             #"""
             device-token: "<>" → expected an even number of hexadecimal digits, at most 1024
+            device-token: "Expo\#(String(repeating: "A", count: 27))=" → \#
+                expected an even number of hexadecimal digits, at most 1024
             device-token: "abc" → it has 3 digits; expected an even number of hexadecimal digits, at most 1024
             device-token: "" → it is empty or not a string; expected an even number of hexadecimal digits, at most 1024
             device-token: 17 → expected a string of hexadecimal digits, found a number
@@ -225,7 +220,7 @@ struct DecoderTests {
             apns-push-type: 1 → \#
                 1 is not one of alert, background, complication, controls, fileprovider, liveactivity, location, mdm, \#
             pushtotalk, voip, widgets
-            apns-id: "123" → its length is 3; expected a UUID as 8-4-4-4-12 hexadecimal digits
+            apns-id: "APwTrf94USK0rSiAmjQgmCNBIkE0" → its length is 28; expected a UUID as 8-4-4-4-12 hexadecimal digits
             apns-id: "{123e4567-e89b-12d3-a456-426655440000}" → \#
                 it has no hyphens, or something around it; expected a UUID as 8-4-4-4-12 hexadecimal digits
             apns-id: "Ej5FZ+ibEtOkVkJmVUQAAA==" → it looks like base64; expected a UUID as 8-4-4-4-12 hexadecimal digits
@@ -270,11 +265,13 @@ struct DecoderTests {
                 (#""0""#, "", #", found "0", a string"#),
                 (#""2026-11-26T10:00:00Z""#, "", ", found a date in ISO 8601, which is 1795687200"),
                 ("99999999999999999999", "", ", found 99999999999999999999"),
-                ("253402300800", "253402300800 looks like milliseconds; ", ""),
-                ("1764003600000", "1764003600000 looks like milliseconds; ", ", such as 1764003600"),
-                ("1764003600000000", "1764003600000000 looks like microseconds; ", ", such as 1764003600"),
+                ("100000000000", "100000000000 looks like milliseconds; ", ""),
+                ("99999999999999", "99999999999999 looks like milliseconds; ", ", such as 99999999999"),
+                ("100000000000000", "100000000000000 looks like microseconds; ", ""),
+                ("99999999999999999", "99999999999999999 looks like microseconds; ", ", such as 99999999999"),
+                ("100000000000000000", "100000000000000000 looks like nanoseconds; ", ""),
                 ("1764003600000000000", "1764003600000000000 looks like nanoseconds; ", ", such as 1764003600"),
-                ("1e3", "1000 looks like a duration; ", ": add it to the time of publishing"),
+                ("1e0", "1 looks like a duration; ", ": add it to the time of publishing"),
                 ("999999999", "999999999 looks like a duration; ", ": add it to the time of publishing"),
             ])
         func times(value: String, form: String, example: String) {
@@ -308,20 +305,18 @@ struct DecoderTests {
             #expect(found.refusals.map(\.position) == [1, 2, 3, 5, 6, 8])
             #expect(found.count == 9)
             for refusal in found.refusals {
-                #expect(
-                    refusal.failure.detail.hasPrefix("device-tokens[\(refusal.position)]: ")
-                        && refusal.failure.detail.hasSuffix(
-                            "expected an even number of hexadecimal digits, at most 1024")
-                )
+                #expect(refusal.failure.detail.hasPrefix("device-tokens[\(refusal.position)]: "))
+                #expect(refusal.failure.detail.hasSuffix("expected an even number of hexadecimal digits, at most 1024"))
                 #expect(refusal.failure.known?.id == NotificationID(id))
             }
         }
 
         @Test("A fan-out without a valid device token still has one notification for each, unless more is wrong")
         func onlyMalformedTokens() throws {
-            let fields: [(String, String?)] = [("device-token", nil), ("device-tokens", #"["x",2]"#)]
+            let fields = [("device-token", nil), ("apns-topic", nil), ("device-tokens", #"["x",2]"#)]
             let found = try request(APNsJSONDecoder(), delivery(Array(envelope(fields).utf8)))
             #expect(found.notifications.isEmpty && found.refusals.map(\.position) == [0, 1])
+            #expect(found.refusals.allSatisfy { $0.failure.known?.lacksTopic == true })
             #expect(
                 complaint(envelope(fields + [("apns-priority", "3")]).utf8)
                     == "apns-priority: expected 1, 5 or 10, found 3; device-tokens[0]: expected an even number of "
@@ -420,8 +415,8 @@ struct DecoderTests {
                 Array(#"{"aps":{"alert":"x"}}"#.utf8),
                 headers: [("apns-topic", .text("com.example.app")), ("devicetoken", .text("00aa"))])
             #expect(AutoDecoder().decode(headers, at: DecoderSample.now).failure?.known?.lacksTopic == false)
-            let whole = delivery(envelope([("apns-topic", "\"com.example.app\"")]).utf8.map(\.self))
-            #expect(APNsHeadersDecoder().decode(whole, at: DecoderSample.now).failure?.known?.lacksTopic == false)
+            let whole = delivery(Array(envelope().utf8), contentType: "application/vnd.apple.apns+json")
+            #expect(AutoDecoder().decode(whole, at: DecoderSample.now).failure?.known?.lacksTopic == false)
         }
 
         @Test("A Live Activity without a target may be as large as a broadcast")
@@ -482,27 +477,26 @@ struct DecoderTests {
             let found = try #require(
                 try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
             #expect(found.target == .device(try #require(DeviceToken(token))))
-            #expect(string(found.topic) == "com.example.app")
-            #expect(found.pushType == .alert)
+            #expect(string(found.topic) == "com.example.app" && found.pushType == .alert)
             #expect(found.id?.description == "123e4567-e89b-12d3-a456-426655440000")
             #expect(found.priority == .immediate && found.expiration == 0)
-            #expect(string(found.collapseID) == "c")
-            #expect(found.environment == .production)
+            #expect(string(found.collapseID) == "c" && found.environment == .production)
             #expect(Array(found.payload) == body)
         }
 
-        @Test("Numbers may be digits, and the last of two headers counts")
+        @Test("Numbers may be digits, and the last of two headers counts and is named")
         func digits() throws {
             let headers = [
                 ("device-token", OneOffDelivery.HeaderValue.text(token)), ("apns-priority", .text("7")),
                 ("apns-priority", .text("5")), ("apns-expiration", .text("1795300000")),
             ]
-            let found = try #require(
-                try request(APNsHeadersDecoder(), delivery(body, headers: headers)).notifications.first)
-            #expect(found.priority == .considerate && found.expiration == 1_795_300_000)
+            let found = try request(APNsHeadersDecoder(), delivery(body, headers: headers))
+            #expect(found.notifications.map(\.priority) == [.considerate])
+            #expect(found.notifications.map(\.expiration) == [1_795_300_000])
+            #expect(found.hint == "apns-priority: comes twice; the last one is used")
         }
 
-        @Test("not-before is an integer or digits, and a key of the envelope", arguments: [Int64(0), 1_795_300_000])
+        @Test("not-before is an integer, digits, or a JSON key", arguments: [Int64(0), 1_000_000_000, 99_999_999_999])
         func notBefore(time: Int64) throws {
             for value in [OneOffDelivery.HeaderValue.integer(time), .text("\(time)")] {
                 let headers = [("device-token", .text(token)), ("not-before", value)]
@@ -566,7 +560,8 @@ struct DecoderTests {
         private let headers = [
             ("device-token", OneOffDelivery.HeaderValue.text(token)), ("apns-push-type", .text("background")),
         ]
-        private let payload = Array("{\"x\":1}".utf8)
+        /// A payload of the app's own, with the key of an envelope.
+        private let payload = Array("{\"payload\":{\"x\":1}}".utf8)
 
         @Test(
             "The content type decides, without its parameters and in any case",
@@ -583,7 +578,8 @@ struct DecoderTests {
         func envelopeBesideHeaders() throws {
             let whole = Array(envelope().utf8)
             for (body, contentType, pushType) in [
-                (whole, "application/json", .alert), (payload, "application/json", .background),
+                (whole, "Application/JSON", .alert), (payload, "application/json", .background),
+                (Array(#"{"device-token":"00"}"#.utf8), "application/json", .background),
                 (whole, nil, .background), (whole, "application/vnd.harebell.request+json", .alert),
                 (payload, "application/vnd.apple.apns+json", .background),
             ] as [([UInt8], String?, PushType)] {
@@ -602,14 +598,14 @@ struct DecoderTests {
             let ignored = "environment: a header has no effect on a request in JSON; write it in the body"
             let hint = "apns-colapse-id: not a field; did you mean \"apns-collapse-id\"?"
             for type in ["", "application/vnd.harebell.request+json"] {
-                let body = envelope([("environment", "null")])
-                let target = type.isEmpty ? [] : [("device-tokens", OneOffDelivery.HeaderValue.text("00"))]
+                let body = envelope([("environment", "null"), ("device-token", nil), ("device-tokens", "[\"00\"]")])
+                let target = type.isEmpty ? [] : [("device-token", OneOffDelivery.HeaderValue.text("00"))]
                 let found = delivery(Array(body.utf8), contentType: type, headers: headers + target)
                 #expect(try request(AutoDecoder(), found).hint == "\(ignored); \(hint)")
-                for body in ["{}", "{\"aps\":{}}", "[", "[]"] {
+                for body in ["{}", "{\"aps\":{}}", "[", "[]", "{\"channel\":{}}", "{\"apns-channel-id\":\"YQ==\"}"] {
                     let bad = delivery(Array(body.utf8), contentType: type, headers: headers)
-                    let failure = AutoDecoder().decode(bad, at: WallTime(milliseconds: 0)).failure
-                    #expect(failure?.detail.hasSuffix("; \(hint)") == true)
+                    let detail = AutoDecoder().decode(bad, at: WallTime(milliseconds: 0)).failure?.detail ?? ""
+                    #expect(detail.hasSuffix("; \(hint)") && !detail.contains(ignored))
                 }
             }
         }
@@ -627,7 +623,7 @@ struct DecoderTests {
             "A content type that clients set for every message says nothing: headers and body decide",
             arguments: [
                 "application/octet-stream", "text/plain", "text/plain; charset=UTF-8", "text/json",
-                "application/x-json", "application/problem+json", "binary/octet-stream", "nonsense", "",
+                "application/x-json", "application/problem+json", "binary/octet-stream", "nonsense", "/xml", "",
             ])
         func anyType(contentType: String) throws {
             let json = try request(AutoDecoder(), delivery(Array(envelope().utf8), contentType: contentType))
