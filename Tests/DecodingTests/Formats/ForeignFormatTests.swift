@@ -20,8 +20,9 @@ struct ForeignFormatTests {
                     + "type: missing; expected a text"
             ),
             (
-                #"{"specversion":"0.3","id":"1","source":"s","type":"t","data":7}"#,
-                #"specversion: expected 1.0, found "0.3"; body: expected a JSON object, found a number"#
+                #"{"specversion":"0.3","id":"1","source":"s","type":"t","datacontenttype":7,"data":7}"#,
+                "datacontenttype: expected a string; "
+                    + #"specversion: expected 1.0, found "0.3"; body: expected a JSON object, found a number"#
             ),
             (
                 #"{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"text\/xml","data":{}}"#,
@@ -50,7 +51,7 @@ struct ForeignFormatTests {
         #expect(throws: RequestFields.badCount(501)) {
             try Self.batch(Array(repeating: Self.entry(Self.token), count: 501))
         }
-        #expect(RequestFields.badCount(501).limit == .tokens)
+        #expect(RequestFields.badCount(501).limit == .tokens && RequestFields.badCount(0).limit == nil)
     }
 
     @Test("The time of a message with several entries is the latest of them", arguments: [[5, nil, 9, 7], [nil, 9]])
@@ -121,7 +122,7 @@ struct ForeignFormatTests {
         #expect(try DecoderSample(other, decoder: "e", decoders: decoders).decoded().ignored != nil)
     }
 
-    @Test("A decoder is not nested in itself")
+    @Test("A decoder is not nested in itself, and a process in none")
     func nesting() {
         #expect(
             DecoderSample.problems(
@@ -134,6 +135,8 @@ struct ForeignFormatTests {
                     "f:5:29: decoders[0].cloudevents.decoder: \"b\" would contain itself",
                     "f:7:29: decoders[1].cloudevents.decoder: \"a\" would contain itself",
                 ])
+        let process = "  - name: p\n    process: { command: [/bin/sh] }\n  - name: e\n    cloudevents: { decoder: p }"
+        #expect(DecoderSample.problems(process).map { $0.hasSuffix("it cannot be part of another decoder") } == [true])
     }
 
     @Test("A decoder's name is its own, and a format's name only for that format")
