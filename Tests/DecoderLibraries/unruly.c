@@ -77,6 +77,7 @@ static void describe(const struct harebell_host *host, const struct harebell_del
         delivery->reply_to, delivery->type, delivery->app_id, delivery->expiration, delivery->exchange,
         delivery->routing_key,
     };
+    if (host->size != sizeof *host || delivery->size != sizeof *delivery || answer->size != sizeof *answer) return;
     for (index = 0; index < sizeof texts / sizeof *texts; index++) {
         end += (size_t)sprintf(text + end, "%.*s|", texts[index].bytes ? (int)texts[index].size : 4,
                                texts[index].bytes ? (const char *)texts[index].bytes : "NULL");
