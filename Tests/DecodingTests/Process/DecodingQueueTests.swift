@@ -116,6 +116,9 @@ struct DecodingQueueTests {
         #expect(queue.failed() == 0)
         #expect(queue.count == 0)
         #expect(Self.ask(&queue).isEmpty)
+        queue.append(0)
+        #expect(Self.ask(&queue).flatMap(\.values) == [0])
+        #expect(queue.failed() == nil, "the handle is of another message now")
     }
 
     @Test("While the program fails over every message nothing is blamed, and afterwards each is answered")
