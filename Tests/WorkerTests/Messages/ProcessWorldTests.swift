@@ -85,7 +85,7 @@ struct ProcessWorldTests {
         #expect(world.isQuiet)
     }
 
-    @Test("A message that crashes or hangs the program is quarantined, and all others are sent")
+    @Test("Messages that crash or hang the program are quarantined, and all others are sent")
     func quarantine() throws {
         for conduct in [
             MemoryPrograms.Conduct.crash, .hang, .write(MemoryPrograms.frame("[")), .write([0x7F, 0, 0, 0]),
@@ -93,16 +93,19 @@ struct ProcessWorldTests {
             let world = try Self.world()
             world.programs.conduct = { body in body == "poison" ? conduct : .response(#""requests":[\#(body)]"#) }
             world.programs.kill()
-            for index in 0..<8 { try world.request(index == 4 ? "poison" : Self.envelope("\(index)"), id: "m\(index)") }
+            for id in 0..<8 { try world.request(id / 2 == 2 ? "poison" : Self.envelope("\(id)"), id: "m\(id)") }
             world.pass(.seconds(60))
             let outcomes = world.published(in: "push.results").compactMap(\.outcome).sorted()
-            #expect(outcomes == Array(repeating: "accepted", count: 7) + ["invalid"], "\(conduct)")
+            #expect(outcomes == Array(repeating: "accepted", count: 6) + ["invalid", "invalid"], "\(conduct)")
             let dead = world.published(in: "push.dead")
-            #expect(dead.map(\.messageID) == ["m4"] && dead.map(\.body) == ["poison"], "\(conduct)")
+            #expect(dead.map(\.messageID) == ["m4", "m5"] && dead.map(\.body) == ["poison", "poison"], "\(conduct)")
             #expect(
                 dead.first?.headers["harebell-detail"]?.hasPrefix("the decoder failed 2 times with this message alone")
                     == true)
-            #expect(world.worker?.worker.decoders[0].counters.quarantined == 1, "\(conduct)")
+            #expect(world.worker?.worker.decoders[0].counters.quarantined == 2, "\(conduct)")
+            #expect(world.log.count { $0.message == "a message that makes the decoder fail is quarantined" } == 2)
+            // The pause grows with each failure, until there is an answer or a quarantine.
+            #expect(world.log.compactMap { $0.number("pause_seconds") }.suffix(4) == [0.1, 0.2, 0.1, 0.1], "\(conduct)")
             if case .hang = conduct {
                 #expect(dead.first?.headers["harebell-detail"]?.contains("it took longer than") == true)
             }
