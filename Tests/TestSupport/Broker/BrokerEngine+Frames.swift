@@ -81,7 +81,7 @@ extension BrokerEngine {
         var position = 0
         while !isStopped, phase != .closed, input.count - position >= 8 {
             let size = input[position + 3..<position + 7].reduce(0) { $0 << 8 | Int($1) }
-            guard size + 8 <= frameMax || phase != .open else {
+            guard size + 8 <= frameMax || broker.loginRefusal == .hangUp else {
                 return violation(code: 501, "a frame of \(size + 8) bytes, allowed are \(frameMax)")
             }
             guard input.count - position >= size + 8 else { break }
@@ -109,7 +109,7 @@ extension BrokerEngine {
             methodReceived(classID, methodID, channel, &fields)
         case 2: headerReceived(payload)
         case 3: bodyReceived(payload)
-        case 8: heartbeatsReceived += 1
+        case 8 where channel == 0: heartbeatsReceived += 1
         default: violation(code: 501, "a frame of type \(type)")
         }
     }

@@ -16,7 +16,7 @@ extension BrokerEngine {
             case 40: exchangeMethod(methodID, &fields)
             case 50: queueMethod(methodID, &fields)
             case 60: basicMethod(methodID, &fields)
-            case 85: selectConfirms()
+            case 85: fields.number(UInt8.self) == 0 ? selectConfirms() : nil
             default: false
             }
         guard let understood else { return violation(code: 502, "a method \(classID).\(methodID) that ends early") }
@@ -49,7 +49,7 @@ extension BrokerEngine {
             startHeartbeats(heartbeat)
             phase = .awaitingOpen
         case (40, .awaitingOpen):
-            guard let host = fields.name() else { return nil }
+            guard let host = fields.name(), fields.name() == "", fields.number(UInt8.self) == 0 else { return nil }
             guard host == "/" else {
                 closeConnection(code: 530, text: "NOT_ALLOWED - vhost \(host) not found")
                 return true
@@ -116,10 +116,10 @@ extension BrokerEngine {
     }
 
     private func exchangeMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
-        guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
+        guard fields.number(UInt16.self) == 0, let name = fields.name() else { return nil }
         switch method {
         case 10:
-            guard fields.short() != nil, let flags = fields.number(UInt8.self) else { return nil }
+            guard fields.short() != nil, let flags = fields.number(UInt8.self), flags & ~1 == 2 else { return nil }
             if flags & 1 != 0, !broker.hasExchange(name) {
                 closeChannel(code: 404, text: "NOT_FOUND - no exchange '\(name)' in vhost '/'")
                 return true
@@ -136,9 +136,9 @@ extension BrokerEngine {
     }
 
     private func queueMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
-        guard fields.number(UInt16.self) != nil, let name = fields.name() else { return nil }
+        guard fields.number(UInt16.self) == 0, let name = fields.name() else { return nil }
         if method == 10 {
-            guard let flags = fields.number(UInt8.self), let content = fields.long(),
+            guard let flags = fields.number(UInt8.self), [1, 2, 3, 4, 6].contains(flags), let content = fields.long(),
                 let arguments = try? FieldTable(decoding: content[...])
             else { return nil }
             return declare(name, flags, arguments)
@@ -197,11 +197,11 @@ extension BrokerEngine {
     private func basicMethod(_ method: UInt16, _ fields: inout FieldCursor) -> Bool? {
         switch method {
         case 10:
-            guard fields.number(UInt32.self) != nil, let count = fields.number(UInt16.self) else { return nil }
+            guard fields.number(UInt32.self) == 0, let count = fields.number(UInt16.self) else { return nil }
             channelState.prefetch = Int(count)
             writeMethod(60, 11) { _ in }
         case 20:
-            guard fields.number(UInt16.self) != nil, let name = fields.name(), let tag = fields.name(),
+            guard fields.number(UInt16.self) == 0, let name = fields.name(), let tag = fields.name(),
                 fields.number(UInt8.self) == 0, let content = fields.long(),
                 let arguments = try? FieldTable(decoding: content[...])
             else { return nil }
@@ -221,14 +221,14 @@ extension BrokerEngine {
             commandResponded()
             broker.addConsumer(tag, of: self, to: queue)
         case 30:
-            guard let tag = fields.name() else { return nil }
+            guard let tag = fields.name(), fields.number(UInt8.self) == 0 else { return nil }
             broker.removeConsumer(tag, of: self)
             consumers[tag] = nil
             writeMethod(60, 31) { $0.append(short: tag) }
             commandResponded()
         case 40: return publish(&fields)
         case 70:
-            guard fields.number(UInt16.self) != nil, let name = fields.name(), fields.number(UInt8.self) == 0
+            guard fields.number(UInt16.self) == 0, let name = fields.name(), fields.number(UInt8.self) == 0
             else { return nil }
             return get(name)
         case 80, 120:

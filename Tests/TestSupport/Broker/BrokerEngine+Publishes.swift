@@ -1,7 +1,7 @@
 /// Publishes and their confirms.
 extension BrokerEngine {
     func publish(_ fields: inout FieldCursor) -> Bool? {
-        guard fields.number(UInt16.self) != nil, let exchange = fields.short(), let key = fields.short(),
+        guard fields.number(UInt16.self) == 0, let exchange = fields.short(), let key = fields.short(),
             let flags = fields.number(UInt8.self)
         else { return nil }
         let message = Broker.Message(exchange: exchange, routingKey: key, properties: [], body: [])
