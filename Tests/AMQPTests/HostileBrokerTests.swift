@@ -8,6 +8,8 @@ import Testing
 @Suite("Hostile brokers")
 struct HostileBrokerTests {
     private static let endpoint = Endpoint(host: "broker", port: 5672)
+    /// The first delivery of a consumer, without its content.
+    private static let delivery = frame(1, bytes("\0<\0<\nharebell-0\0\0\0\0\0\0\0\u{1}\0\0\u{4}work"))
 
     private static func configuration(_ queues: String...) -> AMQPConfiguration {
         AMQPConfiguration(
@@ -66,7 +68,7 @@ struct HostileBrokerTests {
         let link = AMQPLink(AMQPEngine(configuration: Self.configuration("work"), epoch: 1))
         network.connect(link, to: Self.endpoint, timeout: .seconds(1))
         network.settle()
-        network.advance(by: .seconds(11), turn: { false })
+        network.advance(by: .seconds(10), turn: { false })
         guard case .closed(let error?)? = link.engine.nextEvent() else {
             Issue.record("it went on")
             return
@@ -100,7 +102,7 @@ struct HostileBrokerTests {
 
     @Test(
         "A method that AMQP 0-9-1 does not define, or that no broker sends, ends the connection",
-        arguments: [(60, 99), (77, 10), (10, 70), (60, 40), (85, 10), (0, 0)])
+        arguments: [(60, 99), (77, 10), (10, 70), (60, 40), (60, 72), (85, 10), (0, 0)])
     func unknownMethod(classID: Int, methodID: Int) throws {
         let pair = ConsumingTests.consumer(Broker())
         let method = [UInt8(classID >> 8), UInt8(classID & 255), UInt8(methodID >> 8), UInt8(methodID & 255)]
@@ -117,14 +119,17 @@ struct HostileBrokerTests {
         "Frames that are unterminated, oversized, out of order or hold half a method end the connection",
         arguments: [
             ([8, 0, 0, 0, 0, 0, 0, 0xCD], false), ([3, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0], false),
-            ([1, 0, 1, 0, 0, 0, 2, 0, 60, 0xCE], false), ([65, 0, 0, 0, 0, 0, 0, 0xCE], false),
+            ([1, 0, 1, 0, 0, 0, 3, 0, 60, 0, 0xCE], false), ([65, 0, 0, 0, 0, 0, 0, 0xCE], false),
             // A body or a content header without a method, also on channel 0, a delivery without a consumer, another
             // channel.
             ([3, 0, 1, 0, 0, 0, 1, 9, 0xCE], true),
-            ([2, 0, 1, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
+            ([2, 0, 1, 0, 0, 0, 12, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
             ([2, 0, 0, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
             ([1, 0, 1, 0, 0, 0, 17, 0, 60, 0, 60, 1, 120, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0xCE], true),
             ([1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE], true), ([3, 0, 0, 0, 0, 0, 1, 9, 0xCE], true),
+            // Properties that end within a string, and within a number.
+            (delivery + frame(2, [0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 5, 97]), true),
+            (delivery + frame(2, [0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0]), true),
         ] as [([UInt8], Bool)])
     func garbage(frame: [UInt8], isOutOfOrder: Bool) throws {
         let pair = ConsumingTests.consumer(Broker())
@@ -135,7 +140,7 @@ struct HostileBrokerTests {
 
     @Test("26,000 nested arrays, the most that a frame holds, end nothing: their message is delivered")
     func deepHeaders() throws {
-        // A table with one entry: nested arrays.
+        // Flags of two words, then a table with one entry: nested arrays.
         let depth = 26_000
         var value: [UInt8] = []
         for level in 0..<depth {
@@ -144,21 +149,18 @@ struct HostileBrokerTests {
             value += [UInt8(ascii: "A")] + withBytes(inside)
         }
         let entry = [1, UInt8(ascii: "d")] + value
-        let properties: [UInt8] = [0x20, 0x00] + withBytes(UInt32(entry.count)) + entry
+        let properties: [UInt8] = [0x20, 0x01, 0x00, 0x00] + withBytes(UInt32(entry.count)) + entry
         let header: [UInt8] = [0, 60, 0, 0] + [UInt8](repeating: 0, count: 8) + properties
         // With the stack size of a worker's thread.
         let isDelivered = Guarded(false)
         let thread = try Thread.start(name: "deep", stackSize: Thread.workerStackSize) {
             let pair = ConsumingTests.consumer(Broker())
             _ = pair.takeEvents()
-            let deliver: [UInt8] =
-                [0, 60, 0, 60, 10] + Array("harebell-0".utf8) + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0] + [4]
-                + Array("work".utf8)
-            pair.server.send(raw: frame(1, deliver) + frame(2, header))
+            pair.server.send(raw: Self.delivery + frame(2, header))
             pair.settle()
             let count = pair.takeDeliveries().count
             // A second delivery with the tag of the first.
-            pair.server.send(raw: frame(1, deliver) + frame(2, header))
+            pair.server.send(raw: Self.delivery + frame(2, header))
             pair.settle()
             isDelivered.withLock { $0 = count == 1 && pair.takeError()?.code == .unexpectedFrame }
         }

@@ -68,8 +68,8 @@ final class Pair {
 
     /// The error that ended the connection; nil while it is open or after an orderly close.
     func takeError() -> AMQPError? {
-        for case .closed(let error) in takeEvents() { return error }
-        return nil
+        guard case .closed(let error)? = takeEvents().last else { return nil }
+        return error
     }
 
     @discardableResult
