@@ -18,7 +18,7 @@ struct PublishingTests {
         let pair = pair()
         var properties = MessageProperties()
         properties.contentType = bytes("application/json")
-        properties.correlationID = bytes("c")
+        properties.correlationID = [UInt8](repeating: 99, count: 255)
         properties.messageID = bytes("m")
         properties.type = bytes("harebell.result")
         properties.timestamp = 5
@@ -115,24 +115,30 @@ struct PublishingTests {
         pair.settle()
         #expect(pair.engine.canPublish == true)
         #expect(pair.takeEvents().names == ["unblocked"])
-        // Other brokers send channel.flow.
-        pair.server.send(raw: [1, 0, 1, 0, 0, 0, 5, 0, 20, 0, 20, 0, 0xCE])
-        pair.settle()
+        // Other brokers send channel.flow, and want an answer.
+        pair.engine.receive([1, 0, 1, 0, 0, 0, 5, 0, 20, 0, 20, 0, 0xCE].span, at: pair.now)
+        var output = ByteQueue()
+        pair.engine.drain(into: &output)
+        #expect(output.copy() == [1, 0, 1, 0, 0, 0, 5, 0, 20, 0, 21, 0, 0xCE])
         #expect(pair.engine.canPublish == false)
     }
 
-    @Test("The number of unconfirmed publishes is limited")
+    @Test("4096 publishes may be unconfirmed, and up to 4 MiB unsent")
     func limit() throws {
         let broker = Broker()
         broker.declare("results")
         broker.holdsConfirms = true
-        let pair = Pair(.publisher, broker: broker) { $0.maximumUnconfirmed = 3 }
-        for _ in 0..<3 { try pair.publish([], to: "results") }
+        let pair = Pair(.publisher, broker: broker)
+        for _ in 0..<4096 { try pair.publish([], to: "results") }
         #expect(pair.engine.canPublish == false)
         pair.settle()
         pair.server.releaseConfirms(1)
         pair.settle()
         #expect(pair.engine.canPublish == true)
+        // With its frames, the first one has one byte less than 4 MiB.
+        let other = self.pair()
+        for size in [4_194_000, 0] { try other.publish([UInt8](repeating: 0, count: size), to: "results") }
+        #expect(other.engine.canPublish == false)
     }
 
     @Test("Strings over 255 bytes and properties over one frame are refused before a byte is written")
