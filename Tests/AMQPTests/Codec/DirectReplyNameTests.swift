@@ -38,7 +38,7 @@ struct DirectReplyNameTests {
         arguments: [
             "abc000.def", "", ".", "AAAA.AAAA", "\(real).x", String(real.dropLast(26)), "\(real.prefix(44)).",
             "\(real.prefix(44)).!", "\(identifier(tag: 90)).AAAA", "\(identifier(atom: 101)).AAAA",
-            "\(identifier(node: "")).AAAA", "g1g=.AAAA", "gw==.AAAA",
+            "\(identifier(node: "")).AAAA", "g1g=.AAAA", "gw==.AAAA", "g1h2AA==.AAAA",
             // One byte too many, and one too few.
             Base64.standard.encode((Base64.standard.decode(identifier()) ?? []) + [0]) + ".AAAA",
             Base64.standard.encode((Base64.standard.decode(identifier()) ?? []).dropLast()) + ".AAAA",
