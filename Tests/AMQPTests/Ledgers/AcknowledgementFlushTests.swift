@@ -20,13 +20,16 @@ struct AcknowledgementFlushTests {
         return setup
     }
 
-    @Test("A flush sends the acks that wait, then ends when each queue has confirmed a new consumer and its end")
-    func flush() throws {
+    @Test(
+        "A flush sends the acks that wait, then ends when each open queue has confirmed a new consumer and its end",
+        arguments: [false, true])
+    func flush(isOneClosed: Bool) throws {
         let setup = try stopped()
         setup.broker.putsAcksAside = true
         for number: UInt8 in 3...4 { try setup.broker.put([number], into: "a") }
         setup.connection.ack(epoch: 1, tag: 1, at: setup.network.now)
         var flush = AcknowledgementFlush([0, 1], on: setup.connection, at: setup.network.now)
+        if isOneClosed { setup.broker.engines.first?.closeChannel(2, code: 541, text: "INTERNAL_ERROR") }
         for isLast in [false, true] {
             setup.settle()
             for event in setup.takeEvents() { flush.took(event, on: setup.connection, at: setup.network.now) }
