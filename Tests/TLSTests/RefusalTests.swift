@@ -45,12 +45,17 @@ struct RefusalTests {
         #expect(address?.code == .hostnameMismatch)
     }
 
-    @Test("a common name does not verify a host")
-    func commonNameOnly() throws {
-        let issued = Pair.authority.issue(usage: .server, commonName: "server.example")
+    private static let five = "0.example, 1.example, 2.example, 3.example, 4.example"
+
+    @Test(
+        "a common name does not verify a host, and up to five of a certificate's names are listed",
+        arguments: [(0, "no host at all"), (5, five), (6, "\(five) and 1 more")])
+    func otherNames(count: Int, text: String) throws {
+        let names = (0..<count).map { "\($0).example" }
+        let issued = Pair.authority.issue(names: names, usage: .server, commonName: "server.example")
         let failure = try connect(server: Pair.server(identity: Pair.identity(issued))).client
         #expect(failure?.code == .hostnameMismatch)
-        #expect(failure?.message.contains("it names no host at all") == true)
+        #expect(failure?.message.contains("it names \(text). Use") == true)
     }
 
     @Test("an unknown authority is named", arguments: versions)
