@@ -168,6 +168,9 @@ struct ContextTests {
         let number = "AQAwEwYHKoZIzj0CAQYIKoZIzj0DAQcEKDAmAgEBBCF/" + String(repeating: "f39/", count: 10) + "f38="
         let bad = FilePath(try directory.write(#require(Base64.standard.decode(start + number)), to: "bad.p12"))
         #expect(failure(identity: .pkcs12(file: bad)).message == "the key in the PKCS #12 file \(bad) is damaged")
+        let content = try #require(Base64.standard.decode("MBUCAQMwEAYJKoZIhvcNAQcBoAMEAXg="))
+        let other = failure(identity: .pkcs12(file: FilePath(try directory.write(content, to: "bad.p12")))).message
+        #expect(other == "the PKCS #12 file \(bad) cannot be read (parse error)")
     }
 
     /// A PKCS #12 file with the password `secret`, written by OpenSSL's program.
