@@ -95,6 +95,7 @@ struct EngineStreamTests {
         link.server.onRequest = { $0.reset($1.stream, code) }
         try link.send()
         #expect(link.news() == ["ready", news])
+        #expect(link.losses.map(\.isRefused) == [code == .refusedStream])
         #expect(link.engine.inFlight == 0 && link.engine.phase == .ready)
     }
 }
