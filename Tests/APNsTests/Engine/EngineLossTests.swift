@@ -40,6 +40,7 @@ struct EngineLossTests {
         let ends: [(word: String, end: (Link) throws -> Void)] = [
             ("the connection was reset (ECONNRESET)", { $0.cut() }),
             ("closed the connection without GOAWAY", { $0.server.hangsUp = true }),
+            ("closed the connection without GOAWAY", { $0.server.tls.close() }),
             // OpenSSL 3.0 goes on with "wrong version number", 3.5 with "bad record type".
             (
                 "TLS with the server api.push.apple.com failed: ",
