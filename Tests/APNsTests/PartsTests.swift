@@ -137,11 +137,12 @@ struct ResponseBodyTests {
         arguments: [
             (#"{"reason":"BadDeviceToken"}"#, "BadDeviceToken", nil),
             (#" { "reason" : "Unregistered" , "timestamp" : 1795300000000 } "#, "Unregistered", 1_795_300_000_000),
-            (#"{"timestamp":1,"reason":"ExpiredToken"}"#, "ExpiredToken", 1),
+            (#"{"timestamp":0,"reason":"ExpiredToken"}"#, "ExpiredToken", 0),
             (#"{"more":{"reason":"No","list":[1,{"a":"]}"}]},"reason":"Shutdown","x":null}"#, "Shutdown", nil),
             (#"{"reason":"Service Unavailable"}"#, "Service Unavailable", nil),
             (#"{"text":"a \"reason\":\"No\" here","reason":"IdleTimeout"}"#, "IdleTimeout", nil),
             ("{\n\t\"reason\":\"Forbidden\"\r\n}", "Forbidden", nil),
+            (#"{"reason":"\#(String(repeating: "x", count: 64))"}"#, String(repeating: "x", count: 64), nil),
         ] as [(String, String, Int64?)])
     func found(text: String, reason: String, timestamp: Int64?) {
         let body = ResponseBody(Array(text.utf8))
