@@ -25,8 +25,8 @@ struct TokenRenewalTests {
                 renewal.newestExpired()
                 return (renewal, moment(19.9))
             case .youngAhead: return (renewal, moment(19.9, wall: -2))
-            case .ripeAhead: return (renewal, moment(20, wall: -2))
-            case .ripeAlmostAhead: return (renewal, moment(20, wall: -1))
+            case .ripeAhead: return (renewal, moment(20, wall: -1.01))
+            case .ripeAlmostAhead: return (renewal, moment(49.9, wall: -1))
             case .secondAfterExpired:
                 renewal.newestExpired()
                 _ = renewal.choose(at: moment(25))
