@@ -17,7 +17,7 @@ struct RequestQueueTests {
         arguments: [
             ([0, 1, 2], [Handle](), [2, 1, 0] as [Handle]), ([5, 5, 5], [], [0, 1, 2]),
             ([0, 0, 4, 9, 4], [], [3, 2, 4, 0, 1]), ([0, 9, 0, 4], [2, 0], [2, 0, 1, 3]),
-            ([9, 255, 10, 8], [], [0, 1, 2, 3]),
+            ([8, 9, 255, 10], [], [1, 2, 3, 0]),
         ] as [([UInt8], [Handle], [Handle])])
     func order(ranks: [UInt8], ahead: [Handle], expected: [Handle]) {
         var queue = RequestQueue()
