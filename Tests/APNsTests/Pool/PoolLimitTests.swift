@@ -13,19 +13,21 @@ struct PoolLimitTests {
     @Test("The causes of queueing are counted: connections, streams, permits, windows, and their number")
     func shortages() throws {
         let none = try World()
-        none.refusesConnects = true
         none.submit(0..<1)
-        none.pass(.seconds(60))
-        #expect(none.counters[.turnsWithoutConnection] > 0 && none.counters[.turnsWithoutStream] == 0)
-        let streams = try World.holding(0..<2, streams: 1)
-        #expect(streams.counters[.turnsWithoutStream] > 0 && streams.counters[.turnsWithoutPermit] == 0)
-        #expect(streams.counters[.turnsAtMaximumConnections] > 0)
+        none.pool.step(at: none.now)
+        #expect(none.counters[.turnsWithoutConnection] == 1 && none.counters[.turnsWithoutStream] == 0)
+        let streams = try World.holding(0..<1, streams: 1)
+        streams.submit(1..<2)
+        streams.pool.step(at: streams.now)
+        #expect(streams.counters[.turnsWithoutStream] == 1 && streams.counters[.turnsWithoutPermit] == 0)
+        #expect(streams.counters[.turnsAtMaximumConnections] == 1)
         let permits = try World(burst: 1, permitsPerSecond: 10)
         permits.pass(.seconds(1))
         permits.submit(0..<5)
         permits.pool.step(at: permits.now)
         #expect(permits.counters[.turnsWithoutPermit] == 1 && permits.counters[.turnsWithoutStream] == 0)
-        let windows = try World()
+        // One permit more than the window has room for.
+        let windows = try World(burst: 17, permitsPerSecond: 10)
         windows.onRequest = { _, _ in }
         windows.pass(.seconds(1))
         windows.submit(0..<40, payload: 4096)
@@ -50,13 +52,15 @@ struct PoolLimitTests {
     func deadlines() throws {
         let world = try World()
         world.onRequest = { server, received in
-            if received.stream == 3 { server.respond(3, 400, String(repeating: "x", count: 5000)) }
+            // The limit, and one byte more.
+            let body = String(repeating: "x", count: 4095 + Int(received.stream) / 2)
+            if received.stream > 1 { server.respond(received.stream, 400, body) }
         }
-        world.submit(0..<2)
+        world.submit(0..<3)
         world.pass(.seconds(31))
         #expect(world.counters[.requestTimeouts] == 1 && world.counters[.responseBodyLimitHits] == 1)
         #expect(world.counters[.stallPings] >= 1 && world.counters[.idlePings] == 0)
-        world.pass(.seconds(3601))
+        world.pass(.milliseconds(3_589_500))
         #expect(world.counters[.idlePings] == 1)
         world.servers[0].ignoresInput = true
         world.pass(.seconds(3606))
@@ -67,11 +71,11 @@ struct PoolLimitTests {
 
     @Test("Requests that are always refused, and permanent refusals, are counted")
     func givenUp() throws {
-        let world = try World(tokens: Fixture.tokens()) { $0.maximumResends = 2 }
+        let world = try World(tokens: Fixture.tokens())
         world.onRequest = { $0.reset($1.stream, .refusedStream) }
         world.submit(0..<1)
         world.pass(.seconds(5))
-        #expect(world.losses[0]?.processed == .no && world.servers.map(\.received.count) == [3])
+        #expect(world.losses[0]?.processed == .no && world.servers.map(\.received.count) == [17])
         #expect(world.counters[.resendLimitHits] == 1 && world.counters[.recoveryLimitHits] == 0)
         world.onRequest = { $0.respond($1.stream, 403, #"{"reason":"InvalidProviderToken"}"#) }
         for server in world.servers { server.onRequest = world.onRequest }
