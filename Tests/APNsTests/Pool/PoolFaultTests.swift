@@ -81,6 +81,7 @@ struct PoolFaultTests {
         let count = world.disconnects.count
         #expect((3...20).contains(count) && world.counters[.connects] == count && world.counters[.failures] == count)
         #expect(world.counters.disconnects == ["http2": count] && world.dialledAt.isEmpty)
+        #expect(world.pool.outage != nil && !world.pool.isUsable)
     }
 
     // MARK: Stream IDs and SETTINGS
@@ -96,9 +97,8 @@ struct PoolFaultTests {
         world.submit(0..<160)
         world.pass(.seconds(5))
         #expect(world.responses.count == 160 && world.losses.isEmpty && world.endings == 160)
-        #expect(world.servers.allSatisfy { $0.received.count <= 10 } && world.servers.count >= 16)
-        #expect(world.servers.map(\.received.count).reduce(0, +) == 160)
-        #expect(world.servers.prefix(4).map(\.received.count) == [10, 10, 10, 10])
+        let counts = world.servers.map(\.received.count)
+        #expect(counts.max() == 10 && counts.reduce(0, +) == 160 && counts.prefix(4) == [10, 10, 10, 10])
         #expect(world.servers.prefix(16).allSatisfy { $0.hasGoaway })
         #expect(world.counters[.failures] == 0 && world.disconnects.allSatisfy { $0 == nil })
     }
@@ -166,8 +166,7 @@ struct PoolFaultTests {
         world.submit(0..<3, every: .seconds(60))
         #expect(world.losses.keys.sorted() == [0] && world.losses[0]?.processed == .unknown)
         #expect(world.responses.keys.sorted() == [1, 2] && world.servers[0].pings > 0)
-        #expect(world.alarms == [.silent] && world.servers.count == 2)
-        #expect(world.counters[.silentConnections] == 1)
+        #expect(world.alarms == [.silent] && world.servers.count == 2 && world.counters[.silentConnections] == 1)
     }
 
     @Test("One unanswered request among answered ones does not cost the connection")
@@ -186,8 +185,7 @@ struct PoolFaultTests {
         let world = try World(script: "set connection-limit 3 per 10s") { $0.connections = 8...8 }
         world.submit(0..<200)
         world.pass(.seconds(300))
-        #expect(world.responses.count == 200 && world.losses.isEmpty)
-        #expect(world.statistics.ready == 8)
+        #expect(world.responses.count == 200 && world.losses.isEmpty && world.statistics.ready == 8)
         let seen = try #require(world.simulator).ledger.statistics
         #expect(seen.refusedConnections <= 20, "\(seen.refusedConnections)")
     }
