@@ -14,11 +14,15 @@ struct HostilePeerTests {
         #expect(error?.code == .flooded && error?.isTransient == true)
     }
 
-    @Test("receives GOAWAY with the reason when it breaks the protocol, and the owner gets the error")
+    @Test("receives the client's limits, and GOAWAY with the reason when it breaks the protocol; the owner is notified")
     func protocolError() throws {
         var client = try HTTP2ClientSession()
-        try client.receive(frame(type: 4).span)
         var output = ByteQueue()
+        try client.drain(into: &output)
+        // Behind the preface: no push, the windows of a stream and of the connection, and the size of a header list.
+        let settings = frame(type: 4, [0, 2, 0, 0, 0, 0, 0, 4, 0, 0, 0xFF, 0xFF, 0, 6, 0, 0, 0x40, 0])
+        #expect(Array(output.copy().dropFirst(24)) == settings + frame(type: 8, [0, 0x0F, 0, 1]))
+        try client.receive(frame(type: 4).span)
         try client.drain(into: &output)
         output.removeAll()
         try client.receive(frame(type: 4, stream: 1).span)
