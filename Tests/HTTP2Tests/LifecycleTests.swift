@@ -59,10 +59,8 @@ struct LifecycleTests {
             if case .reset(let handle, .refusedStream, nil) = event { refused.insert(handle) }
             if case .response(let handle, _) = event { responded.append(handle) }
         }
-        #expect(refused == [3, 4, 5])
-        #expect(responded == [1])
-        #expect(pair.client.openStreams == 1)
-        #expect(pair.client.wantsRead == true)
+        #expect(refused == [3, 4, 5] && responded == [1])
+        #expect(pair.client.openStreams == 1 && pair.client.wantsRead)
         try pair.server.respond(stream: 3, status: 200)
         try pair.settle()
         #expect(pair.endings().map(\.handle) == [2])
@@ -95,8 +93,7 @@ struct LifecycleTests {
         pair.client.cancel(stream: waiting)
         pair.client.cancel(stream: 99)
         let endings = pair.endings()
-        #expect(endings.map(\.handle) == [1, 2])
-        #expect(endings.map(\.code) == [.cancel, .internalError])
+        #expect(endings.map(\.handle) == [1, 2] && endings.map(\.code) == [.cancel, .internalError])
         try pair.server.respond(stream: written, status: 200)
         try pair.settle()
         #expect(pair.endings().isEmpty)
@@ -117,7 +114,7 @@ struct LifecycleTests {
     @Test("runs out of stream identifiers")
     func exhaustion() throws {
         let pair = try Pair(client: { $0.firstStreamID = .max - 2 })
-        #expect(try pair.post(1) == .max - 2)
+        #expect(try pair.client.raw.remainingStreamIDs == 2 && pair.post(1) == .max - 2)
         #expect(pair.client.raw.remainingStreamIDs == 1)
         #expect(try pair.post(2) == .max)
         #expect(pair.client.raw.remainingStreamIDs == 0)
@@ -128,5 +125,7 @@ struct LifecycleTests {
         for (stream, _) in pair.requests() { try pair.server.respond(stream: stream, status: 200) }
         try pair.settle()
         #expect(pair.endings().count == 2)
+        try pair.client.terminate()
+        try pair.settle()
     }
 }
