@@ -26,8 +26,8 @@ struct AdminSectionTests {
         try directory.write("secret\n", to: "token")
         let values = ["listen: \"127.0.0.1:9999\"", "token_file: token", "ready: any"]
         let block = "\n  " + values.joined(separator: "\n\n  ") + "\n"
-        let flow = " {\n  " + values.joined(separator: ", ") + "\n}\n"
-        for section in ["admin:" + block, "\"admin\":" + block, "admin :" + block, "admin:" + flow] {
+        let pairs = values.joined(separator: ", ")
+        for section in ["admin:" + block, "\"admin\":" + block, "admin : { \(pairs) }\n", "admin: {\n  \(pairs)\n}\n"] {
             for text in ["\(other)\n\(section)", "\(section)\(other)\n"] {
                 let latin1 = text.replacing("\n", with: lineEnd).unicodeScalars.map { UInt8($0.value) }
                 let file = try directory.write(latin1, to: "harebell.yaml")
