@@ -144,9 +144,10 @@ struct EnvironmentValueTests {
         let named =
             "queues: [{ name: a, decoder: nearly }]\n"
             + "decoders: [{ name: \"${SEK}\", mapping: { device-token: /t, payload: body } }]\n"
-        #expect(
-            try first(named + app, "nearby")
-                == " queues[0].decoder: not valid; values from the environment are not shown")
+        let list = "decoders: [{ name: a, mapping: { device-token: \"${SEK}\", payload: body, only_if: [/t] } }]\n"
+        for (text, word, key) in [(named, "nearby", "queues[0].decoder"), (list, "/t", "decoders[0].mapping.only_if")] {
+            #expect(try first(text + app, word) == " \(key): not valid; values from the environment are not shown")
+        }
         let folder = try TemporaryDirectory()
         #expect(unsafe chmod(try folder.write("", to: "program"), 0o777) == 0)
         #expect(
