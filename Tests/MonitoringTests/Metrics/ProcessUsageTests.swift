@@ -38,7 +38,8 @@ struct ProcessUsageTests {
         let folder = try TemporaryDirectory()
         #expect(try Folder.count(folder.path) == 0)
         for name in ["a", ".b", "..c", "...", "d"] { try WholeFile.write("x".utf8, to: folder.file(name)) }
-        #expect(try Folder.count(folder.path) == 5)
+        errno = ENOENT
+        #expect(try Folder.count(folder.path) == 5, "an earlier error does not matter")
         #expect(throws: WholeFile.Failure.system("No such file or directory")) {
             try Folder.count(folder.file("missing"))
         }
