@@ -1,4 +1,5 @@
 import Core
+import TestSupport
 import Testing
 
 @testable import System
@@ -178,5 +179,29 @@ struct EventLoopTests {
         try idle.loop.run(owner: idle)
         #expect(used < SystemClock.processorTime())
         #expect(idle.shortest < .milliseconds(1))
+    }
+
+    @Test("The documentation has the limits of the code")
+    func limits() throws {
+        let units = ["": 1, "KiB": 1024, "MiB": 1024 * 1024, "ms": 1_000_000, "s": 1_000_000_000]
+        let documented = try DocumentationPage("internals/event-loop.md").table("| limit | value | effect |")
+            .filter { !$0[0].contains("TurnPace") && !$0[0].contains("backlog") }
+            .flatMap { $0[1].split(separator: ", ") }
+            .map { (value: Substring) -> Int in
+                (Int(value.filter(\.isNumber)) ?? 0) * (units[value.filter(\.isLetter)] ?? 0)
+            }
+        let times: [Duration] = [
+            EventLoop.longestSleep, SocketNetwork.closeGracePeriod, ConnectAttempts.shortest, ConnectAttempts.longest,
+            FailedAddresses.memory, SocketOptions.keepAliveIdle, SocketOptions.keepAliveInterval,
+            SocketListener.pauseTime,
+        ]
+        var limits: [Int] = [
+            EventLoop.eventsPerTurn, SocketNetwork.readSize, SocketNetwork.readBudget, SocketNetwork.unsentLimit,
+            ConnectAttempts.maximumAddresses, FailedAddresses.maximum, SocketOptions.keepAliveProbes,
+            Mailbox<Int>.defaultCapacity, Resolver.maximumWaiting, Resolver.threads, SocketListener.acceptsPerTurn,
+            Thread.workerStackSize, Resolver.stackSize,
+        ]
+        limits += times.map { Int($0.nanoseconds) }
+        #expect(documented.sorted() == limits.sorted())
     }
 }
