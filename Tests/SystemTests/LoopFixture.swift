@@ -69,6 +69,12 @@ final class LoopFixture {
         network.connect(engine, to: endpoint, timeout: timeout)
         return engine
     }
+
+    /// Whether another address of a name would be tried before this one.
+    func isLast(_ port: UInt16, of host: String = "127.0.0.1") -> Bool {
+        let both = [(host, port), ("192.0.2.1", 1)].map { ConnectTests.address($0, $1) }
+        return resolver.failedAddresses.last(both, at: SystemClock.instant())[1].endpoint.host == host
+    }
 }
 
 /// An engine without a protocol: sends given output, and records its calls.

@@ -24,12 +24,6 @@ struct ProxyConnectionTests {
             try fixture.run { [peer] in peer.text.hasSuffix("\r\n\r\n") }
         }
 
-        /// Whether another address of the proxy's name would be tried first.
-        func isLast(_ port: UInt16) -> Bool {
-            let both = [port, 1].map { ConnectTests.address("127.0.0.1", $0) }
-            return fixture.network.failedAddresses.last(both, at: SystemClock.instant())[0].endpoint.port == 1
-        }
-
         static func proxy(_ port: UInt16) -> ProxyAddress {
             ProxyAddress(endpoint: Endpoint(host: "127.0.0.1", port: port))
         }
@@ -82,7 +76,7 @@ struct ProxyConnectionTests {
             client.hasEnded && peer.hasEnded && network.connectionCount == 0
         }
         #expect(client.openings == 0)
-        #expect(!rig.isLast(rig.listener.port))
+        #expect(!rig.fixture.isLast(rig.listener.port))
         #expect(client.endings.map(\.?.code.rawValue) == ["HTTP 403"])
         #expect(peer.endings.count == 1)
     }
@@ -93,7 +87,7 @@ struct ProxyConnectionTests {
         let client = rig.client
         rig.peer.wantsDisconnect = true
         try rig.fixture.run { client.hasEnded }
-        #expect(rig.isLast(rig.listener.port))
+        #expect(rig.fixture.isLast(rig.listener.port))
         #expect(
             client.endings.map(\.?.message) == [
                 "the proxy 127.0.0.1:\(rig.listener.port) closed the connection before the tunnel to "
@@ -116,7 +110,7 @@ struct ProxyConnectionTests {
         try rig.fixture.run { client.hasEnded }
         #expect(SystemClock.instant() - begun >= .milliseconds(300))
         #expect(client.endings.map(\.?.code.rawValue) == ["ETIMEDOUT"])
-        #expect(rig.isLast(rig.listener.port))
+        #expect(rig.fixture.isLast(rig.listener.port))
         #expect(
             client.failure?.message
                 == "the proxy 127.0.0.1:\(rig.listener.port) did not open a tunnel to api.push.apple.com:443 within "
@@ -144,7 +138,7 @@ struct ProxyConnectionTests {
         try rig.open()
         rig.peer.wantsDisconnect = true
         try rig.fixture.run { client.hasEnded }
-        #expect(!rig.isLast(rig.listener.port))
+        #expect(!rig.fixture.isLast(rig.listener.port))
     }
 }
 
