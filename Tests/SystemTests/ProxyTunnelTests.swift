@@ -85,8 +85,10 @@ struct ProxyTunnelTests {
         HTTP/1.1 502 Bad Gateway → cannot reach api.push.apple.com:443 (HTTP 502 Bad Gateway)
         HTTP/1.1 503 → cannot reach api.push.apple.com:443 (HTTP 503)
         HTTP/1.0 504  → cannot reach api.push.apple.com:443 (HTTP 504)
-        HTTP/1.1 400 a\u{1B}[1mb → does not open a tunnel to api.push.apple.com:443 (HTTP 400 a[1mb)
-        HTTP/1.1 301 Moved → does not open a tunnel to api.push.apple.com:443 (HTTP 301 Moved)
+        HTTP/1.1 499 a\u{1B}[1mb → does not open a tunnel to api.push.apple.com:443 (HTTP 499 a[1mb)
+        HTTP/1.1 300 \(String(repeating: "m", count: 61)) → \
+            does not open a tunnel to api.push.apple.com:443 (HTTP 300 \(String(repeating: "m", count: 60)))
+        HTTP/1.1 500 → does not open a tunnel to api.push.apple.com:443 (HTTP 500)
         HTTP/1.1 408 → does not open a tunnel to api.push.apple.com:443 (HTTP 408)
         HTTP/1.1 429 → does not open a tunnel to api.push.apple.com:443 (HTTP 429)
         """)
@@ -97,7 +99,7 @@ struct ProxyTunnelTests {
         let status = String(line.dropFirst(9).prefix(3))
         #expect(failure?.code.rawValue == "HTTP \(status)")
         #expect(failure?.message == "the proxy 10.0.0.1:3128 " + message)
-        #expect(failure?.isTransient == ["408", "429", "502", "503", "504"].contains(status))
+        #expect(failure?.isTransient == ["408", "429", "500", "502", "503", "504"].contains(status))
     }
 
     @Test("Credentials that the proxy refuses are reported, and not shown")
