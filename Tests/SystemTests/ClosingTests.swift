@@ -104,7 +104,7 @@ struct ClosingTests {
         try served.fixture.runOneTurn()
         #expect(served.engine.endings.isEmpty)
 
-        var later = SystemClock.now()
+        var later = served.fixture.loop.now
         later.instant = later.instant + SocketNetwork.closeGracePeriod
         let cause = "it did not accept the last \(served.fixture.network.unsentBytes) bytes within 5.0 seconds"
         served.fixture.network.expire(at: later)
@@ -118,7 +118,8 @@ struct ClosingTests {
         let served = try Served()
         served.engine.wantsDisconnect = true
         try served.fixture.run { served.engine.hasEnded }
-        #expect(served.fixture.network.connectionCount == 1)
+        served.fixture.network.disconnect(served.engine)
+        #expect(served.fixture.network.connectionCount == 1, "its owner has finished with it")
         var later = served.fixture.loop.now
         later.instant = later.instant + .seconds(5)
         served.fixture.network.expire(at: later)
