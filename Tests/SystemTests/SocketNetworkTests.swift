@@ -67,7 +67,7 @@ struct SocketNetworkTests {
         let connecting = fixture.connect(port: listener.port)
         fixture.network.flush(at: fixture.loop.now)
         fixture.network.disconnect(connecting)
-        #expect(fixture.network.connectionCount == 0)
+        #expect(fixture.network.connectionCount == 0 && fixture.network.nextDeadline == nil)
 
         let open = fixture.connect(port: listener.port)
         try fixture.run { open.isOpen }
