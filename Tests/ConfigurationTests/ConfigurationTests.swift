@@ -170,7 +170,8 @@ struct ConfigurationTests {
             #expect(found.apns.permitsPerSecond == 10 && found.apns.burst == 20 && found.apns.badTokenPause == nil)
             #expect(found.apns.requestTimeout == .seconds(4) && found.apns.pingIdle == .seconds(60))
             #expect(found.apns.proxy?.endpoint == Endpoint(host: "proxy", port: 3128))
-            #expect(found.apps.map(\.environment) == [.development, .production] && found.apps[0].caFile == "apple.pem")
+            #expect(
+                found.apps.map(\.environment) == [.development, .production] && found.apps[0].caFile == "apple.pem")
             #expect(
                 found.apps.map(\.endpoint)
                     == [Endpoint(host: "::1", port: 8443), Endpoint(host: "localhost", port: 443)])

@@ -29,7 +29,8 @@ struct WholeFileTests {
         #expect(try reader.next() == nil && reader.line == 4)
     }
 
-    @Test("A failed line is removed again, all synced ones stay, and the file can be removed", arguments: [false, true])
+    @Test(
+        "A failed line is removed again, all synced ones stay, and the file can be removed", arguments: [false, true])
     func reverted(isSynced: Bool) throws {
         let folder = try TemporaryDirectory()
         let writer = try LineWriter(creating: folder.file("a"))

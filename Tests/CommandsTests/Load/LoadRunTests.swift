@@ -37,7 +37,9 @@ struct LoadRunTests {
         #expect(world.finish(run, within: .seconds(600)) && run.end == .complete)
         #expect(run.ledger.published == 200 && run.ledger.responded == 200)
         #expect(run.ledger.duplicates == 0 && run.ledger.strangers == 0)
-        let outcomes = ["accepted": 190, "unregistered Unregistered": 2, "unregistered BadDeviceToken": 4, "invalid": 4]
+        let outcomes = [
+            "accepted": 190, "unregistered Unregistered": 2, "unregistered BadDeviceToken": 4, "invalid": 4,
+        ]
         #expect(run.ledger.outcomes == outcomes)
         #expect(world.broker.queues["answers"] == nil && world.broker.violations.isEmpty)
     }
