@@ -294,9 +294,7 @@ struct DeadLetterRunTests {
         try world.put(0..<30)
         world.broker.countsNothing = true
         var seen: Set<Int> = []
-        let scan = world.scan { delivery, _ in
-            seen.insert(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
-        }
+        let scan = world.scan { delivery, _ in seen.insert(DeadLetterWorld.number(delivery.body)) }
         #expect(scan.end == .complete && seen == Set(0..<30))
         let run = world.ended()
         #expect(run.end == .complete && run.tally.atStart == 30 && world.numbers(DeadLetterWorld.dead).isEmpty)
@@ -324,9 +322,7 @@ struct DeadLetterRunTests {
     func scan() throws {
         try world.put(0..<300)
         var seen: [Int] = []
-        let scan = world.scan { delivery, _ in
-            seen.append(Int(String(decoding: delivery.body, as: UTF8.self)) ?? -1)
-        }
+        let scan = world.scan { delivery, _ in seen.append(DeadLetterWorld.number(delivery.body)) }
         #expect(scan.end == .complete && scan.progress.done == 300 && seen == Array(0..<300))
         #expect(world.broker.unsettledCount == 0)
         let first = world.scan({ $0.limit = 1 }) { _, _ in }

@@ -48,10 +48,11 @@ final class DeadLetterWorld {
         }
     }
 
+    /// The number in the body of a message.
+    static func number(_ body: some Collection<UInt8>) -> Int { Int(String(decoding: body, as: UTF8.self)) ?? -1 }
+
     /// The numbers of the messages in a queue, in order.
-    func numbers(_ queue: String) -> [Int] {
-        broker.messages(in: queue).map { Int(String(decoding: $0.body, as: UTF8.self)) ?? -1 }
-    }
+    func numbers(_ queue: String) -> [Int] { broker.messages(in: queue).map { Self.number($0.body) } }
 
     func run(
         _ action: DeadLetterRun.Action = .replay(to: { [target, missing].contains($0) ? $0 : nil }), id: String = "run",

@@ -12,9 +12,7 @@ struct ReplaySkippingTests {
         world = try DeadLetterWorld()
     }
 
-    private static func number(_ message: Broker.Message) -> Int {
-        Int(String(decoding: message.body, as: UTF8.self)) ?? -1
-    }
+    private static func number(_ message: Broker.Message) -> Int { DeadLetterWorld.number(message.body) }
 
     // MARK: Messages that the broker refuses
 
