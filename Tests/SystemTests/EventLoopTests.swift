@@ -15,9 +15,7 @@ struct EventLoopTests {
         let log: Log
         var nextDeadline: Instant?
 
-        init(_ log: Log) {
-            self.log = log
-        }
+        init(_ log: Log) { self.log = log }
 
         func expire(at now: Moment) {
             guard let deadline = nextDeadline, deadline <= now.instant else { return }
@@ -25,9 +23,7 @@ struct EventLoopTests {
             log.entries.append("participant expires")
         }
 
-        func flush(at now: Moment) {
-            log.entries.append("flush")
-        }
+        func flush(at now: Moment) { log.entries.append("flush") }
     }
 
     final class LoggingOwner: LoopOwner {
@@ -90,11 +86,6 @@ struct EventLoopTests {
                 event.raise()
             }
 
-            /// Replaces the descriptor with a new one that is never signalled.
-            func renew() throws {
-                event = try EventDescriptor()
-            }
-
             func register(with loop: EventLoop, _ handler: @escaping () -> Void) throws {
                 registration = try loop.register(descriptor: event.number, interest: .readable) { _, _ in handler() }
             }
@@ -110,7 +101,7 @@ struct EventLoopTests {
                 place.event.lower()
                 loop.deregister(&other.registration)
                 do {
-                    try other.renew()
+                    other.event = try EventDescriptor()
                     try other.register(with: loop) { Issue.record("the new descriptor has no event") }
                 } catch {
                     Issue.record(error)
@@ -167,9 +158,7 @@ struct EventLoopTests {
             }
 
             /// The shortest time between the beginnings of two turns.
-            var shortest: Duration {
-                zip(begun.dropFirst(), begun).map { $0 - $1 }.min() ?? .zero
-            }
+            var shortest: Duration { zip(begun.dropFirst(), begun).map { $0 - $1 }.min() ?? .zero }
         }
         let busy = Hurried(try EventLoop(), turnInterval: .milliseconds(2))
         try busy.loop.run(owner: busy)

@@ -46,9 +46,7 @@ final class LoopFixture {
         #expect(holds, "within \(time)", sourceLocation: sourceLocation)
     }
 
-    func runOneTurn() throws {
-        try run { true }
-    }
+    func runOneTurn() throws { try run { true } }
 
     /// A listener on a free port of the loopback address; `makeEngine` makes its connections' engines.
     func listen(
@@ -114,9 +112,7 @@ final class TestEngine: Engine {
 
     func announceChanges(to waker: Waker) -> Bool { announces }
 
-    func transportOpened(at now: Instant) {
-        openings += 1
-    }
+    func transportOpened(at now: Instant) { openings += 1 }
 
     func receive(_ bytes: Span<UInt8>, at now: Instant) {
         receipts += 1
@@ -164,7 +160,5 @@ extension SocketNetwork {
     var connectionCount: Int { connections.count { _ in true } }
 
     /// Bytes drained from the engines that are not yet written to their sockets.
-    var unsentBytes: Int {
-        connections.reduce(0) { $0 + $1.unsent.count }
-    }
+    var unsentBytes: Int { connections.reduce(0) { $0 + $1.unsent.count } }
 }

@@ -74,9 +74,7 @@ final class RawSocket {
     }
 
     /// Makes closing reset the connection.
-    func resetOnClose() throws {
-        try descriptor!.resetOnClose()
-    }
+    func resetOnClose() throws { try descriptor!.resetOnClose() }
 }
 
 extension Descriptor {

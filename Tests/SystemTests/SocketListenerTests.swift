@@ -25,9 +25,7 @@ struct SocketListenerTests {
     @Test("reports the address in use")
     func addressInUse() throws {
         let (fixture, first) = try LoopFixture.echoing()
-        let error = #expect(throws: EventLoopError.self) {
-            try fixture.listen(port: first.port) { .echo() }
-        }
+        let error = #expect(throws: EventLoopError.self) { try fixture.listen(port: first.port) { .echo() } }
         #expect(error?.code.rawValue == "EADDRINUSE")
         #expect(error?.message == "cannot listen at 127.0.0.1:\(first.port): Address already in use")
     }
@@ -35,9 +33,7 @@ struct SocketListenerTests {
     @Test("accepts only numeric addresses")
     func notAnAddress() throws {
         let fixture = try LoopFixture()
-        let error = #expect(throws: EventLoopError.self) {
-            try fixture.listen(address: "localhost") { .echo() }
-        }
+        let error = #expect(throws: EventLoopError.self) { try fixture.listen(address: "localhost") { .echo() } }
         #expect(error?.code.rawValue == "EINVAL")
     }
 

@@ -47,9 +47,7 @@ struct SocketNetworkTests {
 
     @Test("an engine disconnected before, while or after it connects gets no more events")
     func disconnect() throws {
-        let fixture = try LoopFixture { _ in
-            .success([AddressLookup.numeric(Endpoint(host: "127.0.0.1", port: 1))!])
-        }
+        let fixture = try LoopFixture { _ in .success([ConnectTests.address("127.0.0.1", 1)]) }
         var servers: [TestEngine] = []
         let listener = try fixture.listen {
             servers.append(TestEngine())

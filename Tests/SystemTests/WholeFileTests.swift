@@ -60,9 +60,7 @@ struct WholeFileTests {
         #expect(unsafe mkfifo(folder.file("fifo"), 0o600) == 0)
         #expect(unsafe symlink(folder.file("fifo"), folder.file("link")) == 0)
         let socket = try NotifySocket()
-        for path in [
-            folder.file("fifo"), folder.file("link"), socket.name, folder.path, "/dev/null", "/dev/zero",
-        ] {
+        for path in [folder.file("fifo"), folder.file("link"), socket.name, folder.path, "/dev/null", "/dev/zero"] {
             #expect(throws: WholeFile.Failure.notRegular, "\(path)") { try WholeFile.read(path, upTo: 1) }
             #expect(throws: WholeFile.Failure.notRegular, "\(path)") { _ = try LineReader(path, longestLine: 1) }
         }
