@@ -116,8 +116,7 @@ struct HealthTests {
             ])
         #expect(health(world) { $0.workers += $0.workers }.apps[0].pauses.map(\.held) == [4], "of two workers")
         #expect(paused.apps.map(\.isUsable) == [false, true] && paused.isReady)
-        let problem =
-            "com.example.app (production) is paused: APNs refuses the credential (BadEnvironmentKeyIdInToken)"
+        let problem = "com.example.app (production) is paused: APNs refuses the credential (BadEnvironmentKeyIdInToken)"
         #expect(paused.apps.map(\.problem) == [problem, nil])
         #expect(health(world) { $0.needsEveryApp = true }.missing == [problem])
         try world.request(World.body(topic: "com.example.other"))
@@ -132,11 +131,8 @@ struct HealthTests {
 
     @Test("An app that may not manage channels is still usable for devices")
     func channelsPaused() throws {
-        let world = try World.started(
-            script: "operation create: 400 TopicDisallowed\ntype voip: 400 TopicDisallowed"
-        ) {
-            $0.apps.removeAll { $0.topic != "com.example.app" }
-        }
+        let script = "operation create: 400 TopicDisallowed\ntype voip: 400 TopicDisallowed"
+        let world = try World.started(script: script) { $0.apps.removeAll { $0.topic != "com.example.app" } }
         try world.request(
             #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#)
         world.pass(.seconds(1))
@@ -279,19 +275,14 @@ struct HealthTests {
         world.pass(.seconds(2))
         let object = try #require(JSONSerialization.jsonObject(with: Data(health(world).json)) as? NSDictionary)
         let explanation = "APNs refuses the credential (BadEnvironmentKeyIdInToken)"
+        let problem = "com.example.app (production) is paused: \(explanation)"
         let expected: NSDictionary = [
-            "ready": true, "missing": [],
-            "problems": [
-                [
-                    "text": "com.example.app (production) is paused: \(explanation)",
-                    "runbook": "HarebellCredentialRefused",
-                ]
-            ], "workers": 1, "publishing": 1, "blocked": false,
-            "queues": [["name": "push.requests", "consumers": 1]],
+            "ready": true, "missing": [], "problems": [["text": problem, "runbook": "HarebellCredentialRefused"]],
+            "workers": 1, "publishing": 1, "blocked": false, "queues": [["name": "push.requests", "consumers": 1]],
             "apps": [
                 [
                     "topic": "com.example.app", "environment": "production", "usable": false, "connections": 1,
-                    "authenticated": 0, "problem": "com.example.app (production) is paused: \(explanation)",
+                    "authenticated": 0, "problem": problem,
                     "paused": [
                         [
                             "topic": "com.example.app", "cause": "BadEnvironmentKeyIdInToken", "seconds": 2, "held": 1,

@@ -53,9 +53,7 @@ struct MetricsPageTests {
                 token 0dd*: 400 "NotOfApple"
                 token *: delay 20ms
                 """
-        ) {
-            $0.queues[0].prefetch = 100
-        }
+        ) { $0.queues[0].prefetch = 100 }
         try world.start()
         let stamp = UInt64(world.moment.wall.seconds - 7)
         for number in 0..<20 { try world.request(World.body(number), id: "a\(number)") { $0.timestamp = stamp } }
@@ -93,10 +91,8 @@ struct MetricsPageTests {
         #expect(page.sum("harebell_apns_seconds_bucket", ["le": "0.01"]) == 0)
         // Both apps share one key, so the connections count for the first.
         #expect(page.sum("harebell_connections", ["app": "com.example.app", "state": "ready"]) == 1)
-        #expect(
-            page.samples(of: "harebell_streams").map(\.labels) == [
-                ["app": "com.example.app", "environment": "production"]
-            ])
+        let first = ["app": "com.example.app", "environment": "production"]
+        #expect(page.samples(of: "harebell_streams").map(\.labels) == [first])
         #expect(page.sum("harebell_max_concurrent_streams", ["app": "com.example.app"]) == 1000)
     }
 
