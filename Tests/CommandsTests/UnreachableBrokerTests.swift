@@ -31,9 +31,7 @@ struct UnreachableBrokerTests {
         let faults = MemoryNetwork.Faults(refusal: refusal, blackHole: blackHole, silence: silence)
         network.accept = { [broker] _ in BrokerEngine(broker: broker) }
         let deadLetters = try DeadLetterWorld()
-        for network in [network, deadLetters.network] {
-            network.faults[Endpoint(host: "broker", port: 5672)] = faults
-        }
+        for network in [network, deadLetters.network] { network.faults[Endpoint(host: "broker", port: 5672)] = faults }
         let (topology, list) = (try topology(), deadLetters.run(.read { _, _ in }))
         #expect(topology.nextDeadline == network.now + BrokerProgress.patience)
         #expect(list.nextDeadline == deadLetters.network.now + BrokerProgress.patience)

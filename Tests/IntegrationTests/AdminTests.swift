@@ -101,9 +101,7 @@ extension ProcessTests {
             let second = try stage.start(settings)
             #expect(second.text(.errors).contains("Address already in use"))
             #expect(second.text(.errors).contains("its own address (admin.listen)"))
-            for ready in [second, worker] {
-                try ready.end()
-            }
+            for ready in [second, worker] { try ready.end() }
             let file = try stage.directory.write("token", to: "token")
             settings.admin = "{ listen: \"192.0.2.1:9464\", token_file: \(file) }"
             let third = try stage.launch(settings)

@@ -48,11 +48,8 @@ struct BrokerDiagnosisTests {
 
     @Test("A queue that exists as planned is reported with its messages and its delivery limit")
     func asPlanned() throws {
-        let found = try finding("push.requests")
-        #expect(
-            found
-                == ConnectionFinding(
-                    .ok, "queue push.requests", "as planned; 1 message, 2 consumers; delivery limit 10000"))
+        let text = "as planned; 1 message, 2 consumers; delivery limit 10000"
+        #expect(try finding("push.requests") == ConnectionFinding(.ok, "queue push.requests", text))
     }
 
     @Test("A refused declaration is reported in the broker's own words, with one line of advice")

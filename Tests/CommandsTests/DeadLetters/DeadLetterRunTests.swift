@@ -251,9 +251,7 @@ struct DeadLetterRunTests {
         ] {
             let second = world.run(action, id: "second")
             // Both are connected to one broker.
-            for _ in 0..<2000 where !second.isFinished {
-                world.network.advance(by: .milliseconds(1), second)
-            }
+            for _ in 0..<2000 where !second.isFinished { world.network.advance(by: .milliseconds(1), second) }
             #expect(second.end == .locked && second.tally == DeadLetterTally())
             #expect(second.explanation.contains("push.dead.replay.lock"))
         }

@@ -120,9 +120,7 @@ struct ReplayEncoderTests {
         for _ in 0..<20 { value = .array([value]) }
         let delivery = try DeadLetterSamples.delivery(["deep": value])
         let letter = DeadLetter(delivery, in: DeadLetterSamples.queue)
-        #expect(throws: AMQPError.self) {
-            try ReplayEncoder.copy(delivery, letter, to: DeadLetterSamples.queue)
-        }
+        #expect(throws: AMQPError.self) { try ReplayEncoder.copy(delivery, letter, to: DeadLetterSamples.queue) }
         #expect(throws: AMQPError.self) { try ArchivedMessage.line(delivery, from: DeadLetterSamples.queue) }
     }
 }
