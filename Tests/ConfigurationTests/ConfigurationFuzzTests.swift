@@ -9,10 +9,8 @@ import Testing
 struct ConfigurationFuzzTests {
     private static let words = [
         "\n", "  ", "\t", ":", ": ", "- ", "{", "}", "[", "]", "\"", "'", "|", ">", "#", "&a ", "*a", "!!", "!!binary ",
-        "---\n", "...",
-        "? ", "<<: ", "%YAML 1.1\n", "null", "~", "true", "0", "-1", "1e400", "99999999999999999999", "0x10", ".nan",
-        "${HOME}", "${", "\\x00",
-        "\u{FEFF}", "\u{0}", "\u{85}", "apps:\n", "queues: []\n",
+        "---\n", "...", "? ", "<<: ", "%YAML 1.1\n", "null", "~", "true", "0", "-1", "1e400", "99999999999999999999",
+        "0x10", ".nan", "${HOME}", "${", "\\x00", "\u{FEFF}", "\u{0}", "\u{85}", "apps:\n", "queues: []\n",
     ].map { Array($0.utf8) }
 
     /// The example, and each of its sections beside the apps, without descriptive text, so that damage hits settings.

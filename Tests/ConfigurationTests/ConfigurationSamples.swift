@@ -10,12 +10,10 @@ let oneApp = """
     """
 
 func document(
-    _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:],
-    files: [String: String] = [:]
+    _ text: String, file: String = "harebell.yaml", environment: [String: String] = [:], files: [String: String] = [:]
 ) throws(ConfigurationError) -> ConfigurationDocument {
     try ConfigurationDocument(
-        content: Array(text.utf8), file: file,
-        environment: { environment[$0] },
+        content: Array(text.utf8), file: file, environment: { environment[$0] },
         readFile: { path in
             guard let content = files[path] else { throw Complaint("No such file or directory") }
             return Array(content.utf8)
@@ -27,9 +25,7 @@ func configuration(_ text: String) throws -> Configuration {
 }
 
 /// Every error of a text, one per line.
-func errors(
-    _ text: String, environment: [String: String] = [:], files: [String: String] = [:]
-) -> [String] {
+func errors(_ text: String, environment: [String: String] = [:], files: [String: String] = [:]) -> [String] {
     do {
         _ = try document(text, environment: environment, files: files)
         return []

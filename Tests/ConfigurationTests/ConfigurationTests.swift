@@ -83,9 +83,7 @@ struct ConfigurationTests {
                     Schema.settings.contains { [$0.path, $0.path + "[]"].contains(setting.parent) },
                     "\(setting.path) has a section")
             }
-            for setting in Schema.settings {
-                #expect(setting.summary.hasSuffix("."), "\(setting.path) has a sentence")
-            }
+            for setting in Schema.settings { #expect(setting.summary.hasSuffix("."), "\(setting.path) has a sentence") }
         }
 
         @Test("The shipped example configurations are valid")

@@ -71,8 +71,7 @@ struct CredentialInspectionTests {
         for (name, content) in files { try folder.write(content, to: name) }
         let file = try folder.write(text, to: "harebell.yaml")
         let error = try #require(throws: ConfigurationError.self) { try ConfigurationDocument.load(path: file) }
-        return error.inspect(now: Self.now).problems
-            .map { $0.description.replacing(folder.path + "/", with: "") }
+        return error.inspect(now: Self.now).problems.map { $0.description.replacing(folder.path + "/", with: "") }
     }
 
     @Test("If the file is wrong, the files it names are still checked in the same run, with warnings")
@@ -188,19 +187,14 @@ struct CredentialInspectionTests {
     func unsuitable() throws {
         let start = WallTime(milliseconds: Self.now.milliseconds + 1000)
         let topics = ["com.example.other", "com.example.application"].map { ProviderExtensions.Topic($0) }
+        let early = authority.issueProvider(bundleID: "com.example.app", validFrom: start)
+        let other = authority.issueProvider(bundleID: "com.example.other", topics: topics)
+        let unnamed = authority.issue(usage: .client, commonName: "a")
+        let names = "\"com.example.other\", \"com.example.application\""
         for (issued, message) in [
-            (
-                authority.issueProvider(bundleID: "com.example.app", validFrom: start),
-                "is not valid before 2026-11-21T22:26:41Z"
-            ),
-            (
-                authority.issueProvider(bundleID: "com.example.other", topics: topics),
-                "is for \"com.example.other\", \"com.example.application\", the app's topic is \"com.example.app\""
-            ),
-            (
-                authority.issue(usage: .client, commonName: "a"),
-                "names no topic: it is not a push certificate from Apple"
-            ),
+            (early, "is not valid before 2026-11-21T22:26:41Z"),
+            (other, "is for \(names), the app's topic is \"com.example.app\""),
+            (unnamed, "names no topic: it is not a push certificate from Apple"),
         ] { #expect(try check(issued) == ["\(Self.place) the certificate \(message)"]) }
     }
 
