@@ -73,9 +73,7 @@ final class Pair {
     }
 
     @discardableResult
-    func publish(
-        _ body: [UInt8], to queue: String, messageID: String? = nil, mandatory: Bool = true
-    ) throws -> UInt64 {
+    func publish(_ body: [UInt8], to queue: String, messageID: String? = nil, mandatory: Bool = true) throws -> UInt64 {
         var properties = MessageProperties()
         properties.messageID = messageID.map { Array($0.utf8) }
         return try engine.publish(

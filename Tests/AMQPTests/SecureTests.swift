@@ -19,9 +19,7 @@ struct SecureTests {
             identity: .pemText(certificates: certificate.certificatePEM, privateKey: certificate.privateKeyPEM))
     }
 
-    private func link(
-        _ role: AMQPRole = .publisher, trust: TLSContext.Trust? = nil
-    ) throws -> AMQPLink {
+    private func link(_ role: AMQPRole = .publisher, trust: TLSContext.Trust? = nil) throws -> AMQPLink {
         var address = BrokerAddress(endpoint: Self.endpoint)
         address.usesTLS = true
         var configuration = AMQPConfiguration(address: address, role: role)

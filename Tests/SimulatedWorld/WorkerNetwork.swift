@@ -11,9 +11,7 @@ package final class WorkerNetwork: Network {
         self.network = network
     }
 
-    package func connect(
-        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
-    ) {
+    package func connect(_ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration) {
         if endpoint == World.apns { connects.append(network.now) }
         network.connect(engine, to: endpoint, through: proxy, timeout: timeout)
     }

@@ -15,15 +15,11 @@ struct ProviderTokenRulesTests {
         .failure(SimulatedResponse(status, reason))
     }
 
-    mutating func check(
-        _ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []
-    ) throws -> Verdict {
+    mutating func check(_ header: String?, at time: Duration = .zero, keys: [ProviderKey] = []) throws -> Verdict {
         try verdict(header, at: time, keys: keys).mapError(\.withoutCause)
     }
 
-    private mutating func verdict(
-        _ header: String?, at time: Duration, keys: [ProviderKey] = []
-    ) throws -> Verdict {
+    private mutating func verdict(_ header: String?, at time: Duration, keys: [ProviderKey] = []) throws -> Verdict {
         let ring = try ProviderKeyRing(keys)
         return Verdict { () throws(SimulatedResponse) in
             try binding.check(header.map { Array($0.utf8) }, at: Samples.moment(time), ring, .production)

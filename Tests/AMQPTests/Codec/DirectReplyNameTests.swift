@@ -14,9 +14,7 @@ struct DirectReplyNameTests {
     }
 
     /// An Erlang process identifier of type `tag`, with its node name as an atom of type `atom`.
-    private static func identifier(
-        tag: UInt8 = 88, atom: UInt8 = 118, node: String = "reply@1"
-    ) -> String {
+    private static func identifier(tag: UInt8 = 88, atom: UInt8 = 118, node: String = "reply@1") -> String {
         let length = UInt8(node.utf8.count)
         let bytes: [UInt8] =
             [131, tag, atom] + (atom == 100 || atom == 118 ? [0, length] : [length]) + Array(node.utf8)

@@ -458,9 +458,7 @@ struct DecoderTests {
     struct Headers {
         private let body = Array("{\"aps\":{\"alert\":\"Hello\"}}\n".utf8)
 
-        private func complaint(
-            _ headers: [(String, OneOffDelivery.HeaderValue)], body: String? = nil
-        ) -> String {
+        private func complaint(_ headers: [(String, OneOffDelivery.HeaderValue)], body: String? = nil) -> String {
             let delivery = delivery(body.map { Array($0.utf8) } ?? self.body, headers: headers)
             return APNsHeadersDecoder().decode(delivery, at: WallTime(milliseconds: 0)).failure?.detail ?? ""
         }

@@ -35,9 +35,7 @@ struct LibraryDecoderTests {
             library = try CompiledLibrary("docs/produce/examples/c-decoder/pager.c")
         }
 
-        private func sample(
-            _ body: String, headers: [(String, OneOffDelivery.HeaderValue)] = []
-        ) -> DecoderSample {
+        private func sample(_ body: String, headers: [(String, OneOffDelivery.HeaderValue)] = []) -> DecoderSample {
             LibraryDecoderTests.sample(library, body, Self.options, headers: headers)
         }
 
@@ -154,10 +152,7 @@ struct LibraryDecoderTests {
 
         @Test func `a library needs a section of its own`() {
             let problems = DecoderSample.problems("", queue: "library")
-            #expect(
-                problems.contains {
-                    $0.hasSuffix("\"library\" has options: name an entry of decoders with them")
-                })
+            #expect(problems.contains { $0.hasSuffix("\"library\" has options: name an entry of decoders with them") })
         }
 
         @Test func `what is no library is not loaded`() throws {

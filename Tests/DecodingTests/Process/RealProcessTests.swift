@@ -183,8 +183,7 @@ struct RealProcessTests {
         #expect(
             string(request.notifications[0].payload)
                 == #"{"aps":{"alert":{"body":"is ready","title":"Your “order”"}}}"#)
-        #expect(
-            (1...4).map { rig.kind($0) } == ["ignore", "not an order", "device: missing", "later"])
+        #expect((1...4).map { rig.kind($0) } == ["ignore", "not an order", "device: missing", "later"])
         // A wrong device token is invalid alone, as in any list.
         #expect(rig.kind(5) == "request")
     }

@@ -157,9 +157,7 @@ struct AppTableTests {
 }
 
 /// An app of pool 0, and of pool 10 for its channels.
-func app(
-    _ topic: String, _ environment: Environment = .production, _ certificate: Certificate? = nil
-) -> PipelineApp {
+func app(_ topic: String, _ environment: Environment = .production, _ certificate: Certificate? = nil) -> PipelineApp {
     PipelineApp(
         topic: topic, environment: environment,
         pools: PipelineApp.Pools(notifications: 0, management: 10), certificate: certificate)

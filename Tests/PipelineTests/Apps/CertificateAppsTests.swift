@@ -79,9 +79,7 @@ struct CertificateAppsTests {
         let two = try Self.certificate("com.example.two")
         let many = try Self.certificate("com.example.many", ["com.example.many", "com.example.many.voip"])
         let token = app("com.example.token")
-        let apps = [
-            token, app("com.example.one", .production, one), app("com.example.many", .production, many),
-        ]
+        let apps = [token, app("com.example.one", .production, one), app("com.example.many", .production, many)]
         #expect(try resolve(AppTable(apps), topic: nil, .alert) == "1 com.example.one")
         #expect(try resolve(AppTable([apps[0], apps[2]]), topic: nil, .alert) == missing)
         let another = app("com.example.two", .production, two)

@@ -60,9 +60,7 @@ final class Provider {
         try exchange()
     }
 
-    convenience init(
-        script: String = "", _ change: (inout SimulatorConfiguration) -> Void = { _ in }
-    ) throws {
+    convenience init(script: String = "", _ change: (inout SimulatorConfiguration) -> Void = { _ in }) throws {
         try self.init(Self.context(script, change))
     }
 

@@ -129,9 +129,7 @@ package final class MemoryNetwork: Network {
 
     // MARK: Network
 
-    package func connect(
-        _ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration
-    ) {
+    package func connect(_ engine: any Engine, to endpoint: Endpoint, through proxy: ProxyAddress?, timeout: Duration) {
         attempts += 1
         if let proxy {
             connect(engine, ProxyTunnel(to: endpoint, through: proxy))
@@ -222,9 +220,7 @@ package final class MemoryNetwork: Network {
     }
 
     /// Advances time, stopping at each due event; `deadline` is that of the engines' owners, who act in `turn`.
-    package func advance(
-        by duration: Duration, deadline: () -> Instant? = { nil }, turn: () -> Bool = { false }
-    ) {
+    package func advance(by duration: Duration, deadline: () -> Instant? = { nil }, turn: () -> Bool = { false }) {
         let end = now + duration
         settle(turn)
         while let next = [nextDeadline, deadline()].compactMap(\.self).min(), next <= end {

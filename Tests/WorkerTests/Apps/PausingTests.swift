@@ -120,9 +120,7 @@ struct PausingTests {
         "An inconclusive probe leaves the app paused, without a dead letter, and another one follows",
         arguments: ["429 TooManyRequests", "503 ServiceUnavailable", "500 InternalServerError", "cut", "silence"])
     func undecided(ending: String) throws {
-        let world = try World.started(
-            script: "first 1 requests: 403 TopicMismatch\nfirst 5 requests: \(ending)"
-        ) {
+        let world = try World.started(script: "first 1 requests: 403 TopicMismatch\nfirst 5 requests: \(ending)") {
             $0.apns.requestTimeout = .seconds(5)
             $0.retry.delays = [.seconds(20)]
             $0.retry.throttledDelays = [.seconds(20)]

@@ -45,9 +45,7 @@ struct SimulatedRequest {
     /// - Parameters:
     ///   - time: the time of publishing, since the start of the world.
     ///   - usesHeaders: whether it is in header mode, if its kind permits and it has no message id.
-    init(
-        number: Int, kind: Kind, at time: Duration = .zero, usesHeaders: Bool = false, random: inout SplitMix64
-    ) {
+    init(number: Int, kind: Kind, at time: Duration = .zero, usesHeaders: Bool = false, random: inout SplitMix64) {
         self.number = number
         self.kind = kind
         let prefixes: [String] =
@@ -80,9 +78,7 @@ struct SimulatedRequest {
         if isInHeaders {
             properties.correlationID = nil
             properties.contentType = Array("application/vnd.apple.apns+json".utf8)
-            properties.headers = [
-                "device-token": .string(deviceTokens[0]), "apns-topic": .string(Self.topic(of: kind)),
-            ]
+            properties.headers = ["device-token": .string(deviceTokens[0]), "apns-topic": .string(Self.topic(of: kind))]
         }
         self.properties = properties
         let expiration: Int64? =

@@ -137,8 +137,7 @@ struct TraceTests {
             for queue in ["push.results", "push.dead"] {
                 let message = try #require(world.published(in: queue).first)
                 let context = try #require(TraceContext(ArraySlice((message.headers["traceparent"] ?? "").utf8)))
-                #expect(
-                    context.trace == process.context.trace && context.span == process.context.span, "\(queue)")
+                #expect(context.trace == process.context.trace && context.span == process.context.span, "\(queue)")
             }
         }
     }
