@@ -50,9 +50,7 @@ struct RabbitMQTests {
         try rig.run { [rig] in rig.confirmations(of: publisher).count == sizes.count }
         #expect(rig.confirmations(of: publisher).allSatisfy { $0 == .acked })
 
-        let consumer = try rig.open(.consumer([ConsumerQueue(name: queue, prefetch: 3)])) {
-            $0.maximumBody = 262_127
-        }
+        let consumer = try rig.open(.consumer([ConsumerQueue(name: queue, prefetch: 3)])) { $0.maximumBody = 262_127 }
         var received: [Int] = []
         try rig.run { [rig] in
             for case .engine(let event) in rig.takeEvents(of: consumer) {

@@ -174,9 +174,7 @@ struct EngineRequestTests {
         link.server.onRequest = { server, received in
             server.respond(received.stream, 410, #"{"reason":"Unregistered","timestamp":1795300000000}"#)
         }
-        for handle in Handle(1)...2 {
-            try link.send(Fixture.request(handle, payload: 300), as: handle)
-        }
+        for handle in Handle(1)...2 { try link.send(Fixture.request(handle, payload: 300), as: handle) }
         link.server.goaway(last: 3, #"{"reason":"IdleTimeout"}"#)
         link.pump()
         #expect(

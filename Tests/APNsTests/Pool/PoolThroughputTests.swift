@@ -19,9 +19,7 @@ struct PoolThroughputTests {
         world.network.latency = latency
         world.onRequest = { server, received in
             server.respond(received.stream)
-            if server.received.count == goawayEvery {
-                server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#)
-            }
+            if server.received.count == goawayEvery { server.goaway(last: received.stream, #"{"reason":"Shutdown"}"#) }
         }
         world.submit(100_000..<100_100)
         world.pass(.seconds(3))

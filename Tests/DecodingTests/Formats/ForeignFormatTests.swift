@@ -230,9 +230,7 @@ struct ForeignFormatTests {
             case .request(let request):
                 responses[0] += 1
                 #expect(request.notifications.count <= RequestFields.maximumTokens)
-                for notification in request.notifications {
-                    try RequestFields.payload(notification.payload)
-                }
+                for notification in request.notifications { try RequestFields.payload(notification.payload) }
             case .ignore: responses[1] += 1
             case .reject(let failure):
                 responses[2] += 1

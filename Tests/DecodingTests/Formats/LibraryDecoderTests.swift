@@ -92,9 +92,7 @@ struct LibraryDecoderTests {
                 switch decoder.decode(page.delivery, at: DecoderSample.now) {
                 case .request(let request):
                     responses[0] += 1
-                    for notification in request.notifications {
-                        try RequestFields.payload(notification.payload)
-                    }
+                    for notification in request.notifications { try RequestFields.payload(notification.payload) }
                 case .reject: responses[1] += 1
                 case .ignore, .later: throw TestSupportError("a page is neither empty nor early")
                 }

@@ -132,9 +132,7 @@ struct QueuePaceTests {
         try world.put(0..<100)
         world.pass(.seconds(21))
         #expect((78...82).contains(world.parked.count) && Self.waiting(world) == 0)
-        for copy in world.parked {
-            #expect(copy.decodedProperties?.headers?["harebell-attempts"] == .int32(0))
-        }
+        for copy in world.parked { #expect(copy.decodedProperties?.headers?["harebell-attempts"] == .int32(0)) }
         #expect(world.published(in: "push.dead").isEmpty)
     }
 

@@ -161,9 +161,7 @@ struct RefusedResultTests {
             ("dead", "token 3*: 410 Unregistered", "unregistered", 0),
         ])
     func later(first: String, script: String, outcome: String, index: Int) throws {
-        let world = try World.started(script: "token 3*: delay 5s\n\(script)") {
-            $0.results.route = nil
-        }
+        let world = try World.started(script: "token 3*: delay 5s\n\(script)") { $0.results.route = nil }
         try world.request(World.fanOut([first, "3"]), id: "m", replyTo: "missing")
         #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
         let letter = try #require(world.published(in: "push.dead").first)

@@ -187,9 +187,7 @@ struct RetryQueueTests {
 
     @Test("A returned copy is not a redelivery of the parked request, even if the copy itself is redelivered")
     func copyAfterLostConnection() throws {
-        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable") {
-            $0.retry.delays = [.seconds(20)]
-        }
+        let world = try World.started(script: "attempt 1: 503 ServiceUnavailable") { $0.retry.delays = [.seconds(20)] }
         // The original finished here, and its acknowledgement may be lost.
         try world.request(World.body(), id: "m1")
         #expect(world.parked.count == 1)

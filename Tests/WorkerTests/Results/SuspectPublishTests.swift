@@ -107,9 +107,7 @@ struct SuspectPublishTests {
 
     @Test("A dead letter that the broker refuses is held until it is accepted, and the others continue")
     func deadLetter() throws {
-        let world = try World.started {
-            $0.deadLetter = Configuration.Route(exchange: "gone", routingKey: "push.dead")
-        }
+        let world = try World.started { $0.deadLetter = Configuration.Route(exchange: "gone", routingKey: "push.dead") }
         try world.request("no JSON", id: "bad")
         for number in 0..<5 { try world.request(World.body(number), id: "m\(number)") }
         world.pass(.seconds(300))

@@ -346,9 +346,7 @@ final class Checker {
         judgeWorkers()
         hasLostProcess = true
         for (name, fate) in fates { permitDuplicates(fate.parked - fate.acknowledgements, of: name) }
-        for (token, count) in responses where fates[owners[token] ?? ""]?.isOver == false {
-            permitted += min(count, 1)
-        }
+        for (token, count) in responses where fates[owners[token] ?? ""]?.isOver == false { permitted += min(count, 1) }
     }
 
     // MARK: At the end
