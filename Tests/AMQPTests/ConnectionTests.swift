@@ -115,11 +115,8 @@ struct ConnectionTests {
         setup.broker.engines.first?.releaseConfirms(1)
         setup.settle()
         let ends = setup.takeEvents().compactMap { event -> (UInt64, AMQP.Confirmation)? in
-            if case .engine(.confirmed(let sequence, let confirmation)) = event {
-                (sequence, confirmation)
-            } else {
-                nil
-            }
+            guard case .engine(.confirmed(let sequence, let confirmation)) = event else { return nil }
+            return (sequence, confirmation)
         }
         #expect(ends.map(\.0) == [1, 2, 3] && ends.map(\.1) == [.lost, .lost, .acked])
     }
