@@ -98,8 +98,10 @@ extension BrokerEngine {
         let decided = channelState.undecided.filter { $0.queue.name == name }
         channelState.undecided.removeAll { $0.queue.name == name }
         channelState.credit = Self.credit
-        isStopped = false
+        if !broker.isAlarmed { isStopped = false }
         for (tag, message, queue) in decided {
+            broker.observe?(.enqueued(message, queue: name))
+            channelState.unconfirmed[tag] = message
             broker.enqueue(message, into: queue, at: now)
             writeConfirm(tag, multiple: false, acked: true)
         }

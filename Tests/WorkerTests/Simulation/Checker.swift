@@ -61,6 +61,8 @@ final class Checker {
     /// Whether queues refused or ignored publishes for so long that results may have taken their next way: into dead
     /// letters with their requests.
     var mayDivertResults = false
+    /// Whether a queue without a majority may confirm a publish whose result went elsewhere in the meantime.
+    var mayConfirmLate = false
     /// Since when requests of closed lanes hold the prefetch.
     private var blockedSince: Instant?
     private static let longestBlock = Duration.seconds(30)
@@ -216,7 +218,7 @@ final class Checker {
             fates[name]?.parkedConfirmed += 1
             return
         }
-        if fates[name]?.isOver == true, world.workers == 1 {
+        if fates[name]?.isOver == true, world.workers == 1, !mayConfirmLate {
             complain("\(name) was settled before its publish to \(queue) was confirmed")
         }
         switch queue {

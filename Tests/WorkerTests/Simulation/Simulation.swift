@@ -145,7 +145,9 @@ final class Simulation {
         let isBounded = used.isDisjoint(with: [.freezeBroker, .cancelConsumers, .kill, .drain]) && !hasSilence
         // The broker does not count an earlier registration's deliveries against the next one.
         // After seven seconds a frozen connection looks like one that the broker stopped because of a queue.
-        checker.mayDivertResults = !used.isDisjoint(with: [.refusePublishes, .holdConfirms, .freezeBroker])
+        checker.mayDivertResults = !used.isDisjoint(
+            with: [.refusePublishes, .holdConfirms, .freezeBroker, .loseMajority])
+        checker.mayConfirmLate = used.contains(.loseMajority)
         let earlier = world.startsSlowly ? 1 + Int(PrefetchRamp.few) : 0
         world.check = { [unowned self] in
             // Nor deliveries from before a standstill.
@@ -250,6 +252,9 @@ final class Simulation {
         case .loseRetries:
             // The messages of a deleted queue are lost, by its owner's action.
             if world.parked.isEmpty { world.deleteRetryQueues() }
+        case .loseMajority:
+            let names = world.broker.queues.keys.sorted().filter { $0 != "push.requests" }
+            if let name = names.randomElement(using: &random) { world.broker.queues[name]?.hasNoMajority = true }
         case .endAPNsConnections:
             world.apnsConnections.applyFaults([.goaway(.init(reason: "Shutdown"))], at: world.network.now)
         case .moveAPNs:
@@ -285,6 +290,7 @@ final class Simulation {
         case .holdConfirms:
             world.broker.holdsConfirms = false
             world.releaseConfirms()
+        case .loseMajority: for name in world.broker.queues.keys { world.broker.restoreMajority(of: name) }
         case .loseDeadLetters: world.broker.declare("push.dead")
         case .loseResults: world.broker.declare("push.results")
         case .loseRetries: world.declareRetryQueues()

@@ -4,14 +4,14 @@ import Core
 enum Disturbance: CaseIterable {
     case cutConsumer, cutPublisher, cutAPNs, freezeBroker, freezeAPNs
     case restartBroker, alarm, cancelConsumers, refusePublishes, holdConfirms, loseDeadLetters, loseResults
-    case loseRetries
+    case loseRetries, loseMajority
     case endAPNsConnections, moveAPNs, setClock, reload
     case kill, drain
 
     var isAtBroker: Bool {
         switch self {
         case .cutConsumer, .cutPublisher, .freezeBroker, .restartBroker, .alarm, .cancelConsumers, .refusePublishes,
-            .holdConfirms, .loseDeadLetters, .loseResults, .loseRetries:
+            .holdConfirms, .loseDeadLetters, .loseResults, .loseRetries, .loseMajority:
             true
         case .cutAPNs, .freezeAPNs, .endAPNsConnections, .moveAPNs, .setClock, .reload, .kill, .drain: false
         }
