@@ -32,7 +32,8 @@ struct ConnectionMachineTests {
         return machines
     }
 
-    @Test("Each broker input is valid in one state, ignored at the end and refused elsewhere", arguments: [false, true])
+    @Test(
+        "Each broker input is valid in one state, ignored at the end and refused elsewhere", arguments: [false, true])
     func everyStateAndInput(confirms: Bool) {
         for machine in Self.machines(confirms: confirms) {
             #expect(machine.canPublish == (confirms && machine.state == .open))

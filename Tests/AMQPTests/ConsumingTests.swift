@@ -48,7 +48,8 @@ struct ConsumingTests {
                 delivery.contentType, delivery.contentEncoding, delivery.correlationID, delivery.replyTo,
                 delivery.expiration, delivery.messageID, delivery.type, delivery.appID,
             ].map { $0.map { String(decoding: $0, as: UTF8.self) } }
-            #expect(texts == ["application/json", "utf-8", "correlation", "replies", "60000", "message", "type", "app"])
+            #expect(
+                texts == ["application/json", "utf-8", "correlation", "replies", "60000", "message", "type", "app"])
             #expect(delivery.timestamp == .max)
             #expect(try MessageProperties(decoding: delivery.rawProperties) == properties)
             #expect(delivery.headerCount == 19)

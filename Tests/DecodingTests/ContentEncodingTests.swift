@@ -100,7 +100,8 @@ struct ContentEncodingTests {
         #expect(Self.complaint(body, "gzip")?.detail.hasSuffix("incorrect data check") == true)
     }
 
-    @Test("A body may reach the limit after decompression, and a larger one is refused", arguments: ["gzip", "deflate"])
+    @Test(
+        "A body may reach the limit after decompression, and a larger one is refused", arguments: ["gzip", "deflate"])
     func limit(encoding: String) throws {
         func compress(_ bytes: [UInt8]) -> [UInt8] {
             encoding == "gzip" ? Compressor.gzip(bytes) : Compressor.zlib(bytes)

@@ -9,7 +9,9 @@ import Testing
 struct ProcessFrameTests {
     @Test("A frame has its length, the time in seconds, and all that a message says and JSON has")
     func golden() throws {
-        let table: FieldTable = ["t": .void, "h": .int32(7), "n": .double(.nan), "i": .string("x"), "b": .boolean(true)]
+        let table: FieldTable = [
+            "t": .void, "h": .int32(7), "n": .double(.nan), "i": .string("x"), "b": .boolean(true),
+        ]
         let delivery = try DeadLetterSamples.delivery(table, body: "{\"a\":1}") { $0.timestamp = 1_795_300_000_999 }
         var frame = ProcessFrame.beginMessages(at: WallTime(milliseconds: 1_790_000_000_999))
         ProcessFrame.append(DecoderSample(bytes: [0xFF], decoder: "auto").delivery, number: 2, to: &frame)

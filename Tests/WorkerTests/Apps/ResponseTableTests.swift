@@ -117,7 +117,8 @@ struct ResponseTableTests {
         #expect(result.body.contains("\"action\":\"\(expected.action)\""))
         #expect(result.body.contains("\"attempts\":\(expected.attempts),"))
         #expect(result.body.contains("\"processed\":\"\(expected.processed)\""))
-        #expect(result.body.contains("the environment may be wrong") == [.doubtToken, .doubtTopic].contains(row.action))
+        #expect(
+            result.body.contains("the environment may be wrong") == [.doubtToken, .doubtTopic].contains(row.action))
         #expect(letters == expected.letters)
         #expect((connections > 1) == row.closesConnection)
     }

@@ -105,7 +105,8 @@ struct ProcessWorldTests {
             #expect(world.worker?.worker.decoders[0].counters.quarantined == 2, "\(conduct)")
             #expect(world.log.count { $0.message == "a message that makes the decoder fail is quarantined" } == 2)
             // The pause grows with each failure, until there is an answer or a quarantine.
-            #expect(world.log.compactMap { $0.number("pause_seconds") }.suffix(4) == [0.1, 0.2, 0.1, 0.1], "\(conduct)")
+            #expect(
+                world.log.compactMap { $0.number("pause_seconds") }.suffix(4) == [0.1, 0.2, 0.1, 0.1], "\(conduct)")
             if case .hang = conduct {
                 #expect(dead.first?.headers["harebell-detail"]?.contains("it took longer than") == true)
             }

@@ -78,7 +78,9 @@ struct SimulatedRequest {
         if isInHeaders {
             properties.correlationID = nil
             properties.contentType = Array("application/vnd.apple.apns+json".utf8)
-            properties.headers = ["device-token": .string(deviceTokens[0]), "apns-topic": .string(Self.topic(of: kind))]
+            properties.headers = [
+                "device-token": .string(deviceTokens[0]), "apns-topic": .string(Self.topic(of: kind)),
+            ]
         }
         self.properties = properties
         let expiration: Int64? =
