@@ -113,7 +113,7 @@ struct SlowDestinationTests {
             try world.put(first..<(first + 1), replyTo: Self.silent)
             try Self.busy(world, seconds: 4)
             full.hasNoMajority = true
-            // Published before those that wait soon, and refused only after the connection is lost.
+            // The oldest of the lost publishes does not wait yet, but will: its queue refuses the next one.
             try world.put((first + 20)..<(first + 21), replyTo: full.name)
             try world.put((first + 1)..<(first + 19), replyTo: Self.silent)
             full.hasNoMajority = false
