@@ -281,9 +281,7 @@ package final class World {
 
     /// Releases the confirms that the broker holds.
     package func releaseConfirms() {
-        for engine in broker.engines {
-            if let last = engine.heldConfirms.max() { engine.releaseConfirms(last, multiple: true) }
-        }
+        for engine in broker.engines { engine.releaseConfirms() }
     }
 
     /// Lets the only worker drain.

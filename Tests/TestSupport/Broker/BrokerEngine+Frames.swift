@@ -81,8 +81,9 @@ extension BrokerEngine {
         var position = 0
         while !isStopped, phase != .closed, input.count - position >= 8 {
             let size = input[position + 3..<position + 7].reduce(0) { $0 << 8 | Int($1) }
-            // A broker that hangs up at a login does not say what was wrong with it.
-            guard size + 8 <= frameMax || broker.loginRefusal == .hangUp else {
+            // A broker that hangs up at a login does not say what was wrong with it. While it closes, it reads even the
+            // protocol header here.
+            guard size + 8 <= frameMax || phase == .closing || broker.loginRefusal == .hangUp else {
                 return violation(code: 501, "a frame of \(size + 8) bytes, allowed are \(frameMax)")
             }
             guard input.count - position >= size + 8 else { break }

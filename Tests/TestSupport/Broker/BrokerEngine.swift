@@ -106,6 +106,13 @@ package final class BrokerEngine: Engine {
         output.append(bytes)
     }
 
+    /// Sends all held confirms. One for all up to a tag would include what a queue without a majority has not stored.
+    package func releaseConfirms() {
+        let hasUndecided = channelStates.values.contains { !$0.undecided.isEmpty }
+        let tags = hasUndecided ? heldConfirms[...] : heldConfirms.suffix(1)
+        for tag in tags { releaseConfirms(tag, multiple: !hasUndecided) }
+    }
+
     /// Sends held confirms: one tag, or all up to it.
     package func releaseConfirms(_ tag: UInt64, multiple: Bool = false, acked: Bool = true) {
         current = 1
