@@ -250,8 +250,9 @@ final class Simulation {
         case .loseDeadLetters: world.broker.delete("push.dead")
         case .loseResults: world.broker.delete("push.results")
         case .loseRetries:
-            // The messages of a deleted queue are lost, by its owner's action.
-            if world.parked.isEmpty { world.deleteRetryQueues() }
+            // The messages of a deleted queue are lost, by its owner's action. One without a majority may get some yet.
+            let mayGetSome = world.broker.queues.values.contains(where: \.hasNoMajority)
+            if world.parked.isEmpty, !mayGetSome { world.deleteRetryQueues() }
         case .loseMajority:
             let names = world.broker.queues.keys.sorted().filter { $0 != "push.requests" }
             if let name = names.randomElement(using: &random) { world.broker.queues[name]?.hasNoMajority = true }
