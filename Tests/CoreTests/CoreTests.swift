@@ -17,6 +17,12 @@ struct TimeTests {
         #expect(time.inUTC == text.prefix(19) + "Z")
     }
 
+    @Test("an AMQP timestamp beyond what can be shown is the latest time")
+    func amqpTimestamps() {
+        #expect(WallTime(timestamp: 1_795_241_539).inUTC == "2026-11-21T06:12:19Z")
+        #expect(WallTime(timestamp: .max).inUTC == "292278994-08-17T07:12:55Z")
+    }
+
     @Test("adding to an instant saturates instead of overflowing")
     func saturation() {
         #expect(Instant(nanoseconds: .max - 5) + .seconds(1) == .distantFuture)

@@ -87,7 +87,7 @@ extension FieldTable {
 
     fileprivate var time: WallTime? {
         guard case .timestamp(let seconds)? = self["time"] else { return nil }
-        return WallTime(milliseconds: Int64(clamping: seconds.multipliedReportingOverflow(by: 1000).partialValue))
+        return WallTime(timestamp: seconds)
     }
 }
 

@@ -19,8 +19,7 @@ extension JSONOutput {
         case .double(let value): self = .number(value)
         case .decimal(let scale, let value): self = .text("\(value)e-\(scale)")
         case .text(let bytes), .bytes(let bytes): self = .text(String(decoding: bytes, as: UTF8.self))
-        case .timestamp(let seconds):
-            self = .text(WallTime(milliseconds: Int64(clamping: seconds) &* 1000).inUTC)
+        case .timestamp(let seconds): self = .text(WallTime(timestamp: seconds).inUTC)
         case .array(let values): self = .array(values.map { JSONOutput($0) })
         case .table(let table):
             self = .object(table.entries.map { (String(decoding: $0.name, as: UTF8.self), JSONOutput($0.value)) })

@@ -61,6 +61,11 @@ package struct WallTime: Comparable, Hashable, Sendable {
         self.milliseconds = milliseconds
     }
 
+    /// From an AMQP timestamp, at most the largest one that can be represented.
+    package init(timestamp seconds: UInt64) {
+        milliseconds = Int64(min(seconds, UInt64(Int64.max / 1000))) * 1000
+    }
+
     /// Whole seconds since 1970-01-01 UTC, rounded down.
     package var seconds: Int64 {
         milliseconds / 1000 - (milliseconds % 1000 < 0 ? 1 : 0)
