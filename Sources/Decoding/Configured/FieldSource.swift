@@ -82,11 +82,12 @@ package struct FieldSource: Equatable, Sendable {
         if parts.count == 1, case .text(let text) = parts[0] { text[...] } else { nil }
     }
 
-    /// The template with 1 in place of each placeholder in a string, and `value` in place of each other one.
-    func example(_ value: String) -> [UInt8] {
+    /// The template with 1 in place of each placeholder in a string and `value` in place of others, or with defaults.
+    func example(_ value: String, usesDefaults: Bool) -> [UInt8] {
         parts.flatMap { part -> [UInt8] in
             switch part {
             case .text(let text): text
+            case .value(_, _, let fallback?, _) where usesDefaults: fallback
             case .value(_, _, _, let isInString): Array((isInString ? "1" : value).utf8)
             }
         }

@@ -54,9 +54,13 @@ package struct MappingDecoder: RefusingDecoder {
         }
         let template = try FieldSource(template: text)
         // A placeholder outside of strings may be a value, a key or the whole payload.
-        let examples = ["1", "\"1\"", "{\"1\":1}"].map { template.example($0)[...] }
-        if examples.contains(where: { (try? RequestFields.payload($0)) != nil }) { return template }
-        throw Complaint("no JSON object, whatever replaces {/pointer}: check keys, quotes, commas and braces")
+        let fits = [false, true].allSatisfy { usesDefaults in
+            ["1", "\"1\"", "{\"1\":1}"].contains { value in
+                (try? RequestFields.payload(template.example(value, usesDefaults: usesDefaults)[...])) != nil
+            }
+        }
+        if fits { return template }
+        throw Complaint("no JSON object, whatever replaces {/pointer}: check keys, quotes, commas, braces and defaults")
     }
 
     init(_ options: Options) {

@@ -132,7 +132,7 @@ struct MappingDecoderTests {
             (#"{"aps":{"alert":"{/a}"}}"#, #"{"t":"00","a":{}}"#, "payload: /a: expected text, found an object"),
             (#"{"aps":{"alert":"{/b}"},{/a}:1}"#, #"{"t":"00","b":""}"#, "payload: /a is missing"),
             ("{/a}", #"{"t":"00"}"#, "payload: /a is missing"),
-            (#"{"aps":{"alert":{/a|x}}}"#, #"{"t":"00"}"#, "payload: not JSON: expected a value at byte 16"),
+            (#"{"aps":{},{/a|"x"}:1}"#, #"{"t":"00","a":5}"#, "payload: not JSON: expected a key at byte 10"),
         ])
     func complaints(payload: String, body: String, complaint: String) throws {
         var sample = Self.sample(body, "device-token: /t\napns-push-type: alert\npayload: '\(payload)'")
@@ -180,7 +180,7 @@ struct MappingDecoderTests {
                     + "and ~1 for / in a key",
                 "f:12:14: decoders[1].mapping: expected one of device-token, device-tokens and apns-channel-id",
                 "f:12:25: decoders[1].mapping.payload: no JSON object, whatever replaces {/pointer}: check keys, "
-                    + "quotes, commas and braces",
+                    + "quotes, commas, braces and defaults",
                 "f:12:45: decoders[1].mapping.key: \"id\" \(constant)",
                 "f:12:59: decoders[1].mapping.only_if[0]: \"os\" \(constant)",
                 "f:14:14: decoders[2].mapping: expected one of device-token, device-tokens and apns-channel-id",
@@ -193,5 +193,15 @@ struct MappingDecoderTests {
                 "f:17:31: decoders[4].mapping.device-tokens: device-tokens[0]: "
                     + "expected an even number of hexadecimal digits, at most 1024",
             ])
+    }
+
+    @Test(
+        "The defaults of a payload template must leave a JSON object",
+        arguments: [
+            ("1", "", true), ("null", #"a\"b"#, true), ("", "", false), ("none", "", false), ("1", #"a"b"#, false),
+        ])
+    func defaults(badge: String, title: String, fits: Bool) {
+        let payload = "{\"aps\":{\"badge\":{/b|\(badge)},\"alert\":\"{/t|\(title)}\"}}"
+        #expect(((try? MappingDecoder.payload(payload)) != nil) == fits)
     }
 }
