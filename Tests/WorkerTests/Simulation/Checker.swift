@@ -77,13 +77,13 @@ final class Checker {
         /// Of one pool.
         var connectsPerMinute = 30
         /// The longest wait of a notification for its app, with one attempt in between that waits equally long for a
-        /// connection.
+        /// connection, or twice as long if the pool had one meanwhile, for another notification.
         var hold: Duration
 
         init(_ configuration: Configuration) {
             permitsPerSecond = configuration.apns.permitsPerSecond
             burst = configuration.apns.burst
-            hold = configuration.hold * 2 + configuration.apns.requestTimeout
+            hold = configuration.hold * 3 + configuration.apns.requestTimeout
         }
     }
 
@@ -218,7 +218,9 @@ final class Checker {
             fates[name]?.parkedConfirmed += 1
             return
         }
-        if fates[name]?.isOver == true, world.workers == 1, !mayConfirmLate {
+        // Feedback that is not confirmed is given up after a while.
+        let isGivenUp = queue == "push.feedback" && mayDivertResults
+        if fates[name]?.isOver == true, world.workers == 1, !mayConfirmLate, !isGivenUp {
             complain("\(name) was settled before its publish to \(queue) was confirmed")
         }
         switch queue {
