@@ -36,6 +36,8 @@ private let rules = cases(
     alert {"aps":{"badge":1},"ü":{"":{"\#(String(repeating: "k", count: 40))":null}}} → \#
         payload[…][…].\#(String(repeating: "k", count: 40)): expected an object, an array, a string, a number or a \#
     boolean, found null
+    alert {"aps":{"alert":"x"},"a":\#(String(repeating: "[", count: 64))\#(String(repeating: "]", count: 64))} → \#
+        payload: not JSON: expected at most 64 levels of brackets at byte 88
     // Background
     background {"aps":{}} → payload.aps.content-available: missing, expected the number 1 for push type background
     background {"aps":{"content-available":1,"alert":"x"}} → \#
