@@ -17,8 +17,6 @@ struct FrameReader: ~Copyable {
             case contentHeader(classID: UInt16, bodySize: UInt64, properties: UnsafeBufferPointer<UInt8>)
             case body(UnsafeBufferPointer<UInt8>)
             case heartbeat
-            /// The protocol header that a server sends instead of a frame if it does not support this version.
-            case protocolHeader
         }
 
         let channel: UInt16
@@ -30,8 +28,6 @@ struct FrameReader: ~Copyable {
     private var isPartialComplete = false
     /// The maximum size of a frame in bytes, including header and end; the negotiated one once it is known.
     var maximumSize = Int(AMQPConfiguration.frameMax)
-    /// Whether no frame has arrived yet.
-    private var isFirst = true
     private var pool = LibraryPool()
 
     /// Removes the next frame from `rest`; `nil` if it is not complete. The memory of a frame is valid until the next
@@ -64,9 +60,9 @@ struct FrameReader: ~Copyable {
 
     /// The size of the frame that starts here, in bytes; `nil` while its header is incomplete.
     private func frameSize(_ bytes: UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Int? {
-        if isFirst, unsafe bytes.first == UInt8(ascii: "A") { return FrameFormat.protocolHeader.count }
         guard bytes.count >= FrameFormat.headerSize else { return nil }
         let size = unsafe Int(UInt32(bigEndian: bytes, at: 3)) + FrameFormat.overhead
+        // Also the header of another version of AMQP, which a broker sends in place of a frame.
         guard size <= maximumSize else {
             throw Self.notAMQP("a frame of \(size) bytes; the negotiated limit is \(maximumSize)")
         }
@@ -74,10 +70,6 @@ struct FrameReader: ~Copyable {
     }
 
     private mutating func take(_ frame: UnsafeBufferPointer<UInt8>) throws(AMQPError) -> Frame {
-        if isFirst, unsafe frame[0] == UInt8(ascii: "A") {
-            return unsafe Frame(channel: 0, payload: .protocolHeader)
-        }
-        isFirst = false
         guard unsafe frame[frame.count - 1] == FrameFormat.end else {
             throw Self.notAMQP("a frame without an end octet")
         }

@@ -24,7 +24,6 @@ extension AMQPEngine {
             }
             takeContent(channel - 1)
         case .heartbeat: break
-        case .protocolHeader: finish(mismatch(underlying: nil))
         }
     }
 

@@ -235,7 +235,7 @@ extension AMQPEngine {
 
     // MARK: - Errors
 
-    func mismatch(underlying: AMQPError?) -> AMQPError {
+    func mismatch(underlying: AMQPError) -> AMQPError {
         AMQPError(
             .protocolMismatch,
             "the peer does not speak AMQP 0-9-1: check the host and port, and whether the port expects amqps",
