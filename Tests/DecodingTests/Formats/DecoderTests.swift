@@ -322,8 +322,12 @@ struct DecoderTests {
                     == "apns-priority: expected 1, 5 or 10, found 3; device-tokens[0]: expected an even number of "
                     + "hexadecimal digits, at most 1024; device-tokens[1]: it is empty or not a string; expected an "
                     + "even number of hexadecimal digits, at most 1024")
-            let many = [("device-token", nil), ("device-tokens", "[\"ab\",1,2,3,4,5]"), ("apns-priority", "3")]
-            #expect(complaint(envelope(many).utf8).hasSuffix("; device-tokens: 5 are not valid"))
+            func suffix(_ bad: String) -> Substring {
+                let many = [("device-token", nil), ("device-tokens", "[\"ab\",\(bad)]"), ("apns-priority", "3")]
+                return complaint(envelope(many).utf8).suffix(35)
+            }
+            #expect(suffix("1,2,3,4,5") == "024; device-tokens: 5 are not valid")
+            #expect(suffix("1,2,3,4") == " of hexadecimal digits, at most 1024".suffix(35))
         }
 
         @Test("A broadcast is a Live Activity to a channel")

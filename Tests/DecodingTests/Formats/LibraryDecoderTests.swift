@@ -329,6 +329,8 @@ struct LibraryDecoderTests {
             var addresses: Set<UInt> = []
             for _ in 0..<100 { addresses.insert(UInt(bitPattern: unsafe LibraryCall().allocate(4_000_000))) }
             #expect(addresses.count < 100, "it is freed with its call")
+            #expect(unsafe LibraryCall().allocate(4_194_304) != nil)
+            #expect(unsafe LibraryCall().allocate(4_194_305) == nil)
         }
 
         @Test func `where a library makes no decoder any more, its messages wait`() throws {
