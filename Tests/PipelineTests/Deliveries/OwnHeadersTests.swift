@@ -94,6 +94,7 @@ struct OwnHeadersTests {
             // A dead letter has these; a delivery has no outcome yet.
             ("harebell-outcome", [.string("accepted")]), ("harebell-worker", [.string("w")]),
             ("harebell-failed-at", [.string("2026-11-21T22:00:00Z")]), ("harebell-of-mine", [.boolean(true)]),
+            ("harebell-", [.boolean(true)]),
         ]
         for (name, values) in values {
             for value in values {
