@@ -44,7 +44,7 @@ package struct ProcessSnapshot: Sendable {
     /// Why the last reload failed; `nil` after a success.
     package var reloadFailure: String?
     /// Seconds until the broker's password expires; `nil` where it does not.
-    package var passwordExpiresIn: Int64?
+    package let passwordExpiresIn: Int64?
     package var spans: SpanCounts
     package var process: ProcessUsage
     /// The time of this state.

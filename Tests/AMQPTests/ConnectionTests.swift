@@ -170,6 +170,10 @@ struct ConnectionTests {
             setup.broker.closeAll(code: 541, text: "INTERNAL_ERROR")
             setup.advance(by: .milliseconds(500))
             #expect(setup.connection.isOpen, "a publish may be the cause")
+            setup.advance(by: AMQPConnection.stableAfter)
+            setup.broker.closeAll()
+            setup.advance(by: .milliseconds(500))
+            #expect(setup.connection.isOpen, "the connection lasted")
         }
     }
 

@@ -86,10 +86,10 @@ static void describe(const struct harebell_host *host, const struct harebell_del
                            (unsigned long long)delivery->timestamp, delivery->redelivered, (long long)delivery->now);
     for (index = 0; index < delivery->header_count; index++) {
         const struct harebell_header *header = &delivery->headers[index];
-        end += (size_t)sprintf(text + end, "%.*s=%u,%.*s,%lld,%u|", (int)header->name.size,
+        end += (size_t)sprintf(text + end, "%.*s=%u,%.*s,%lld,%u,%g|", (int)header->name.size,
                                (const char *)header->name.bytes, header->kind, (int)header->text.size,
                                header->text.bytes ? (const char *)header->text.bytes : "", (long long)header->integer,
-                               header->boolean);
+                               header->boolean, header->number);
     }
     answer->kind = HAREBELL_IGNORE;
     answer->detail = (struct harebell_text){(const uint8_t *)text, end};

@@ -150,6 +150,7 @@ struct ScriptTests {
             ("every 5 connections: cut", "the line needs \"request\""),
             ("chance 101%: cut", "\"101%\" is not a percentage"),
             ("type alarm: cut", "\"alarm\" is not a push type; did you mean \"alert\"?"),
+            ("token *: 410 \"a\\b\"", "a reason has no backslashes or control characters"),
             ("token \"dead: cut", "the closing quote of \"dead: cut is missing"),
             ("set enviroment production", "\"enviroment\" is not a setting; did you mean \"environment\"?"),
             ("set key ABC team=DEF123GHIJ", "\"ABC\" does not have ten characters"),

@@ -184,8 +184,10 @@ struct DeadLetterFilterTests {
             #expect(try matches(headers, body: body) { ($0.topic, $0.environment) = ("com.example.app", .development) })
         }
         let fanOut = #"{"device-tokens":["0"],"payload":{"aps":{"badge":1}}}"#
-        let reader = RequestReader(try World.configuration { $0.apps.removeLast() })
-        #expect(try reader.topic(of: DeadLetterSamples.delivery([:], body: fanOut), from: nil) == "com.example.app")
+        for (count, topic) in [(1, "com.example.app"), (2, nil)] {
+            let reader = RequestReader(try World.configuration { $0.apps.removeLast($0.apps.count - count) })
+            #expect(try reader.topic(of: DeadLetterSamples.delivery([:], body: fanOut), from: nil) == topic)
+        }
     }
 
     @Test("In all commands a topic means the app with exactly this topic, else the app to whose topic it adds a suffix")

@@ -38,6 +38,8 @@ private let rules = cases(
     boolean, found null
     alert {"aps":{"alert":"x"},"a":\#(String(repeating: "[", count: 64))\#(String(repeating: "]", count: 64))} → \#
         payload: not JSON: expected at most 64 levels of brackets at byte 88
+    alert {"aps":{"alert":{"loc-args":[\#(String(repeating: "[", count: 60))\#(String(repeating: "]", count: 60))]}}} → \#
+        payload.aps.alert.loc-args[0]: expected a string, found an array
     // Background
     background {"aps":{}} → payload.aps.content-available: missing, expected the number 1 for push type background
     background {"aps":{"content-available":1,"alert":"x"}} → \#

@@ -163,10 +163,10 @@ struct MetricsPageTests {
             try #require(world.worker).worker.renewPassword(Secret(token), at: world.moment)
             world.settle()
         }
-        var seen = processSnapshot(world)
+        let seen = processSnapshot(world)
         #expect(try PrometheusPage(seen).samples(of: "harebell_broker_secret_expiry_seconds").isEmpty)
-        seen.passwordExpiresIn = 12
-        let page = try PrometheusPage(seen)
+        let page = try PrometheusPage(
+            ProcessSnapshot(workers: seen.workers, credentials: [], passwordExpiresIn: 12, at: seen.at))
         #expect(page.sum("harebell_broker_secret_expiry_seconds") == 12)
         #expect(world.broker.engines.isEmpty)
         #expect(page.sum("harebell_consuming") == 0 && page.sum("harebell_publishing") == 0)
