@@ -25,8 +25,11 @@ struct JSONScannerTests {
     func texts() {
         let text = JSONText.unescape(Array(#"\b\f\n\r\t\/\"\\\u00e9\ud83d\ude00"#.utf8)[...])
         #expect(text?.elementsEqual("\u{8}\u{C}\n\r\t/\"\\\u{E9}\u{1F600}".utf8) == true)
-        let numbers = ["9007199254740993", "9:", "9007199254740992.0"].map { JSONText.wholeNumber(ArraySlice($0.utf8)) }
-        #expect(numbers == [9_007_199_254_740_993, nil, 9_007_199_254_740_992])
+        let long = [30, 31].map { "1." + String(repeating: "0", count: $0) }
+        let numbers = ["9007199254740993", "9:", "9007199254740992.0"] + long
+        #expect(
+            numbers.map { JSONText.wholeNumber(ArraySlice($0.utf8)) }
+                == [9_007_199_254_740_993, nil, 9_007_199_254_740_992, 1, nil])
     }
 
     @Test("A byte is classified as plain or not at any position", arguments: 0...20)

@@ -176,7 +176,13 @@ struct OneOffRequestTests {
         world.broker.holdsConfirms = true
         let open = try Self.queue(world, Self.request()).complaint
         #expect(open.hasPrefix("the broker has not confirmed the request, and may still queue it: "), "\(open)")
-        world.isBrokerDown = true
+        world.broker.observe = {
+            guard case .enqueued = $0 else { return }
+            world.isBrokerDown = true
+            world.broker.closeAll()
+        }
+        let lost = try Self.queue(world, Self.request()).complaint
+        #expect(lost.hasPrefix("the broker has not confirmed the request, and may still queue it: "), "\(lost)")
         let down = try Self.queue(world, Self.request()).complaint
         let cause = "the connection to broker:5672 failed"
         #expect(down.hasPrefix("the request was not queued in time: \(cause)"), "\(down)")
