@@ -131,11 +131,19 @@ struct HealthTests {
 
     @Test("An app that may not manage channels is still usable for devices")
     func channelsPaused() throws {
-        let script = "operation create: 400 TopicDisallowed\ntype voip: 400 TopicDisallowed"
-        let world = try World.started(script: script) { $0.apps.removeAll { $0.topic != "com.example.app" } }
-        try world.request(
-            #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#)
-        world.pass(.seconds(1))
+        func world(alsoRefusing type: String) throws -> World {
+            let script = "operation create: 400 TopicDisallowed\ntype \(type): 400 TopicDisallowed"
+            let world = try World.started(script: script) { $0.apps.removeAll { $0.topic != "com.example.app" } }
+            try world.request(
+                #"{"apns-topic":"com.example.app","channel":{"operation":"create","message-storage-policy":1}}"#)
+            world.pass(.seconds(1))
+            return world
+        }
+        let third = try world(alsoRefusing: "alert")
+        try third.request(World.body())
+        third.pass(.seconds(1))
+        #expect(self.health(third).apps[0].pauses.count == 2, "of one topic, for one cause")
+        let world = try world(alsoRefusing: "voip")
         let health = health(world)
         #expect(health.apps.map { $0.pauses.map(\.isForDevices) } == [[false]])
         #expect(health.isReady && health.apps[0].isUsable && health.problems.map(\.runbook) == [.appPaused])
