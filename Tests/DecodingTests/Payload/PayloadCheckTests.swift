@@ -8,6 +8,10 @@ private func findings(_ payload: String, _ type: PushType = .alert, isBroadcast:
     PayloadCheck.findings(in: ArraySlice(payload.utf8), for: type, isBroadcast: isBroadcast).texts
 }
 
+private func brackets(_ levels: Int) -> String {
+    String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
+}
+
 /// The push type, the payload, and its finding.
 private let rules = cases(
     #"""
@@ -27,7 +31,7 @@ private let rules = cases(
         payload.aps.order-id: not a key of Apple's; move custom keys out of aps, where APNs ignores them
     alert {"aps":{"badge":1,"mutable_content":1}} → \#
         payload.aps.mutable_content: not a key of Apple's; did you mean "mutable-content"?
-    alert {"aps":{"alert":{"titel":\#(String(repeating: "[", count: 61))\#(String(repeating: "]", count: 61))}}} → \#
+    alert {"aps":{"alert":{"titel":\#(brackets(61))}}} → \#
         payload.aps.alert.titel: not a key of Apple's; did you mean "title"?
     alert {"aps":{"badge":1,"Bob said \"hi\"":1}} → \#
         payload.aps[…]: not a key of Apple's; move custom keys out of aps, where APNs ignores them
@@ -36,9 +40,9 @@ private let rules = cases(
     alert {"aps":{"badge":1},"ü":{"":{"\#(String(repeating: "k", count: 40))":null}}} → \#
         payload[…][…].\#(String(repeating: "k", count: 40)): expected an object, an array, a string, a number or a \#
     boolean, found null
-    alert {"aps":{"alert":"x"},"a":\#(String(repeating: "[", count: 64))\#(String(repeating: "]", count: 64))} → \#
+    alert {"aps":{"alert":"x"},"a":\#(brackets(64))} → \#
         payload: not JSON: expected at most 64 levels of brackets at byte 88
-    alert {"aps":{"alert":{"loc-args":[\#(String(repeating: "[", count: 60))\#(String(repeating: "]", count: 60))]}}} → \#
+    alert {"aps":{"alert":{"loc-args":[\#(brackets(60))]}}} → \#
         payload.aps.alert.loc-args[0]: expected a string, found an array
     // Background
     background {"aps":{}} → payload.aps.content-available: missing, expected the number 1 for push type background
