@@ -11,7 +11,8 @@ package final class ProgramRunner: ProgramHost {
 
     unowned let loop: EventLoop
     let network: SocketNetwork
-    private var wanted: [(program: Program, engine: any ProgramEngine)] = []
+    /// Without the program if it was stopped before it started.
+    private var wanted: [(program: Program?, engine: any ProgramEngine)] = []
     private var running: [RunningProgram] = []
 
     /// Joins the loop of `network`, which then owns it.
@@ -31,6 +32,7 @@ package final class ProgramRunner: ProgramHost {
     }
 
     package func stop(_ engine: any ProgramEngine, within grace: Duration) {
+        if let index = wanted.firstIndex(where: { $0.engine === engine }) { wanted[index].program = nil }
         running.first { $0.engine === engine }?.stop(within: grace, at: loop.now)
     }
 
@@ -54,6 +56,11 @@ extension ProgramRunner: LoopParticipant {
         let begun = wanted
         wanted = []
         for (program, engine) in begun {
+            guard let program else {
+                engine.transportClosed(nil, at: now.instant)
+                loop.requestTurn()
+                continue
+            }
             do throws(SystemError) {
                 running.append(try RunningProgram(program, engine, self))
             } catch {

@@ -166,6 +166,15 @@ struct RealProcessTests {
         #expect(rig.process.counters.restarts == 0)
     }
 
+    @Test("A program that is being killed when its decoder is stopped is not started again")
+    func stopsWhileFailing() throws {
+        let rig = try Rig(["/usr/bin/sleep", "60"]) { $0.startTime = .zero }
+        for _ in 0..<2 { rig.process.step(at: SystemClock.now()) }
+        rig.process.stop()
+        try rig.run { rig.process.hasStopped }
+        #expect(rig.process.counters.restarts == 0)
+    }
+
     @Test("The Swift example decodes orders")
     func swift() throws {
         let rig = try Rig([EchoDecoder.beside("example-decoder")]) { $0.queue.deadline = .seconds(30) }
