@@ -92,9 +92,7 @@ struct HostileBrokerTests {
         network.advance(
             by: .seconds(300),
             turn: {
-                while let event = link.engine.nextEvent() {
-                    if case .closed(let end) = event { error = end }
-                }
+                while let event = link.engine.nextEvent() { if case .closed(let end) = event { error = end } }
                 return false
             })
         #expect(error?.code == .stalled && error?.isTransient == true)

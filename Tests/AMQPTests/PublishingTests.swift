@@ -32,7 +32,6 @@ struct PublishingTests {
         #expect(confirmations.map(\.0) == [1] && confirmations.map(\.1) == [.acked])
         let message = try #require(pair.broker.messages(in: "results").first)
         #expect(message.body == pattern(300_000))
-        // Published as persistent.
         properties.deliveryMode = 2
         #expect(message.decodedProperties == properties)
         #expect(pair.broker.violations.isEmpty)

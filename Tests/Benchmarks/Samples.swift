@@ -29,9 +29,7 @@ enum Samples {
             self.decoder = decoder ?? name
             var handmade = OneOffDelivery(body: Samples.filled(body))
             let headers = headers + [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")]
-            for (name, value) in headers {
-                handmade.add(header: name, .text(value))
-            }
+            for (name, value) in headers { handmade.add(header: name, .text(value)) }
             for (name, value) in properties + [("message-id", "order-4711"), ("timestamp", "1790000000")] {
                 precondition(handmade.set(property: name, value), "\(name) is a property")
             }

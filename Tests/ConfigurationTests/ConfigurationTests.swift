@@ -271,6 +271,7 @@ struct ConfigurationTests {
             broker: { hartbeat_seconds: 3 } → \
                 1:11: unknown key "hartbeat_seconds" in broker; did you mean "heartbeat_seconds"?
             quue: [{ name: a }] → 1:1: unknown key "quue"; did you mean "queues"?
+            apsp: 3 → 1:1: unknown key "apsp"; did you mean "apps"?
             decoders: [{ name: a, maping: { device-token: /t, payload: body } }] → \
                 1:23: unknown key "maping" in decoders[0]; did you mean "mapping"?
             queues: [{ name: a, preFetch: 3 }] → 1:21: unknown key "preFetch" in queues[0]; did you mean "prefetch"?

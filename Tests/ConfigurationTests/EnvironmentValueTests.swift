@@ -52,9 +52,7 @@ struct EnvironmentValueTests {
         where sibling.defaultValue == nil && sibling.key != name {
             section[sibling.key] = sample(of: sibling)
         }
-        if path == "apps[]", name != "token", name != "certificate" {
-            section["token"] = token
-        }
+        if path == "apps[]", name != "token", name != "certificate" { section["token"] = token }
         guard rest.count > 1 else {
             switch setting.kind {
             case .list: section[name] = [value]

@@ -117,7 +117,6 @@ struct ContentEncodingTests {
             #expect(complaint.limit == .body)
             #expect(complaint.detail.contains("broker.max_message_bytes (\(Self.limit)) allows"))
         }
-        // Many members, each of them small.
         let member = Compressor.gzip([UInt8](repeating: 32, count: 10_000))
         let members = Array(repeatElement(member, count: 11).joined())
         #expect(Self.complaint(members, "gzip")?.limit == .body)

@@ -58,7 +58,6 @@ struct HostilePeerTests {
         try server.goaway(lastStreamID: .max)
         var output = ByteQueue()
         try server.drain(into: &output)
-        // A request that crossed the notice.
         let block: [UInt8] = [0x82, 0x87, 0x84, 0x01, 0x01, UInt8(ascii: "a")]
         try server.receive(frame(type: 1, flags: 0x5, stream: 1, block).span)
         let lengths: [Int] = Array(sequence(state: server) { $0.nextEvent() }).compactMap { event in

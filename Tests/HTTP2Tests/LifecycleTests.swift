@@ -43,7 +43,6 @@ struct LifecycleTests {
         for handle in 1...5 { try pair.post(Handle(handle)) }
         try pair.settle()
         _ = pair.clientEvents()
-        // The second stream is 3.
         try pair.server.goaway(lastStreamID: 3, code: .noError, debugData: Array("{\"reason\":\"Shutdown\"}"))
         try pair.server.respond(stream: 1, status: 200)
         try pair.settle()

@@ -40,6 +40,16 @@ struct AppPlanTests {
         #expect(try plan.makeContexts().allSatisfy { $0 != nil })
     }
 
+    @Test("The client certificate for the broker and its key are read from their files")
+    func brokerCertificate() throws {
+        let files = try TemporaryDirectory()
+        let issued = CertificateAuthority(commonName: "a", now: Self.now.wall).issue(usage: .client, commonName: "b")
+        var tls = Configuration.TLSFiles()
+        tls.certificateFile = FilePath(try files.write(issued.certificatePEM, to: "a.pem"))
+        tls.privateKeyFile = FilePath(try files.write(issued.privateKeyPEM, to: "a.key"))
+        #expect(throws: Never.self) { try tls.context() }
+    }
+
     @Test("A connection belongs to one environment, even if both have one endpoint and one key")
     func environments() {
         var apps = world.configuration.apps

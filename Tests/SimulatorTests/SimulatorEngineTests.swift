@@ -150,6 +150,9 @@ struct SimulatorEngineTests {
         let later = Samples.bearer(issuedAt: Samples.moment(.seconds(1200)).wall.seconds)
         #expect(provider.reason(try provider.send(["authorization": later])) == "200 ")
         #expect(provider.context.ledger.statistics.tokenUpdates == 1)
+        let (now, ahead) = (Samples.moment(.seconds(1200)).instant, Samples.moment(.seconds(4810)).wall)
+        provider.context.synchronize(at: Moment(instant: now, wall: ahead))
+        #expect(provider.context.moment(at: now).wall == ahead)
     }
 
     @Test("A client that breaks HTTP/2 gets GOAWAY and is disconnected")

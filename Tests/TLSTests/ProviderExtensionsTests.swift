@@ -127,7 +127,6 @@ struct ProviderExtensionsTests {
             element(0x30, element(0x0C, [0x61, 0xC3])), element(0x30, text("a.é")),
             // Numbers, bits and octets are not strings.
             element(0x30, [0x02, 0x01, 0x61]), element(0x30, [0x04, 0x01, 0x61]), element(0x30, [0x03, 0x02, 0, 0x61]),
-            // Trailing or missing bytes.
             element(0x30, text("a.b")) + [0x00], element(0x30, text("a.b")).dropLast(),
             text("a.b,,c.d"),
         ] as [[UInt8]])

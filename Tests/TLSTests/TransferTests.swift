@@ -90,7 +90,6 @@ struct TransferTests {
         #expect(try pair.server.read(into: &plaintext) == .bytes(3))
         #expect(try pair.server.read(into: &plaintext) == .closed)
         #expect(try pair.server.read(into: &plaintext) == .closed)
-        // The other direction is still open.
         try pair.server.write([4, 5].span)
         pair.server.close()
         pair.exchange()
@@ -117,7 +116,6 @@ struct TransferTests {
             #expect(failure?.code.rawValue == "decryption failed or bad record mac")
             #expect(failure?.message == "TLS with the client failed: decryption failed or bad record mac")
         }
-        // An alert informs the peer.
         pair.exchange()
         let failure = #expect(throws: TLSError.self) { try pair.client.read(into: &plaintext) }
         #expect(

@@ -81,7 +81,6 @@ struct DeliverySemanticsTests {
         let world = try World.started(script: script)
         try world.request(World.body(), id: "m1")
         try world.request(World.body(), id: "m2")
-        // No time has passed.
         #expect(world.isQuiet)
         let results = world.published(in: "push.results")
         #expect(results.map(\.outcome) == ["accepted", "accepted"])
@@ -162,7 +161,6 @@ struct DeliverySemanticsTests {
         world.cut(World.apns)
         try world.request(World.body(), id: "m1")
         #expect(world.sent == 1 && world.broker.unsettledCount == 1)
-        // The broker redelivers it.
         world.cut(consuming: true)
         world.pass(.seconds(5))
         let told = world.log.map(\.message).filter { $0.contains("to APNs") && $0.hasSuffix("; trying again") }

@@ -46,7 +46,6 @@ struct ConfirmLedgerTests {
         var random = SplitMix64(seed: seed)
         for _ in 0..<50 {
             let first = UInt64.random(in: 1...1000, using: &random)
-            // From identical publishes to distinct ones.
             let kinds = ([1, 3, 100, .max] as [UInt64]).randomElement(using: &random) ?? 1
             var ledger = ConfirmLedger(first: first)
             var naive = NaiveLedger(first: first)

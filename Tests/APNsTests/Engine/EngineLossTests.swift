@@ -49,11 +49,15 @@ struct EngineLossTests {
             (
                 "the peer broke HTTP/2",
                 { link in
+                    try link.send(as: 2)
                     var queue = ByteQueue()
+                    link.server.respond(3)
+                    link.server.drain(into: &queue)
                     try link.server.tls.write([UInt8](repeating: 0xFF, count: 64).span)
                     link.server.tls.drain(into: &queue)
                     queue.withBytes { link.engine.receive($0, at: link.now) }
                     link.pump()
+                    #expect(link.news().contains("responded 2: 200"), "it came before")
                     #expect(link.server.hasGoaway, "the peer is told")
                 }
             ),

@@ -12,13 +12,18 @@ struct PoolConnectionsTests {
 
     @Test("Surplus connections are retired one by one, and reopened when the load needs them")
     func surplus() throws {
-        let world = try World.holding(0..<30, streams: 10) { $0.connections = 1...3 }
+        let world = try World.holding(0..<30, streams: 10) {
+            $0.connections = 1...3
+            ($0.permitsPerSecond, $0.burst) = (1, 10)
+        }
         #expect(world.statistics.ready == 3)
         for server in world.servers {
             server.onRequest = { $0.respond($1.stream) }
             for received in server.received { server.respond(received.stream) }
         }
-        world.pass(.seconds(599))
+        world.submit(1000..<1650, every: .seconds(1))
+        #expect(world.statistics.ready == 3, "two connections would not have sent twice as much")
+        world.pass(.milliseconds(549_500))
         #expect(world.statistics.ready == 3)
         #expect((world.pool.nextDeadline ?? .distantFuture) <= world.now.instant + .seconds(1), "it needs no event")
         world.pass(.seconds(2))
@@ -27,7 +32,7 @@ struct PoolConnectionsTests {
         #expect(world.statistics.ready == 1 && world.counters.disconnects == ["none": 2] && world.dialledAt.count == 3)
         #expect(world.servers.count { $0.hasGoaway && $0.isTransportClosed } == 2)
         world.pass(.seconds(3000))
-        #expect(world.statistics.ready == 1 && world.responses.count == 30 && world.losses.isEmpty)
+        #expect(world.statistics.ready == 1 && world.responses.count == 680 && world.losses.isEmpty)
         world.onRequest = { _, _ in }
         for server in world.servers { server.onRequest = { _, _ in } }
         world.submit(100..<120)

@@ -27,7 +27,6 @@ struct PoolGoawayTests {
         world.onRequest = { _, _ in }
         let body = reason.isEmpty ? "" : "{\"reason\":\"\(reason)\"}"
         world.pass(.seconds(1))
-        // Idle.
         world.servers[0].goaway(last: 0, body)
         world.pass(.seconds(1))
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)

@@ -52,7 +52,6 @@ struct PoolLimitTests {
     func deadlines() throws {
         let world = try World()
         world.onRequest = { server, received in
-            // The limit, and one byte more.
             let body = String(repeating: "x", count: 4095 + Int(received.stream) / 2)
             if received.stream > 1 { server.respond(received.stream, 400, body) }
         }

@@ -111,7 +111,6 @@ struct PoolRefusalTests {
         #expect(world.servers.count == 2 && world.servers[0].isTransportClosed)
         #expect(world.servers[0].received.count == 201 && world.servers[1].received.count == 200)
         #expect(world.alarms == alarms)
-        // APNs processed them all.
         #expect(world.counters[.resends] + world.counters[.renewals] == 0 && world.counters[.rebinds] == 200)
     }
 

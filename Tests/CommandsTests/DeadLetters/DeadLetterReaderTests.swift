@@ -187,6 +187,7 @@ struct DeadLetterFilterTests {
         for (count, topic) in [(1, "com.example.app"), (2, nil)] {
             let reader = RequestReader(try World.configuration { $0.apps.removeLast($0.apps.count - count) })
             #expect(try reader.topic(of: DeadLetterSamples.delivery([:], body: fanOut), from: nil) == topic)
+            #expect(try reader.topic(of: DeadLetterSamples.delivery([:], body: "no JSON"), from: nil) == nil)
         }
     }
 

@@ -173,7 +173,6 @@ struct DeadLetterRunTests {
         let (sent, left) = (Set(world.numbers(DeadLetterWorld.target)), Set(world.numbers(DeadLetterWorld.dead)))
         #expect(sent.union(left) == Set(0..<100))
         #expect(world.broker.unsettledCount == 0 && run.isFinished)
-        // Another run continues.
         let again = world.ended(id: "again")
         #expect(again.end == .complete && world.numbers(DeadLetterWorld.dead).isEmpty)
         #expect(Set(world.numbers(DeadLetterWorld.target)) == Set(0..<100))

@@ -99,6 +99,12 @@ struct LoadRunTests {
         #expect(run.trouble(at: world.network.now) == trouble && run.end == nil)
         world.pass(.seconds(28))
         #expect(run.timeout == trouble && run.complaint == "the request was not queued in time: \(trouble)")
+        let late = try start(count: 2)
+        world.pass(.seconds(4))
+        world.broker.queues["push.requests"]?.rejectsPublishes = false
+        world.broker.holdsConfirms = true
+        world.pass(.seconds(28))
+        #expect(late.complaint == "the broker has not confirmed the request, and may still queue it: \(trouble)")
     }
 
     @Test("A run has at most 1000 unconfirmed messages, and ends soon if its reply queue is gone")

@@ -128,7 +128,6 @@ struct TraceExporterTests {
         let reason = stage.lines.all.first?.metadata["error.message"]?.description ?? ""
         #expect(reason.contains("check that tracing.endpoint takes OTLP over HTTP (port 4318)") == (kind == 2))
         #expect((reason == "no response within 10.0 seconds") == (kind == 1), "\(reason)")
-        // It recovers.
         stage.isAbsent = false
         stage.responses = [Self.response("200 OK")]
         try stage.add(1)

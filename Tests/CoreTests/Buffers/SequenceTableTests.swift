@@ -51,7 +51,6 @@ struct SequenceTableTests {
             var table = SequenceTable<Int>()
             var model: [UInt64: Int] = [:]
             var next = UInt64.random(in: 0...1000, using: &random)
-            // Mostly growing, then mostly shrinking.
             for step in 0..<600 {
                 if Int.random(in: 0..<10, using: &random) < (step < 300 ? 7 : 3) {
                     let element = Int.random(in: 0...Int.max, using: &random)

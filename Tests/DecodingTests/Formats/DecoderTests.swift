@@ -791,12 +791,8 @@ private struct Grammar {
 
     private mutating func number() -> Bool {
         _ = take("-")
-        if !take("0") {
-            guard digits() else { return false }
-        }
-        if take(".") {
-            guard digits() else { return false }
-        }
+        if !take("0") { guard digits() else { return false } }
+        if take(".") { guard digits() else { return false } }
         guard take("e") || take("E") else { return true }
         if !take("+") { _ = take("-") }
         return digits()

@@ -85,8 +85,7 @@ extension ProcessTests {
             try stage.client.declare(stream, ["x-queue-type": .string("stream"), "x-max-age": .string("1h")])
             let worker = try stage.start(Stage.Settings(queues: [stage.quorumQueue, stream], workers: 2))
             try stage.client.publish((0..<Self.streamed).map { stage.requests.message($0, to: stage.quorumQueue) })
-            try stage.client.publish(
-                (Self.streamed..<2 * Self.streamed).map { stage.requests.message($0, to: stream) })
+            try stage.client.publish((Self.streamed..<2 * Self.streamed).map { stage.requests.message($0, to: stream) })
             #expect(try worker.waitForExit(within: .seconds(60)) == .exited(78), "\(worker.report)")
             #expect(worker.text(.errors).contains("queue \(stream) is a stream"), "\(worker.report)")
 

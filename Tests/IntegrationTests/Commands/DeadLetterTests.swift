@@ -187,9 +187,7 @@ extension ProcessTests {
                         routingKey: ArraySlice(work.utf8), properties: properties, body: ArraySlice("{}".utf8))
                 })
             if reason == "rejected" { try stage.client.reject(work) }
-            if reason == "delivery_limit" {
-                for _ in 0..<2 { try stage.client.abandon(work) }
-            }
+            if reason == "delivery_limit" { for _ in 0..<2 { try stage.client.abandon(work) } }
             // Both expire; without a target only the first is dead-lettered.
             let dead = reason == "expired" ? 2 : 1
             try eventually("the dead letters") { try stage.client.count(queues.dead) == dead ? true : nil }

@@ -97,7 +97,8 @@ extension ProcessTests {
             let noKey = try directory.write("not a key\n", to: "no.pem")
             let nowhere = directory.file("nowhere/file")
             for (status, arguments, words) in [
-                (69, ["--inbox", taken], "--inbox: "), (64, ["--inbox", "8025"], "such as 127.0.0.1:8025"),
+                (69, ["--inbox", taken], "--inbox: "), (69, ["--port", "\(port)"], "--port: "),
+                (64, ["--inbox", "8025"], "such as 127.0.0.1:8025"),
                 (64, ["--inbox", "example.com:8025"], "a numeric address"),
                 (64, ["--inbox-size", "0"], "from 1 to 1000000"), (64, ["--log", "loud"], "loud"),
                 (78, ["--script", script], "\(script):2:"), (78, ["--script", nowhere], "cannot read \(nowhere)"),

@@ -26,7 +26,6 @@ extension ProcessTests {
                 $0.contains("the channel of a queue is closed")
             }
             try Self.exchange(40..<60, through: stage.classicQueue, of: stage, worker: worker)
-            // A different queue type than before.
             try stage.client.declare(stage.quorumQueue, ["x-max-length": .int32(1000)])
             try Self.exchange(60..<80, through: stage.quorumQueue, of: stage, worker: worker)
             try stage.client.ask(.purgeQueue(stage.quorumQueue))

@@ -63,7 +63,6 @@ final class FaultRun {
     ///
     /// - Parameter meanwhile: runs when the broker has the request.
     func sendOneMore(_ meanwhile: () throws -> Void) throws {
-        // A separate device token, too.
         let index = load.count + extras
         extras += 1
         let replies = "\(stage.name).extra.\(index)"

@@ -88,7 +88,6 @@ struct ReloadTests {
     @Test("If the new connection does not open, its pool takes over after ten seconds and waits for it")
     func changeTimeout() throws {
         let world = try World.started(script: Self.keys)
-        // The worker sleeps meanwhile.
         world.network.advance(by: .seconds(3))
         try world.reload { $0.apps[0].endpoint = Endpoint(host: "apns.test", port: 2197) }
         world.pass(.seconds(9))

@@ -80,7 +80,6 @@ struct ResponseTableTests {
         try world.request(Self.request(row), id: "m1")
         world.pass(.seconds(1))
         let connectionsBeforeProbes = world.ledger.statistics.connections
-        // Long enough for every retry.
         let mayRetry = [.resend, .retryLater].contains(row.action)
         world.pass(.seconds(mayRetry ? 6 * 3600 : 60))
         let worker = try #require(world.worker)

@@ -186,8 +186,11 @@ struct NotBeforeTests {
         #expect(world.pass(atMost: .seconds(8640 + 2000)) { world.sent == 2 })
         #expect(world.pass(atMost: .seconds(1)) { world.published(in: "push.results").count == 2 })
         #expect(world.published(in: "push.results").map(\.outcome) == ["accepted", "accepted"])
-        // More than 30 days ahead by the new clock, which is not checked again.
         #expect(world.parked.count == 1)
+        // More than 30 days ahead by the new clock, which is not checked again.
+        world.clockError = .seconds(-5 * 86_400)
+        world.pass(.seconds(6 * 3600))
+        #expect(world.parked.count == 1 && world.published(in: "push.results").count == 2)
     }
 
     @Test("A worker that ends leaves waiting requests to the next one", arguments: [true, false])

@@ -29,7 +29,6 @@ struct RefusedResultTests {
         let worker = try #require(world.worker)
         #expect(worker.worker.pipeline.destinations.heldRequests == 10)
         #expect(worker.counters[.divertedResults] == 290)
-        // Another producer is not affected.
         try world.request(World.body(1000), id: "healthy", replyTo: "replies")
         #expect(world.published(in: "replies").map(\.outcome) == ["accepted"])
         #expect(world.published(in: "push.dead").isEmpty)

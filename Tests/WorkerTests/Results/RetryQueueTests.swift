@@ -95,9 +95,10 @@ struct RetryQueueTests {
             $0.queues.append(ordered)
         }
         try world.put(0..<8)
-        try world.put(8..<9, into: "push.ordered")
-        #expect(world.worker?.counters[.retries] == 3 && world.worker?.counters[.parked] == 6)
-        #expect(world.pass(atMost: .seconds(1)) { world.published(in: "push.results").count == 3 })
+        try world.broker.put(Array(World.fanOut(["78", "79"]).utf8), properties: .init(), into: "push.ordered")
+        world.settle()
+        #expect(world.worker?.counters[.retries] == 4 && world.worker?.counters[.parked] == 6)
+        #expect(world.pass(atMost: .seconds(1)) { world.published(in: "push.results").count == 4 })
         #expect(world.parked.count == 6)
     }
 

@@ -1,11 +1,12 @@
 import AMQP
 import Core
-import Pipeline
 import SimulatedWorld
 import TestSupport
 import Testing
 
 @testable import Configuration
+@testable import Pipeline
+@testable import Runtime
 
 /// Requests for a device that APNs throttles: `docs/operate/retries.md`.
 @Suite("Throttled devices")
@@ -21,6 +22,11 @@ struct ThrottledDeviceTests {
     @Test("A request for a throttled device is parked at once, without an attempt, and is sent after the delay")
     func parkedAtOnce() throws {
         let world = try World.started(script: "token aa*, first 1 requests: 429 TooManyRequests")
+        // One of them makes room.
+        for number in 0..<ThrottledDevices.maximumCount {
+            _ = world.worker?.worker.pipeline.reachability.throttledDevices.throttle(
+                try #require(DeviceToken("\(10_000_000 + number)")), until: .distantFuture, at: world.moment.instant)
+        }
         try world.request(World.fanOut(["aa"]), id: "m1")
         #expect(parked(world, 5).map(attempts) == [.int32(1)])
         for number in 2...4 {
@@ -35,6 +41,7 @@ struct ThrottledDeviceTests {
         #expect(world.published(in: "push.results").count { $0.body.contains("\"attempts\":1,") } == 3)
         let counters = try #require(world.worker?.counters)
         #expect(counters[.throttledNotifications] == 3 && counters[.parked] == 4)
+        #expect(counters[.throttledDeviceLimitHits] == 1)
     }
 
     @Test("Other devices are sent to meanwhile, also those of the same request")

@@ -171,7 +171,6 @@ final class Simulation {
         if !world.pass(atMost: timeLimit, until: { world.isQuiet }) {
             checker.complain("\(timeLimit) after the last fault not everything is finished: \(counters)")
         }
-        // For acknowledgements in flight.
         world.pass(.seconds(1))
         checker.conserved()
         checker.end(

@@ -170,6 +170,7 @@ struct TraceTests {
         for malformed in [
             "ff-\(Self.traceID)-\(Self.producer)-01", "00-\(Self.traceID.uppercased())-\(Self.producer)-01",
             "00-\(String(repeating: "0", count: 32))-\(Self.producer)-01", "00-\(Self.traceID)-0000000000000000-01",
+            "00-\(Self.traceID.replacing("a", with: "A"))-\(Self.producer)-01",
             "00-\(Self.traceID)-\(Self.producer)-01-", "00-\(Self.traceID)-\(Self.producer)-0", "",
         ] {
             #expect(!isTraced(malformed, 0), "\(malformed)")
