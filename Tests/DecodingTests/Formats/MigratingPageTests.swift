@@ -43,9 +43,8 @@ struct MigratingPageTests {
         sample.body = Array(#"{"notifications":[\#(entry)]}"#.utf8)
         let bare = try sample.notification()
         #expect(bare.pushType == .voip && bare.expiration == 1_795_300_000)
-        #expect(
-            string(bare.payload)
-                == #"{"aps":{"alert":{"title":"","body":"Hi"}, "sound":"default"},"data":null}"#)
+        #expect(string(bare.payload) == #"{"aps":{"alert":{"title":"","body":"Hi"}, "sound":"default"},"data":[]}"#)
+        #expect(PayloadCheck.findings(in: bare.payload, for: .alert, isBroadcast: false).texts == [])
         sample.body = Array(#"{"notifications":[\#(entry),\#(entry)]}"#.utf8)
         #expect(try sample.complaint().hasPrefix("not-before (/notifications/1): expected"))
     }
