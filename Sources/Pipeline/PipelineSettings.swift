@@ -41,7 +41,7 @@ package struct PipelineSettings: Sendable {
     package var feedback: PublishRoute?
     package var deadLetters: DeadLetterEncoder
     package var ladder: RetryLadder
-    /// The share of refused device tokens at which an app pauses; `nil` for never.
+    /// The share of refused device tokens at which a topic pauses; `nil` for never.
     package var tokenRefusals: TokenRefusalShare.Limit? = TokenRefusalShare.Limit()
     /// The longest wait in the worker for a paused app or for APNs.
     package var hold: Duration

@@ -5,8 +5,8 @@ package import Logging
 /// The requests of one worker, from their deliveries to their settlements.
 ///
 /// A request is decoded and started, its notifications are sent, held, retried or ended, its results are published, and
-/// when all of its parts have ended it is settled. Each step calls the next one. What needs a connection is returned as
-/// a ``PipelineAction``.
+/// when all of its parts have ended it is settled. Each step calls the next one. What happens outside is returned as a
+/// ``PipelineAction``, except a publish, which ``nextPublication(on:at:)`` returns.
 ///
 /// The broker's prefetch limits the unsettled deliveries, and thereby everything that waits in a worker. It is flat
 /// because each step uses most of its parts. A query of each turn or message is inlined, or else `mutating`: Swift

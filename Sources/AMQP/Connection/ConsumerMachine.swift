@@ -9,7 +9,7 @@ struct ConsumerMachine: Equatable {
         /// Its channel is not open yet.
         case opening
         case stopped
-        /// No `basic.cancel` is sent before the broker's consume-ok: RabbitMQ 4.0 ends the connection (541) when a
+        /// Our own `basic.cancel` waits for the consume-ok: RabbitMQ 4.0 ends the connection (541) when a
         /// classic queue's consume-ok finds the consumer cancelled.
         case subscribing(then: Next?)
         case consuming

@@ -10,7 +10,7 @@ package struct ErrorBrake: Sendable {
     private static let window = Duration.seconds(10)
     /// The share of refusals at which the rate is halved, in percent of all responses.
     private static let threshold = 20
-    /// Windows with fewer responses are not judged.
+    /// A window with fewer responses counts as one without refusals.
     private static let minimumResponses = 50
     /// The lowest rate is the permitted rate divided by this, a power of two.
     private static let maximumDivisor = 8

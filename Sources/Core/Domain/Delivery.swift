@@ -88,7 +88,7 @@ package struct Delivery: Sendable {
 
     /// Incremented for each new connection: a tag is valid only within its epoch.
     package var epoch: UInt32
-    /// The broker's number for this delivery, unique within its epoch.
+    /// Our number for this delivery, unique within its queue and epoch.
     package var tag: UInt64
     /// Whether the broker may have delivered it before.
     package var redelivered: Bool

@@ -6,7 +6,7 @@ package enum ResponseAction: Sendable, Equatable, CaseIterable {
     /// The device token or channel is no longer active: final, and the producer must delete it.
     case unregister
     /// The device token does not belong to this app in this environment: final. If many are refused like this, the
-    /// environment or the topic is wrong, and the app pauses.
+    /// environment or the topic is wrong, and the topic pauses.
     case doubtToken
     /// The device token, which may be active, does not match the topic: final. Counts for a pause as ``doubtToken``.
     case doubtTopic

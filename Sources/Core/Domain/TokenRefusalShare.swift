@@ -1,4 +1,4 @@
-/// The share of an app's newest responses that refused a device token as unknown to the app or its environment.
+/// The share of a topic's newest responses that refused a device token as unknown to the app or its environment.
 ///
 /// Inactive tokens are refused as `Unregistered` and do not count. Many unknown tokens mean that the environment or
 /// the topic is wrong.

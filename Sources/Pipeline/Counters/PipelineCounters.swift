@@ -11,7 +11,7 @@ package struct PipelineCounters: Sendable {
         case throttledNotifications
         /// Throttled devices that were forgotten early because there were too many.
         case throttledDeviceLimitHits
-        /// Deliveries returned unsent because no app could send.
+        /// Deliveries returned to their queue unsent: no app could send, or the worker drained.
         case requeued
         /// How often the worker stopped consuming because no app could send.
         case suspensions
@@ -26,7 +26,7 @@ package struct PipelineCounters: Sendable {
         /// Publishes that the broker could not route to a queue.
         case returned
         case refusedPublishes
-        /// Results sent elsewhere because their reply queue kept refusing them.
+        /// Results sent elsewhere because their destination did not take them in time.
         case divertedResults
         /// Publishes that were removed because the broker closes the connection when it receives them.
         case quarantined

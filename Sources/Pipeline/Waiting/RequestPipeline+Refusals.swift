@@ -68,7 +68,7 @@ extension RequestPipeline {
     /// APNs refuses the device token: it is dead or of another topic. If this happens often, the app's environment is
     /// wrong.
     ///
-    /// Notifications in flight when the app pauses wait as well. A probe ends with its own result, so a queue of dead
+    /// Notifications in flight when the topic pauses wait as well. A probe ends with its own result, so a queue of dead
     /// tokens is processed slowly rather than blocked. It sends no feedback, because the token may be valid.
     mutating func refusedToken(
         _ handle: Handle, _ entry: InFlightNotification, _ outcome: Outcome, _ response: APNsResponse, at now: Moment
@@ -132,7 +132,7 @@ extension RequestPipeline {
         withdrawLane(place)
     }
 
-    /// APNs would refuse the notifications in the pool as well, one connection each: they are held, oldest first.
+    /// APNs would refuse the notifications in the pool as well, one connection each: they are held, as they came.
     private mutating func withdrawLane(_ place: Waiting.Place) {
         guard case .app(let app, let lane) = place else { return }
         withdrawAll(of: app, .hold(place)) { lane == Lane.credential || lane == $0.lane }

@@ -158,7 +158,7 @@ extension RequestPipeline {
 
     // MARK: Return from a pool
 
-    /// Requests the notifications of an app that its pools may not have sent yet, oldest first.
+    /// Requests the notifications of an app that its pools may not have sent yet, each queue's oldest first.
     mutating func withdrawAll(of app: AppID, _ purpose: Withdrawal, where isMeant: (InFlightNotification) -> Bool) {
         let submitted = notifications.handles.filter { handle in
             let entry = notifications[handle]

@@ -6,7 +6,7 @@ import Configuration
 /// busy worker therefore collects more messages before its next turn. A request takes three turns until its
 /// acknowledgement.
 package struct TurnPace {
-    /// The number of unsettled deliveries, held ones included, from which a worker is busy. Below it turns are not
+    /// The number of unsettled deliveries in the pipeline from which a worker is busy. Below it turns are not
     /// paced.
     package static let busyDeliveries = 64
     package static let interval = Duration.milliseconds(2)
