@@ -31,8 +31,7 @@ struct ControlTests {
                 "declared", "NOT_FOUND", "done", "done", "declared", "PRECONDITION_FAILED", "SHORT_STRING_TOO_LONG",
                 "empty", "done", "done", "NOT_FOUND", "PRECONDITION_FAILED", "done", "done",
             ])
-        #expect(pair.engine.isOpen == true)
-        #expect(pair.broker.violations.isEmpty)
+        #expect(pair.engine.isOpen == true && pair.broker.violations.isEmpty)
     }
 
     @Test("Messages are fetched one by one and settled like deliveries")
@@ -56,8 +55,7 @@ struct ControlTests {
         pair.settle()
         #expect(bodies == [0, 1, 2])
         #expect(broker.messages(in: "q").map(\.body) == [[1]])
-        #expect(broker.messages(in: "q").map(\.redelivered) == [true])
-        #expect(broker.violations.isEmpty)
+        #expect(broker.messages(in: "q").map(\.redelivered) == [true] && broker.violations.isEmpty)
     }
 
     @Test("A refusal while a message is unsettled ends the connection: its tag would be invalid on a new channel")

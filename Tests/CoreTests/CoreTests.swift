@@ -208,6 +208,8 @@ struct WordTests {
     func notificationIDDigits() throws {
         var random = SplitMix64(seed: 36)
         for _ in 0..<1000 {
+            let drawn = Array("\(NotificationID.random(using: &random))")
+            #expect(drawn[14] == "4" && "89ab".contains(drawn[19]))
             let id = NotificationID(high: random.next(), low: random.next())
             let digits = [id.high, id.low].map { word in
                 let digits = String(word, radix: 16)

@@ -15,6 +15,9 @@
 #ifndef TABLE_SIZE
 #define TABLE_SIZE sizeof(struct harebell_format)
 #endif
+#ifndef TABLE_VERSION
+#define TABLE_VERSION "2.3.4"
+#endif
 #ifndef TABLE_NAME
 #define TABLE_NAME "unruly"
 #endif
@@ -248,7 +251,7 @@ const struct harebell_format *ENTRY(uint32_t abi, const char **error) {
     format.size = TABLE_SIZE;
     format.abi = TABLE_ABI;
     format.name = TEXT(TABLE_NAME);
-    format.version = TEXT("2.3.4");
+    format.version = TEXT(TABLE_VERSION);
     format.create = TABLE_CREATE;
     format.decode = TABLE_DECODE;
     format.destroy = TABLE_DESTROY;

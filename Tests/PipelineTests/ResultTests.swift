@@ -429,6 +429,11 @@ struct ResultTests {
             var named = FieldTable()
             for number in 0..<20 { named["\(number)" + String(repeating: "x", count: 200)] = large(500) }
             #expect((5000..<6000).allSatisfy { HeaderFit.fit(named, limit: $0)["harebell-omitted"] != .string("*") })
+            let size = try named.encoded().count
+            named["harebell-result"] = .string("r")
+            let exact = try named.encoded().count
+            #expect(HeaderFit.fit(named, limit: exact) == named)
+            #expect(try HeaderFit.fit(named, limit: exact - 1).encoded().count == size)
             let long = String(repeating: "i", count: 255)
             let ids = properties(messageID: long, correlationID: long, headers: named)
             let fitting = Publication(routingKey: [], properties: ids, body: []).fitting(4096)

@@ -38,6 +38,7 @@ struct BehaviourTests {
         try provider.send(token: "cab1e0")
         let count = provider.context.ledger.statistics
         #expect(provider.isClosed && !provider.hasFarewell && [count.cuts, count.silences, count.resets] == [1, 1, 2])
+        #expect(count.lost == 2)
 
         let closing = try Provider()
         let last = try closing.send(token: "c105e0")

@@ -85,7 +85,6 @@ package struct ConfirmLedger {
 
     /// The connection was lost: all pending publishes end as ``Confirmation/lost``, oldest first.
     package mutating func connectionLost(_ each: (UInt64, Confirmation) -> Void) {
-        returns.removeAll()
         returnable = ReturnIndex()
         while publishes.count > 0 {
             end(publishes.oldest, .lost, each)

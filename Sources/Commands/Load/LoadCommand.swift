@@ -106,7 +106,7 @@ struct LoadCommand: ParsableCommand {
                 ("outcomes", .object(outcomes)),
             ], asJSON: json)
         switch run.end {
-        case .complete?: return
+        case .complete?: break
         case .timedOut(BrokerProgress.silence)? where run.areQueued:
             try quit("without a result: \(ledger.missing); check that a worker reads the queue", Status.refused)
         case .timedOut(let cause)?, .failed(let cause)?: try quit(cause, Status.unavailable)

@@ -111,6 +111,7 @@ struct LibraryDecoderTests {
             ("TABLE_CREATE=NULL", "the table of FILE lacks create, decode or destroy"),
             ("TABLE_DECODE=NULL", "the table of FILE lacks create, decode or destroy"),
             ("TABLE_DESTROY=NULL", "the table of FILE lacks create, decode or destroy"),
+            ("TABLE_VERSION=\"\"", "the table of FILE has no version of 1 to 64 bytes of UTF-8"),
             ("TABLE_NAME=\"\"", "the table of FILE has no name of 1 to 64 bytes of UTF-8"),
             ("TABLE_NAME=\"\\xff\"", "the table of FILE has no name of 1 to 64 bytes of UTF-8"),
         ]) func `a library with a spoiled table is told with the place of its path`(

@@ -123,6 +123,10 @@ struct AppTableTests {
         let certificate = try Certificate(pem: issued.certificatePEM)
         table.change(0, to: app("com.example.app", .production, certificate))
         #expect(try resolve(table, topic: uid, .mdm) == "0 \(uid)")
+        // As many as are found by an index.
+        table = AppTable(table.apps + (0..<4).map { app("com.example.\($0)") })
+        table.configured.removeFirst()
+        #expect(try resolve(table, topic: uid, .mdm).hasPrefix("apns-topic: no app"))
         table.configured = []
         #expect(try resolve(table, topic: "com.example.app") == "apns-topic: no app \"com.example.app\" is configured")
     }
