@@ -132,7 +132,7 @@ extension RequestPipeline {
         withdrawLane(place)
     }
 
-    /// APNs would refuse the notifications in the pool as well, one connection each: they are held, as they came.
+    /// APNs would refuse the notifications in the pool as well, one connection each: they are held.
     private mutating func withdrawLane(_ place: Waiting.Place) {
         guard case .app(let app, let lane) = place else { return }
         withdrawAll(of: app, .hold(place)) { lane == Lane.credential || lane == $0.lane }
