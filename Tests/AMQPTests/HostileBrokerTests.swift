@@ -119,12 +119,13 @@ struct HostileBrokerTests {
             ([8, 0, 0, 0, 0, 0, 0, 0xCD], false), ([3, 0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0], false),
             ([1, 0, 1, 0, 0, 0, 3, 0, 60, 0, 0xCE], false), ([65, 0, 0, 0, 0, 0, 0, 0xCE], false),
             // A body or a content header without a method, also on channel 0, a delivery without a consumer, another
-            // channel.
+            // channel; channel.close on channel 0.
             ([3, 0, 1, 0, 0, 0, 1, 9, 0xCE], true),
             ([2, 0, 1, 0, 0, 0, 12, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
             ([2, 0, 0, 0, 0, 0, 14, 0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xCE], true),
             ([1, 0, 1, 0, 0, 0, 17, 0, 60, 0, 60, 1, 120, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0xCE], true),
             ([1, 0, 2, 0, 0, 0, 4, 0, 20, 0, 41, 0xCE], true), ([3, 0, 0, 0, 0, 0, 1, 9, 0xCE], true),
+            ([1, 0, 0, 0, 0, 0, 11, 0, 20, 0, 40, 0, 200, 0, 0, 0, 0, 0, 0xCE], true),
             // Properties that end within a string, and within a number.
             (delivery + frame(2, [0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 5, 97]), true),
             (delivery + frame(2, [0, 60, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0]), true),
