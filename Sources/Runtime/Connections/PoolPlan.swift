@@ -66,11 +66,6 @@ package struct PoolPlan: Sendable {
             protocols: ["h2"])
     }
 
-    /// Whether the pool connects before its first request.
-    package var opensAtOnce: Bool {
-        !managesChannels && limits.connections.lowerBound > 0
-    }
-
     /// A pool that connects on `network`.
     ///
     /// - Parameters:

@@ -34,7 +34,7 @@ struct WorkerPools: ~Copyable {
     mutating func add(
         _ plan: PoolPlan, _ context: TLSContext, _ tokens: ProviderTokens, at now: Instant
     ) -> PoolID {
-        let number = roster.add(plan, opens: plan.opensAtOnce, at: now)
+        let number = roster.add(plan, opens: !plan.managesChannels, at: now)
         while pools.count < roster.count { pools.append(nil) }
         var pool = plan.makePool(context: context, tokens: tokens, network: network, seed: random.next(), at: now)
         pool.waker = agenda.waker(of: number.index)

@@ -120,7 +120,6 @@ extension Worker {
 
     private mutating func end() {
         drain.stage = .ended
-        drain.deadline = nil
         logThrottle.finish()
     }
 }

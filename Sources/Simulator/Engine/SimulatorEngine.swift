@@ -55,8 +55,6 @@ package final class SimulatorEngine: Engine {
     private var leaving = ByteQueue()
     var wasClosed = false
     private var hasFailed = false
-    /// The time of the last event, for events that occur while output is made.
-    private var lastMoment = Instant(nanoseconds: 0)
 
     init(context: SimulatorContext, number: Int) throws(Complaint) {
         self.context = context
@@ -129,7 +127,6 @@ package final class SimulatorEngine: Engine {
         }
         // Fails only without memory: a failed read has ended the connection before.
         try? tls.write(from: &leaving)
-        takeEvents(at: lastMoment)
         if case .draining = phase, http.openStreams <= silent.count, waiting.isEmpty {
             phase = .ending(withCloseNotify: true)
         }
@@ -160,7 +157,6 @@ package final class SimulatorEngine: Engine {
     }
 
     package func expire(at now: Instant) {
-        lastMoment = now
         while timers.earliest <= now, let timer = timers.popFirst() {
             switch timer {
             case .respond(let stream):
@@ -207,7 +203,6 @@ package final class SimulatorEngine: Engine {
     }
 
     private func takeEvents(at now: Instant) {
-        lastMoment = now
         while let event = http.nextEvent() {
             switch event {
             case .request(let stream, let request):
