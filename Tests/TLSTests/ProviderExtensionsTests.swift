@@ -60,19 +60,14 @@ struct ProviderExtensionsTests {
         let certificate = try Certificate(
             pem: """
                 -----BEGIN CERTIFICATE-----
-                MIICSTCCAe6gAwIBAgIUGGAMfl4InBRulRIwSJJSHEUlgf4wCgYIKoZIzj0EAwIw
-                UDEfMB0GCgmSJomT8ixkAQEMD2NvbS5leGFtcGxlLmFwcDEtMCsGA1UEAwwkQXBw
-                bGUgUHVzaCBTZXJ2aWNlczogY29tLmV4YW1wbGUuYXBwMCAXDTI2MTEyNzE5NTIy
-                M1oYDzIxMjYxMTAzMTk1MjIzWjBQMR8wHQYKCZImiZPyLGQBAQwPY29tLmV4YW1w
-                bGUuYXBwMS0wKwYDVQQDDCRBcHBsZSBQdXNoIFNlcnZpY2VzOiBjb20uZXhhbXBs
-                ZS5hcHAwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARvtHdpzL0cSq+YNQVnovm5
-                bTHSWouwpwiOMStp9+WVXPCb2vNCy1Zu4B0bf3dSzrau5xK1NHwfJIzgxSWqOUSD
-                o4GjMIGgMBAGCiqGSIb3Y2QGAwEEAgUAMBAGCiqGSIb3Y2QGAwIEAgUAMEYGCiqG
-                SIb3Y2QGAwYEODA2DA9jb20uZXhhbXBsZS5hcHAwBQwDYXBwDBRjb20uZXhhbXBs
-                ZS5hcHAudm9pcDAGDAR2b2lwMBMGA1UdJQQMMAoGCCsGAQUFBwMCMB0GA1UdDgQW
-                BBSGgNxAx0TQeNpLfXsh3rpN84k5azAKBggqhkjOPQQDAgNJADBGAiEAgwVAHJQS
-                /NvCWBh26PL1NxBM1f+5dOL69yy+ukIbXEYCIQCbpY76umGfGH4ARDE/ZGoCAF9B
-                7CaRqoBVG6xGFDZq1g==
+                MIICSTCCAe6gAwIBAgIUGGAMfl4InBRulRIwSJJSHEUlgf4wCgYIKoZIzj0EAwIwUDEfMB0GCgmSJomT8ixkAQEMD2NvbS5leGFtcGxl
+                LmFwcDEtMCsGA1UEAwwkQXBwbGUgUHVzaCBTZXJ2aWNlczogY29tLmV4YW1wbGUuYXBwMCAXDTI2MTEyNzE5NTIyM1oYDzIxMjYxMTAz
+                MTk1MjIzWjBQMR8wHQYKCZImiZPyLGQBAQwPY29tLmV4YW1wbGUuYXBwMS0wKwYDVQQDDCRBcHBsZSBQdXNoIFNlcnZpY2VzOiBjb20u
+                ZXhhbXBsZS5hcHAwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAARvtHdpzL0cSq+YNQVnovm5bTHSWouwpwiOMStp9+WVXPCb2vNCy1Zu
+                4B0bf3dSzrau5xK1NHwfJIzgxSWqOUSDo4GjMIGgMBAGCiqGSIb3Y2QGAwEEAgUAMBAGCiqGSIb3Y2QGAwIEAgUAMEYGCiqGSIb3Y2QG
+                AwYEODA2DA9jb20uZXhhbXBsZS5hcHAwBQwDYXBwDBRjb20uZXhhbXBsZS5hcHAudm9pcDAGDAR2b2lwMBMGA1UdJQQMMAoGCCsGAQUF
+                BwMCMB0GA1UdDgQWBBSGgNxAx0TQeNpLfXsh3rpN84k5azAKBggqhkjOPQQDAgNJADBGAiEAgwVAHJQS/NvCWBh26PL1NxBM1f+5dOL6
+                9yy+ukIbXEYCIQCbpY76umGfGH4ARDE/ZGoCAF9B7CaRqoBVG6xGFDZq1g==
                 -----END CERTIFICATE-----
                 """)
         #expect(certificate.subjectUID == "com.example.app")
@@ -155,9 +150,9 @@ struct ProviderExtensionsTests {
     func mutations() throws {
         let issued = Pair.authority.issueProvider(bundleID: "com.example.app", topics: Self.universal)
         let original = try #require(Self.der(issued.certificatePEM))
-        var random = SplitMix64(seed: 7)
+        var random = SplitMix64(seed: Mutator.seed(7))
         var read = 0
-        for _ in 0..<20_000 {
+        for _ in 0..<Mutator.inputs(20_000) {
             var der = original
             for _ in 0..<Int.random(in: 1...3, using: &random) {
                 der[Int.random(in: der.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)

@@ -32,8 +32,7 @@ struct ReloadTests {
         let world = try World.started(script: Self.keys + "token *: delay 2s") {
             $0.queues[0].prefetch = 40
             $0.apns.connections = 1...1
-            $0.apns.permitsPerSecond = 1
-            $0.apns.burst = 5
+            ($0.apns.permitsPerSecond, $0.apns.burst) = (1, 5)
         }
         try publish(0..<1, to: world)
         world.pass(.seconds(10))
@@ -43,8 +42,7 @@ struct ReloadTests {
         #expect((5...6).contains(inFlight - 1))
         try world.reload { configuration in
             configuration.apps[0].credential = world.otherKey
-            configuration.apns.permitsPerSecond = 4000
-            configuration.apns.burst = 500
+            (configuration.apns.permitsPerSecond, configuration.apns.burst) = (4000, 500)
         }
         #expect(world.pass(atMost: .seconds(120)) { world.isQuiet })
         #expect(outcomes(world) == ["accepted": 100] && world.sent == 100 && world.ledger.statistics.accepted == 100)
@@ -168,8 +166,7 @@ struct ReloadTests {
             """
         let world = try World.started(script: keys) {
             $0.queues[0].prefetch = 100
-            $0.apns.permitsPerSecond = 10
-            $0.apns.burst = 5
+            ($0.apns.permitsPerSecond, $0.apns.burst) = (10, 5)
         }
         try publish(0..<1, to: world)
         world.pass(.seconds(10))
@@ -178,8 +175,7 @@ struct ReloadTests {
         world.network.latency = .milliseconds(latency)
         try world.reload { configuration in
             configuration.apps[0].credential = world.otherKey
-            configuration.apns.permitsPerSecond = 4000
-            configuration.apns.burst = 500
+            (configuration.apns.permitsPerSecond, configuration.apns.burst) = (4000, 500)
         }
         #expect(world.pass(atMost: .seconds(40)) { world.isQuiet })
         #expect(outcomes(world) == ["accepted": 100])
@@ -217,8 +213,7 @@ struct ReloadTests {
     func removed() throws {
         let world = try World.started(script: "token *: delay 5s") {
             $0.queues[0].prefetch = 40
-            $0.apns.permitsPerSecond = 1
-            $0.apns.burst = 2
+            ($0.apns.permitsPerSecond, $0.apns.burst) = (1, 2)
         }
         try publish(0..<1, to: world)
         world.pass(.seconds(10))

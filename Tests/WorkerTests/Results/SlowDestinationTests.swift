@@ -67,6 +67,20 @@ struct SlowDestinationTests {
         #expect(world.log.contains { $0.message == "the broker accepts publishes again" })
     }
 
+    @Test("The time without a connection for attempts counts")
+    func lostAttempts() throws {
+        let world = try Self.world()
+        try world.put(0..<1, replyTo: Self.silent)
+        try Self.busy(world, seconds: 7)
+        try world.put(1..<2, replyTo: Self.silent)
+        world.isBrokerDown = true
+        world.network.cut(try #require(world.network.links.last { $0.server is BrokerEngine }))
+        try Self.busy(world, seconds: 10)
+        world.isBrokerDown = false
+        try Self.busy(world, seconds: 22)
+        #expect(Self.identifiers(world, "push.results").count == 2)
+    }
+
     @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
     func attempts() throws {
         let world = try Self.world()
