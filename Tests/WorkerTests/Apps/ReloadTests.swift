@@ -63,8 +63,7 @@ struct ReloadTests {
         let attempts = world.network.attempts
         try world.reload { $0.apps[0].credential = world.otherKey }
         #expect(world.pass(atMost: .seconds(10)) { world.isQuiet })
-        // Two for notifications, and two for broadcasts.
-        #expect(world.network.attempts == attempts + 4)
+        #expect(world.network.attempts == attempts + 4, "two for notifications, and two for broadcasts")
         #expect(outcomes(world) == ["accepted": 1])
     }
 
