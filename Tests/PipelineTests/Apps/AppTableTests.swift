@@ -124,7 +124,7 @@ struct AppTableTests {
         table.change(0, to: app("com.example.app", .production, certificate))
         #expect(try resolve(table, topic: uid, .mdm) == "0 \(uid)")
         // As many as are found by an index.
-        table = AppTable(table.apps + (0..<4).map { app("com.example.\($0)") })
+        table = AppTable(table.apps + (0..<5).map { app("com.example.\($0)") })
         table.configured.removeFirst()
         #expect(try resolve(table, topic: uid, .mdm).hasPrefix("apns-topic: no app"))
         table.configured = []
