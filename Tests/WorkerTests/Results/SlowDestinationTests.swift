@@ -130,8 +130,7 @@ struct SlowDestinationTests {
             // The oldest of the lost publishes does not wait yet, but will: its queue refuses the next one.
             try world.put((first + 20)..<(first + 21), replyTo: full.name)
             try world.put((first + 1)..<(first + 19), replyTo: Self.silent)
-            full.hasNoMajority = false
-            full.rejectsPublishes = true
+            (full.hasNoMajority, full.rejectsPublishes) = (false, true)
             try world.put((first + 21)..<(first + 22), replyTo: full.name)
             try Self.busy(world, seconds: 2)
             world.cut(consuming: false)
