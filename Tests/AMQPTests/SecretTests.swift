@@ -37,8 +37,7 @@ struct SecretTests {
         if code == 403 { pair.server.closeConnection(code: code, text: "New secret was refused") }
         pair.settle()
         let error = try #require(pair.takeError())
-        #expect(error.code == .secretRefused)
-        #expect(error.replyCode == code && error.isTransient)
+        #expect(error.code == .secretRefused && error.replyCode == code && error.isTransient)
         #expect("\(error)".contains("New secret was refused"))
         #expect(!"\(error)".contains("wrong"))
     }

@@ -218,8 +218,7 @@ struct ConfigurationTests {
             ).configuration
             #expect(found.broker.endpoints.map { $0.reveal() } == ["amqp://guest:s$${e@rabbit/%2f"])
             #expect(found.queues[0].name == "a${b}$c")
-            #expect(found.queues[0].prefetch == 20)
-            #expect(found.workers == 3)
+            #expect(found.queues[0].prefetch == 20 && found.workers == 3)
         }
 
         @Test("A default replaces a variable that is unset or empty, and no other")

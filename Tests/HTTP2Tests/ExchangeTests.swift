@@ -1,7 +1,9 @@
 import Core
-import HTTP2
+import Foundation
 import TestSupport
 import Testing
+
+@testable import HTTP2
 
 @Suite("A request and its response")
 struct ExchangeTests {
@@ -163,8 +165,7 @@ struct ExchangeTests {
         try pair.server.respond(stream: 1, response)
         try pair.settle()
         let endings = pair.endings()
-        #expect(endings.map(\.code) == [.enhanceYourCalm])
-        #expect(endings.map(\.status) == [200])
+        #expect(endings.map(\.code) == [.enhanceYourCalm] && endings.map(\.status) == [200])
         #expect(pair.server.openStreams == 0)
     }
 
@@ -180,5 +181,21 @@ struct ExchangeTests {
         try pair.settle()
         let code: HTTP2ErrorCode? = limit < 441 ? .internalError : nil
         #expect(pair.endings().map(\.code) == [code], "the nine fields have 441 bytes")
+    }
+
+    @Test("give back the memory of their header fields and buffers")
+    func memory() throws {
+        func pages() throws -> Int {
+            try Int(String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")[1]) ?? 0
+        }
+        let before = try pages()
+        let long = HTTP2Header("name", String(repeating: "a", count: 2000))
+        for _ in 0..<300_000 {
+            var fields = HeaderFields()
+            fields.add(long)
+            var buffer = ByteQueue(minimumCapacity: 2000)
+            for _ in 0..<2 { buffer.append(long.value) }
+        }
+        #expect(try pages() - before < 35_000)
     }
 }

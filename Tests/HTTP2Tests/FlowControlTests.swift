@@ -39,8 +39,7 @@ struct FlowControlTests {
         for handle in 0..<3 { try pair.post(Handle(handle), body: payload(30_000)) }
         var bytes = ByteQueue()
         try pair.client.drain(into: &bytes)
-        #expect(pair.client.raw.remoteConnectionWindow == 0)
-        #expect(pair.client.wantsWrite == false)
+        #expect(pair.client.raw.remoteConnectionWindow == 0 && pair.client.wantsWrite == false)
         try bytes.withBytes { try pair.server.receive($0) }
         try pair.settle()
         #expect(pair.requests().map(\.request.body.count) == [30_000, 30_000, 30_000])

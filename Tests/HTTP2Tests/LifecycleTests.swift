@@ -17,8 +17,7 @@ struct LifecycleTests {
         pair.server.holdsOutput = false
         try pair.settle()
         #expect(pair.clientEvents().contains { if case .settings = $0 { true } else { false } })
-        #expect(pair.client.raw.remoteMaxConcurrentStreams == 1000)
-        #expect(pair.client.remoteMaxHeaderList == 8000)
+        #expect(pair.client.raw.remoteMaxConcurrentStreams == 1000 && pair.client.remoteMaxHeaderList == 8000)
     }
 
     @Test("never raises the last stream of a GOAWAY while an earlier one is queued")
@@ -95,8 +94,7 @@ struct LifecycleTests {
         #expect(endings.map(\.handle) == [1, 2] && endings.map(\.code) == [.cancel, .internalError])
         try pair.server.respond(stream: written, status: 200)
         try pair.settle()
-        #expect(pair.endings().isEmpty)
-        #expect(pair.client.openStreams == 0 && pair.server.openStreams == 0)
+        #expect(pair.endings().isEmpty && pair.client.openStreams == 0 && pair.server.openStreams == 0)
         let closed = pair.serverEvents().compactMap { event in
             if case .closed(let stream, let code) = event { (stream, code) } else { nil }
         }

@@ -14,8 +14,7 @@ struct PoolRandomWalkTests {
         var random = SplitMix64(seed: seed)
         let world = try World(tokens: round % 2 == 0 ? Fixture.tokens() : nil, seed: seed) {
             $0.connections = 1...4
-            $0.permitsPerSecond = 500
-            $0.burst = 20
+            ($0.permitsPerSecond, $0.burst) = (500, 20)
             $0.maximumConnectsPerMinute = 1000
             $0.backoff = Backoff(base: .milliseconds(50), limit: .seconds(1))
             $0.engine.requestTimeout = .seconds(5)

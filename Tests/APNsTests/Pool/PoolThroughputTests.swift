@@ -13,8 +13,7 @@ struct PoolThroughputTests {
     ) throws -> Duration {
         let world = try World(tokens: Fixture.tokens()) {
             $0.connections = 4...4
-            $0.permitsPerSecond = permits
-            $0.burst = burst
+            ($0.permitsPerSecond, $0.burst) = (permits, burst)
         }
         world.network.latency = latency
         world.onRequest = { server, received in

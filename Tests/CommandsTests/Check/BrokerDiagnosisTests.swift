@@ -69,8 +69,7 @@ struct BrokerDiagnosisTests {
         ] {
             let error = AMQPError.closed(replyCode: 406, text: text, name: "PRECONDITION_FAILED")
             let found = diagnosis.comparison(of: try step("push.requests.retry.5s"), .refused(error))
-            #expect(found.severity == .warning)
-            #expect(found.text.hasSuffix(text) && found.hint != nil)
+            #expect(found.severity == .warning && found.text.hasSuffix(text) && found.hint != nil)
         }
     }
 

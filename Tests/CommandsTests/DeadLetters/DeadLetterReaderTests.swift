@@ -67,8 +67,7 @@ struct DeadLetterReaderTests {
         ])
     func foreign(headers: FieldTable) throws {
         let letter = try read(headers)
-        #expect(letter.maker == .other && letter.queue == nil)
-        #expect(letter.failedAt == nil && letter.replays == 0)
+        #expect(letter.maker == .other && letter.queue == nil && letter.failedAt == nil && letter.replays == 0)
     }
 
     @Test(

@@ -65,8 +65,7 @@ struct ProducerTests {
         let sample = DecoderSample(
             bytes: client.body, decoder: "auto", headers: client.headers, properties: client.properties)
         let request = try Self.decode(sample)
-        #expect(request.count == 1 && request.refusals.isEmpty)
-        #expect(request.hint == nil)
+        #expect(request.count == 1 && request.refusals.isEmpty && request.hint == nil)
         #expect(request.notifications[0].pushType == .alert)
         let page = try DocumentationPage("produce/clients.md").text
         #expect(page.contains(client.name))

@@ -155,8 +155,7 @@ struct StatePageTests {
     func waiting() throws {
         let world = try World.started(script: "token *: delay 2s") {
             $0.apns.connections = 1...1
-            $0.apns.permitsPerSecond = 1
-            $0.apns.burst = 1
+            ($0.apns.permitsPerSecond, $0.apns.burst) = (1, 1)
         }
         func waiting(_ cause: String) throws -> Int? { (try state(world)["waiting"] as? Object)?[cause] as? Int }
         world.broker.holdsConfirms = true

@@ -176,8 +176,7 @@ struct WaitingTests {
         let world = try World.started {
             $0.queues[0].prefetch = 100
             $0.apns.connections = 1...1
-            $0.apns.permitsPerSecond = 200
-            $0.apns.burst = 10
+            ($0.apns.permitsPerSecond, $0.apns.burst) = (200, 10)
         }
         var most = 0
         world.check = { [unowned world] in

@@ -71,8 +71,7 @@ final class Simulation {
             // Heartbeats are most of the events in hours.
             if isLong { configuration.broker.heartbeat = .seconds(1200) }
             configuration.queues[0].prefetch = prefetch
-            configuration.apns.permitsPerSecond = permits
-            configuration.apns.burst = burst
+            (configuration.apns.permitsPerSecond, configuration.apns.burst) = (permits, burst)
             configuration.apns.connections = 1...connections
             configuration.apns.requestTimeout = .seconds(5)
             configuration.retry.delays = delays
