@@ -120,4 +120,14 @@ struct PayloadValidationTests {
                 + "payload.aps[…]: not a key of Apple's; did you mean \"badge\"?; "
                 + "payload[…]: expected an object, an array, a string, a number or a boolean, found null")
     }
+
+    @Test("Each part of a request, a refused one too, is told what was noticed in the request")
+    func remark() throws {
+        let world = try World.started()
+        let text = #""apns-topic":"com.example.app","apns-push-type":"alert","apns-priorty":5,"payload":{"aps":{}}"#
+        try world.request(#"{"device-tokens":["ab",1],\#(text)}"#)
+        #expect(world.pass(atMost: .seconds(1)) { world.isQuiet })
+        let results = world.published(in: "push.results")
+        #expect(results.count == 2 && results.allSatisfy { $0.body.contains("apns-priorty") }, "\(results)")
+    }
 }

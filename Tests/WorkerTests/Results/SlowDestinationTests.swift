@@ -81,19 +81,6 @@ struct SlowDestinationTests {
         #expect(Self.identifiers(world, "push.results").count == 4)
     }
 
-    @Test("What waits for a queue goes elsewhere as soon as its deletion is noticed")
-    func deleted() throws {
-        let world = try Self.world()
-        for round in 1...2 {
-            world.broker.declare("full").rejectsPublishes = true
-            try world.put(round * 10..<round * 10 + 9, replyTo: "full")
-            world.pass(.seconds(5))
-            #expect(world.broker.unsettledCount == 9)
-            world.broker.delete("full")
-            #expect(world.pass(atMost: .seconds(10)) { world.broker.unsettledCount < 9 } && world.isQuiet)
-        }
-    }
-
     @Test("One publish at a time is tried, and a confirm opens the queue to all that wait")
     func attempts() throws {
         let world = try Self.world()
