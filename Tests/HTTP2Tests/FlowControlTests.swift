@@ -15,8 +15,7 @@ struct FlowControlTests {
         for handle in 0..<3 { try pair.post(Handle(handle), body: payload(size)) }
         try pair.settle()
         if window == 0 {
-            #expect(pair.requests().isEmpty)
-            #expect(pair.client.wantsWrite == false)
+            #expect(pair.requests().isEmpty && pair.client.wantsWrite == false)
             try pair.server.growWindow(stream: 1, by: 1)
             try pair.server.growWindow(stream: 3, by: Int32(size))
             try pair.settle()

@@ -21,6 +21,9 @@ package final class InboxServer {
     private var hasNewEntries = false
     private var lastCheck = Instant.distantPast
 
+    /// A response may wait for the longest timeout, and takes some time.
+    static let longest = Duration.seconds(InboxQuery.maximumTimeout + 10)
+
     /// Listens for as long as the loop lives.
     ///
     /// - Parameters:
@@ -29,7 +32,7 @@ package final class InboxServer {
     package init(loop: EventLoop, listen: Endpoint, size: Int, anyHost: Bool) throws(EventLoopError) {
         accepted = InboxRing(size: size)
         server = try AdminServer(
-            loop: loop, listen: listen, token: nil, longest: .seconds(InboxQuery.maximumTimeout + 10),
+            loop: loop, listen: listen, token: nil, longest: Self.longest,
             loopbackOnlyAdvice: anyHost ? nil : "listen on another address (--inbox) to allow others",
             pages: self)
     }

@@ -401,7 +401,7 @@ struct DeadLetterRunTests {
         #expect(run.isFinished && run.tally.uncertain == 5)
     }
 
-    @Test("A scan whose rest others take ends two seconds after its last delivery")
+    @Test("A scan whose rest others take ends two seconds after its last delivery, a replay not before it sent all")
     func taken() throws {
         try world.put(0..<20)
         try #require(world.broker.queues[DeadLetterWorld.dead]).isStalled = true
@@ -418,6 +418,13 @@ struct DeadLetterRunTests {
         other.request(.purgeQueue(DeadLetterWorld.dead), at: world.network.now)
         world.advance(by: .seconds(2), scan)
         #expect(scan.end == .complete && scan.tally.seen == 0)
+        try world.put(0..<20)
+        let replay = world.run { ($0.rate, $0.prefetch) = (1, 10) }
+        world.advance(by: .seconds(1), replay)
+        other.request(.purgeQueue(DeadLetterWorld.dead), at: world.network.now)
+        world.finish(replay)
+        #expect(replay.end == .complete && replay.tally.seen < 20)
+        #expect(world.numbers(DeadLetterWorld.target) == Array(0..<replay.tally.seen))
     }
 
     @Test("Messages unconfirmed when the publishing connection was lost are not acknowledged")

@@ -134,6 +134,7 @@ struct InboxServerTests {
         #expect(try rig.notifications().count == 1 && rig.ask("/notifications/wait")?.status == 200)
         #expect(try rig.ask("/notifications/wait", "GET", [("count", "11")])?.status == 400)
         #expect(try rig.ask("/notifications/wait", "GET", [("timeout", "61")])?.status == 400)
+        #expect(InboxServer.longest > .seconds(60), "and 60 are answered")
     }
 
     @Test("DELETE removes accepted and refused notifications")
