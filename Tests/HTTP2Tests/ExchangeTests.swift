@@ -187,14 +187,17 @@ struct ExchangeTests {
         func pages() throws -> Int {
             try Int(String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")[1]) ?? 0
         }
-        let before = try pages()
         let long = HTTP2Header("name", String(repeating: "a", count: 2000))
-        for _ in 0..<300_000 {
-            var fields = HeaderFields()
-            fields.add(long)
-            var buffer = ByteQueue(minimumCapacity: 2000)
-            for _ in 0..<2 { buffer.append(long.value) }
+        func keeps() throws -> Bool {
+            let before = try pages()
+            for _ in 0..<100_000 {
+                var fields = HeaderFields()
+                fields.add(long)
+                var buffer = ByteQueue(minimumCapacity: 2000)
+                for _ in 0..<2 { buffer.append(long.value) }
+            }
+            return try pages() - before > 10_000
         }
-        #expect(try pages() - before < 35_000)
+        #expect(try (0..<9).contains { _ in try !keeps() }, "other tests need memory meanwhile, but not each time")
     }
 }
