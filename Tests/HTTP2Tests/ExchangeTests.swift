@@ -198,6 +198,6 @@ struct ExchangeTests {
             }
             return try pages() - before > 10_000
         }
-        #expect(try (0..<9).contains { _ in try !keeps() }, "other tests need memory meanwhile, but not each time")
+        #expect(try (0..<9).contains { _ in try !keeps() }, "other tests allocate as well, but not in every round")
     }
 }

@@ -82,7 +82,7 @@ struct SharedResultTests {
         #expect(throws: AMQPError.self) { try writer.finish().properties.check() }
         writer.append(.messageID, long.dropFirst())
         try writer.finish().properties.check()
-        #expect(writer.finish().properties.messageID == nil, "it is that of the message before")
+        #expect(writer.finish().properties.messageID == nil, "it belongs to the message before")
     }
 
     @Test(

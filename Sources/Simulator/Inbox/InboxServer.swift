@@ -12,6 +12,8 @@ package final class InboxServer {
     private static let refusedSize = 100
     /// The shortest time between checks of waiting requests.
     private static let interval = Duration.milliseconds(20)
+    /// The maximum duration of a connection: that of other pages, after the longest wait.
+    static let longest = Duration.seconds(InboxQuery.maximumTimeout) + AdminServer.longest
 
     private var accepted: InboxRing
     private var refused = InboxRing(size: refusedSize)
@@ -20,9 +22,6 @@ package final class InboxServer {
     private var firstTimeout: Instant?
     private var hasNewEntries = false
     private var lastCheck = Instant.distantPast
-
-    /// A response may wait for the longest timeout, and takes some time.
-    static let longest = Duration.seconds(InboxQuery.maximumTimeout + 10)
 
     /// Listens for as long as the loop lives.
     ///

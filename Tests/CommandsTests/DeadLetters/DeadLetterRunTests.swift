@@ -401,7 +401,7 @@ struct DeadLetterRunTests {
         #expect(run.isFinished && run.tally.uncertain == 5)
     }
 
-    @Test("A scan whose rest others take ends two seconds after its last delivery, a replay not before it sent all")
+    @Test("If others take the rest, a scan ends two seconds after its last delivery, a replay once its own are sent")
     func taken() throws {
         try world.put(0..<20)
         try #require(world.broker.queues[DeadLetterWorld.dead]).isStalled = true

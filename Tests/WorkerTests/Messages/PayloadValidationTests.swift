@@ -121,7 +121,7 @@ struct PayloadValidationTests {
                 + "payload[…]: expected an object, an array, a string, a number or a boolean, found null")
     }
 
-    @Test("Each part of a request, a refused one too, is told what was noticed in the request")
+    @Test("The result of each part, even of a refused one, has the remarks about its request")
     func remark() throws {
         let world = try World.started()
         let text = #""apns-topic":"com.example.app","apns-push-type":"alert","apns-priorty":5,"payload":{"aps":{}}"#
